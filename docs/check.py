@@ -4,12 +4,14 @@ public names of the library that have no place on them.
     python docs/check.py .cache/docs/html
 
 Reads the HTML as a browser would, without Sphinx: every internal address must be a file, and what
-follows its # an id in it. Addresses of other hosts are counted, not fetched; scripts, styles, fonts
+follows its # an id in it; and every letter of a formula of docs/theory leads to the table of
+notation. Addresses of other hosts are counted, not fetched; scripts, styles, fonts
 and images of other hosts are errors.
 """
 
 import re
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -68,6 +70,23 @@ def check(folder: Path) -> tuple[list[str], list[str]]:
     return wrong, sorted(outside)
 
 
+def without_notation(folder: Path) -> list[str]:
+    """Letters in formulas of docs/theory that do not lead to the table of notation, a line each."""
+    sys.path.insert(0, str(Path(__file__).with_name("_ext")))
+    import notation
+
+    wrong = []
+    for path in sorted((folder / "docs" / "theory").glob("*.html")):
+        text = path.read_text("utf-8")
+        formulas = re.findall(r'class="math notranslate[^>]*>(.*?)</(?:span|div)>', text, re.DOTALL)
+        own = {letter for each in formulas for letter in notation.letters(unescape(each))}
+        led = {address.partition("#")[2] for address in _Page(text).links}
+        if path.stem != "README":
+            lacking = sorted(letter for letter in own if notation.place(letter) not in led)
+            wrong += [f"docs/theory/{path.name}: no notation of {letter}" for letter in lacking]
+    return wrong
+
+
 def undocumented(folder: Path) -> list[str]:
     """The public names of the library that no page of a module has a place for, a line each."""
     sys.path.insert(0, str(Path(__file__).with_name("_ext")))
@@ -88,7 +107,7 @@ def _of_style(text: str) -> set[str]:
 if __name__ == "__main__":
     built = Path(sys.argv[1]).resolve()
     errors, hosts = check(built)
-    errors += undocumented(built)
+    errors += undocumented(built) + without_notation(built)
     print("\n".join(hosts))
     print(f"{len(hosts)} addresses of other hosts, not fetched; {len(errors)} places are wrong.")
     print("\n".join(errors))

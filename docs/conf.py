@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
 
 import api  # noqa: E402
 import links  # noqa: E402
+import notation  # noqa: E402
 import themes  # noqa: E402
 import theorems  # noqa: E402
 
@@ -160,9 +161,13 @@ def fill_in(app, docname: str, source: list[str]) -> None:
 
 
 def list_below(app, docname: str, source: list[str]) -> None:
-    """The pages below this one, for the sidebar; those of single results hang on no page."""
+    """The pages below this one, for the sidebar; those of single results, to which CLAIMS and the
+    themes lead, hang on no page."""
     if docname.startswith("figures/") and docname.endswith("/README"):
-        source[0] = f"---\norphan: true\n---\n{source[0]}"  # CLAIMS and the themes link to it
+        folder = docname.removeprefix("figures/").removesuffix("/README")
+        name = folder.partition("/")[0]
+        place = f"({name})=\n" * (folder == themes.folder_of(name))  # where its name leads to
+        source[0] = f"---\norphan: true\n---\n{place}{source[0]}"
     below = [path for pattern in TREES.get(docname, ()) for path in sorted(ROOT.glob(pattern))]
     if below:
         listed = "\n".join(f"/{path.relative_to(ROOT).with_suffix('')}" for path in below)
@@ -175,3 +180,4 @@ def setup(app) -> None:
     app.connect("source-read", list_below)
     app.connect("doctree-read", links.link_names, priority=100)
     app.connect("doctree-read", theorems.set_in_boxes)
+    app.connect("doctree-read", notation.set_notation)

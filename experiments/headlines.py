@@ -239,10 +239,16 @@ HEADLINES = (
         "A2, Figure 3",
         "Deep layers have larger condition numbers",
         Words(
-            "training: before it they differ by {0} decades", "condition_numbers.random_is_level"
+            "training: before it they differ by {0} decades; in SmolLM2 another error of rounding "
+            "to four bits moves those of W_Q and W_O by {1}",
+            "condition_numbers.random_is_level lm_clipping.condition_rounded_square",
         ),
         trained=Words(
             "decades {all:i}", "condition_numbers.deep_is_larger condition_numbers.last_is_largest"
+        ),
+        language=Words(
+            "decades, deeper half less the other {0:i}, last two layers less the others {1:i}",
+            "lm_clipping.deep_condition lm_clipping.last_condition",
         ),
     ),
     Headline(

@@ -606,6 +606,14 @@ LANGUAGE = (
         stands="holds fails",
     ),
     Message(
+        "SmolLM2's condition numbers are not seen to rise with depth: by {0} decades to the deeper "
+        "half, by {1} to the last two layers",
+        "lm_clipping.deep_condition lm_clipping.last_condition",
+        "another error of rounding to four bits moves those of W_Q and W_O by {0} decades",
+        "lm_clipping.condition_rounded_square",
+        stands="undecided",
+    ),
+    Message(
         "Each demonstration alone, depth makes SmolLM2's gradients {all} times more unequal",
         "lm_flow.*_alone_*_disparity",
         "in an untrained decoder, all in one prompt, {0} times",

@@ -24,14 +24,25 @@ import numpy as np
 from IPython.display import Markdown
 
 import lsa_lab
-from lsa_lab import estimators, prompts
-from lsa_lab.harness.draw import style
 from lsa_lab.judging.statistics import mean_interval
-from lsa_lab.models import constructions, linear_attention
-from lsa_lab.models.trace import predict
-from lsa_lab.prompts import Prompt
-from lsa_lab.selection import diversity, gradient_matching, oracles, prefix, rivals, scores
-from lsa_lab.tasks import pools, tables
+from lsa_lab.notebooks import (
+    Prompt,
+    check,
+    constructions,
+    diversity,
+    estimators,
+    gradient_matching,
+    linear_attention,
+    oracles,
+    pools,
+    predict,
+    prefix,
+    prompts,
+    rivals,
+    scores,
+    style,
+    tables,
+)
 from lsa_lab.tasks.pools import Pool
 
 jax.config.update("jax_enable_x64", True)
@@ -396,7 +407,57 @@ Markdown(
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
+#
+# Write a number or an array in the place of each `None`, and run the two cells.
+#
+# A model knows $w_0 = (1, 0)$, the query is $(1, 1)$, and the demonstration is $x = (2, 1)$ with
+# the label 5.
+#
+# 1. *Easy.* How similar is it to the query: what is the cosine between $x$ and $x_q$?
+# 2. *Easy.* How large is its residual, $|y - w_0 \cdot x|$?
+# 3. *Easy.* What is its contribution, $|x \cdot x_q|\,|y - w_0 \cdot x|$?
+# 4. *Easy.* What is its contribution to a model that knows $w_0 = (2, 1)$?
+# 5. *Medium.* What is the gradient of $\frac12 (w \cdot x - y)^2$ at $w_0 = (1, 0)$?
+# 6. *Medium.* How many checkpoints in general position make matching exact for descent of any
+#    depth, with four covariates?
+# 7. *Hard.* A pool has the gradients $0, 1, 2, 5, 7$. Which two of them match its mean exactly?
+
+# %% tags=["exercise"]
+own = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None}  # 7: smaller first
+
+# %% tags=["check"]
+row, x_query = jnp.array([[2.0, 1.0, 5.0]]), jnp.array([1.0, 1.0])
+truths = {1: scores.similarity(row, x_query)[0]}
+truths |= {2: scores.residual(row, x_query, jnp.array([1.0, 0.0]))[0]}
+truths |= {3: scores.contribution(row, x_query, jnp.array([1.0, 0.0]))[0]}
+truths |= {4: scores.contribution(row, x_query, jnp.array([2.0, 1.0]))[0]}
+lone = Pool(row[:, :-1], row[:, -1])
+truths |= {5: prefix.linear_gradients(jnp.array([[1.0, 0.0]]), lone)[0], 6: 4 + 1}
+gradients = jnp.array([0.0, 1.0, 2.0, 5.0, 7.0])
+pair = gradient_matching.match(gradients[:, None], 2).indices
+truths |= {7: jnp.sort(gradients[pair])}
+solved = check(own, truths)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Answers</summary>
+#
+# ```python
+# own = {
+#     1: 3 / 10**0.5,  # x·x_q over the product of the lengths
+#     2: 3.0,
+#     3: 9.0,
+#     4: 0.0,  # nothing is new
+#     5: jnp.array([-6.0, -3.0]),  # (w·x - y) x
+#     6: 5,  # d + 1 of them tell H and r
+#     7: jnp.array([1.0, 5.0]),  # the mean is 3
+# }
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## Exercise 8, hard
 #
 # Hide a demonstration from two checkpoints, $w_1 = (1, 0)$ and $w_2 = (0, 2)$. **Find a token
 # $[x_1, x_2, y]$, not zero, whose gradient is zero at both, and a third checkpoint that sees it.**

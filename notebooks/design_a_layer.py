@@ -19,10 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lsa_lab import estimators
-from lsa_lab.harness.draw import style
-from lsa_lab.prompts import Prompt
-from lsa_lab.theory import learning_curves
+from lsa_lab.notebooks import Prompt, check, estimators, learning_curves, style
 
 
 def loss(state, key, value):  # [d], [d], [] -> []
@@ -140,7 +137,50 @@ for step in STEPS:
     print(f"the delta rule, step {step:g}: {risk_at_the_end(weights):.2f}")
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
+#
+# Write a number or an array in the place of each `None`, and run the two cells.
+#
+# The state begins at $w = (0, 0)$; the pair is $k = (1, 0)$, $v = 2$, the step 0.1.
+#
+# 1. *Easy.* Which state does the delta rule have after the pair?
+# 2. *Easy.* Which state does linear attention have after the pair has come twice?
+# 3. *Easy.* And the delta rule?
+# 4. *Medium.* At which step does the delta rule learn a pair with $|k|^2 = 4$ at once?
+# 5. *Medium.* Above which step does it explode on that key, if it comes again and again?
+# 6. *Medium.* Which floor has a step of 0.1 in four dimensions at a noise of variance 0.25?
+# 7. *Hard.* Above which step has it no floor there?
+
+# %% tags=["exercise"]
+answers = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None}
+
+# %% tags=["check"]
+pair = jnp.array([[1.0, 0.0]] * 2), jnp.array([2.0, 2.0])
+delta = states(lambda w, k, v: w - 0.1 * jax.grad(loss)(w, k, v), *pair)
+added = states(lambda w, k, v: w + 0.1 * v * k, *pair)
+truths = {1: delta[1], 2: added[2], 3: delta[2], 4: 1 / 4, 5: 2 / 4}
+truths |= {6: learning_curves.lms(2000, 4, 0.25, 0.1)[-1], 7: 2 / (4 + 2)}
+solved = check(answers, truths)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Answers</summary>
+#
+# ```python
+# answers = {
+#     1: jnp.array([0.2, 0.0]),
+#     2: jnp.array([0.4, 0.0]),
+#     3: jnp.array([0.38, 0.0]),  # 0.2 + 0.1 (2 - 0.2)
+#     4: 1 / 4,  # 1 / |k|²
+#     5: 2 / 4,
+#     6: 0.1 * 4 * 0.25 / (2 - 0.1 * 6),
+#     7: 1 / 3,  # where the denominator 2 - step (d + 2) is zero
+# }
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## Exercise 8, hard
 #
 # With a step of $2 / |k|^2$ or more the delta rule explodes. Longhorn (2407.14207) takes the step
 # that knows where it ends: the new state is the minimum over $s$ of

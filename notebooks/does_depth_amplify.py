@@ -25,12 +25,19 @@ import treescope
 from IPython.display import Markdown
 
 import lsa_lab
-from lsa_lab.analyses import amplification, disparity
-from lsa_lab.harness.draw import style
 from lsa_lab.harness.run import outcomes
-from lsa_lab.models import constructions, linear_attention, transformer
-from lsa_lab.prompts import Prompt
-from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.notebooks import (
+    LinearTask,
+    Prompt,
+    amplification,
+    check,
+    constructions,
+    disparity,
+    linear_attention,
+    sample,
+    style,
+    transformer,
+)
 from lsa_lab.theory import amplification as theory
 
 jax.config.update("jax_enable_x64", True)
@@ -277,7 +284,54 @@ Markdown(
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
+#
+# Write a number or an array in the place of each `None`, and run the two cells.
+#
+# One layer, $P = K = I$, has the demonstration $d = (1, 2)$ and the query's token $q = (3, 0)$.
+#
+# 1. *Easy.* How relevant is $d$, $s = d \cdot K q$?
+# 2. *Easy.* What does $d$ write, $P d$?
+# 3. *Easy.* Two flows have the ratio 2 after the first layer and 8 after the last. By which factor
+#    has the logarithm of their ratio grown?
+# 4. *Medium.* What is the flow of $d$ through this layer, $J = s P + P d\,(K q)^\top$?
+# 5. *Medium.* What is the self-coupling of $d$, $d \cdot K P d$?
+# 6. *Medium.* In equal layers what $d$ writes grows like $((1 + \kappa)^L - 1)/\kappa$. By which
+#    factor does it grow from one layer to three, at $\kappa = 1$?
+# 7. *Hard.* Layers descend with steps of 0.2 on one demonstration $x_1 = (2, 0)$; the query is
+#    $(1, 0)$. Which flow has the label of $x_1$ after very many layers?
+
+# %% tags=["exercise"]
+answers = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None}
+
+# %% tags=["check"]
+demonstration, query = jnp.array([1.0, 2.0]), jnp.array([3.0, 0.0])
+truths = {1: demonstration @ query, 2: demonstration, 3: jnp.log(8.0) / jnp.log(2.0)}
+truths |= {4: theory.one_shot_jacobian(jnp.eye(2), jnp.eye(2), demonstration, query)}
+truths |= {5: theory.self_coupling(jnp.eye(2), jnp.eye(2), demonstration), 6: 7.0}
+long = jnp.full(200, 0.2), jnp.array([2.0, 0.0]), jnp.array([1.0, 0.0])
+truths |= {7: theory.one_shot_descent_flow(*long)[-1]}
+solved = check(answers, truths)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Answers</summary>
+#
+# ```python
+# answers = {
+#     1: 3.0,
+#     2: jnp.array([1.0, 2.0]),
+#     3: 3.0,  # log 8 = 3 log 2
+#     4: 3 * jnp.eye(2) + jnp.outer(jnp.array([1.0, 2.0]), jnp.array([3.0, 0.0])),
+#     5: 5.0,
+#     6: 7.0,  # (2^3 - 1) / 1 over (2^1 - 1) / 1
+#     7: 0.5,  # x_1·x_query / |x_1|²: the shortest solution of one equation
+# }
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## Exercise 8, hard
 #
 # Steps of 0.2 descend on one demonstration; $x_1 = (1.5, 0.5)$ and the query is $(1, 0.5)$. **Find
 # $x_2$ whose label has at most half the flow of $x_1$'s label after one layer, and at least twice

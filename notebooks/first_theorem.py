@@ -25,11 +25,18 @@ import treescope
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lsa_lab import estimators, prompts
-from lsa_lab.harness.draw import style
-from lsa_lab.models import constructions, linear_attention
-from lsa_lab.models.trace import label_slots, layer_predictions
-from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.notebooks import (
+    LinearTask,
+    check,
+    constructions,
+    estimators,
+    label_slots,
+    layer_predictions,
+    linear_attention,
+    prompts,
+    sample,
+    style,
+)
 
 # %%
 style.notebook()
@@ -235,7 +242,57 @@ causal = linear_attention.forward(params, tokens, keys="causal")
 print(np.abs(layer_predictions(causal) - layer_predictions(trace)))
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
+#
+# Write a number or an array in the place of each `None`, and run the two cells.
+#
+# 1. *Easy.* How many tokens does a prompt of 20 demonstrations have?
+# 2. *Easy.* How wide is a token of five covariates?
+# 3. *Easy.* What does the model predict before its first layer?
+# 4. *Easy.* What stands in the label slot of the first demonstration then?
+# 5. *Medium.* How many entries of one layer's $W_{PV}$ are not zero?
+# 6. *Medium.* Every $x$, the query's too, is doubled. By which factor must the step of one layer
+#    change so that its prediction stays?
+# 7. *Hard.* $W_{PV}$ of one layer changes its sign, and the read-out reads plus the label slot. By
+#    how much does the prediction move?
+
+# %% tags=["exercise"]
+answers = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None}
+
+# %% tags=["check"]
+layer = constructions.gradient_descent(jnp.array([0.5]), task.d)
+doubled = prompt.replace(x=2 * prompt.x, x_query=2 * prompt.x_query)
+
+
+def one_layer(params, prompt, sign=-1.0):
+    return layer_predictions(linear_attention.forward(params, prompts.tokens(prompt)), sign)[-1]
+
+
+turned = one_layer(layer.replace(w_pv=-layer.w_pv), prompt, sign=1.0)
+truths = {1: len(tokens), 2: tokens.shape[1], 3: 0.0, 4: tokens[0, -1]}
+truths |= {5: jnp.sum(layer.w_pv != 0), 6: one_layer(layer, prompt) / one_layer(layer, doubled)}
+truths |= {7: turned - one_layer(layer, prompt)}
+solved = check(answers, truths)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Answers</summary>
+#
+# ```python
+# answers = {
+#     1: 21,  # the query is a token, too
+#     2: 6,  # the label stands beside the covariates
+#     3: 0.0,  # the query's label slot is empty
+#     4: prompt.y[0],
+#     5: 1,  # it moves the label slot alone
+#     6: 1 / 4,  # the prediction is a sum of products of two covariates
+#     7: 0.0,  # with one layer nobody reads what was written: the signs cancel
+# }
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## Exercise 8, hard
 #
 # The theorem holds for every step size, but descent does not converge for every one. Take a deep
 # stack with the same step size $\eta$ in all layers. Above which $\eta$ does a prompt

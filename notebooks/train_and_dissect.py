@@ -22,13 +22,24 @@ import numpy as np
 import optax
 import treescope
 
-from lsa_lab import estimators, prompts
-from lsa_lab.analyses import clipping, common_map, heads, implicit_gd
-from lsa_lab.harness.draw import style
-from lsa_lab.models import linear_attention, moments, transformer  # noqa: F401
-from lsa_lab.models.trace import layer_predictions
-from lsa_lab.tasks.linear import LinearTask, sample
-from lsa_lab.training import Training, fit
+from lsa_lab.notebooks import (
+    LinearTask,
+    Training,
+    check,
+    clipping,
+    common_map,
+    estimators,
+    fit,
+    heads,
+    implicit_gd,
+    layer_predictions,
+    linear_attention,
+    moments,
+    prompts,
+    sample,
+    style,
+    transformer,
+)
 
 # %%
 style.notebook()
@@ -290,7 +301,55 @@ picture
 # judge what holds in most of them (`figures/clipping_curves`, `figures/head_pruning`).
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
+#
+# Write a number or an array in the place of each `None`, and run the two cells.
+#
+# 1. *Easy.* Which penalty of ridge regression is the Bayes rule's for labels with noise of standard
+#    deviation 0.3, twelve demonstrations and weights of variance 1?
+# 2. *Easy.* How many risks does the importance of all heads of three layers with four heads take,
+#    with none left out and with one?
+# 3. *Easy.* How many singular values does a rate of 3/4 keep of a 4 x 4 matrix?
+# 4. *Easy.* Which condition number has $\mathrm{diag}(4, 2, 1)$?
+# 5. *Medium.* How many heads are in effect if two of four have equal importance and two have none?
+# 6. *Medium.* Which share of $|M|_F^2$ does $M = \mathrm{diag}(4, 2, 1)$ lose with its two smaller
+#    singular values?
+# 7. *Hard.* One masked layer, $P = -I$, $K = I$, second moment $S = 2 I$ of width 4. What is its
+#    layer map $W_1$?
+
+# %% tags=["exercise"]
+answers = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None}
+
+# %% tags=["check"]
+matrix = jnp.diag(jnp.array([4.0, 2.0, 1.0]))
+kept = clipping.truncate(matrix, 1 - 1 / 3)
+layer = linear_attention.Params(jnp.eye(4)[None, None], -jnp.eye(4)[None, None])
+truths = {1: task.noise_std**2 / task.n, 2: 1 + 3 * 4, 3: clipping.kept_rank(4, 3 / 4)}
+truths |= {4: clipping.condition_number(matrix)}
+truths |= {5: heads.effective_heads(jnp.array([[1.0, 1.0, 0.0, 0.0]]))[0]}
+truths |= {6: 1 - jnp.sum(kept**2) / jnp.sum(matrix**2)}
+truths |= {7: moments.layer_maps(layer, 2 * jnp.eye(4))[1]}
+solved = check(answers, truths)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Answers</summary>
+#
+# ```python
+# answers = {
+#     1: 0.3**2 / 12,  # the variance of the noise over n, in units of the prior's
+#     2: 13,  # all heads, and without each of the twelve
+#     3: 1,
+#     4: 4,  # the largest singular value over the smallest
+#     5: 2,
+#     6: 5 / 21,  # squares: 16 is kept of 16 + 4 + 1
+#     7: -jnp.eye(4),  # I + P S K
+# }
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## Exercise 8, hard
 #
 # In linear attention every layer's prediction is linear in the query: $\hat y_t = w_t \cdot x$, as
 # if the layers ran an algorithm for regression weights. Read the $w_t$, $t = 0, \dots, L$, from

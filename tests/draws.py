@@ -1,10 +1,30 @@
 """Random spectra and prompts for the hypotheses of theorem tests."""
 
+from collections.abc import Callable
+
+import hypothesis
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from lsa_lab.prompts import Prompt
+
+# Every check that draws its own arrays takes the draw's seed from hypothesis: `@seeds`.
+SEEDS = st.integers(0, 2**32 - 1)
+seeds = hypothesis.given(seed=SEEDS)
+
+
+def on_host(function: Callable, **options) -> Callable:
+    """The function compiled; it gives NumPy arrays, on which a test's own sums compile nothing."""
+    run = jax.jit(function, **options)
+    return lambda *given, **named: jax.device_get(run(*given, **named))
+
+
+def differ(left: np.ndarray, right: np.ndarray) -> float:
+    """The largest difference, over one more than the largest of ``right``."""
+    return np.abs(np.asarray(left) - np.asarray(right)).max() / (1 + np.abs(right).max())
 
 
 def eigensystem(key: Array, d: int, low: float, high: float) -> tuple[Array, Array]:

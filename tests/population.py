@@ -3,6 +3,7 @@
 Nothing here is used by the library, nor uses its closed forms.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import jax
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.models import linear_attention, trace
+from lsa_lab.models import linear_attention, recurrent, trace
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt, tokens
 
@@ -55,3 +56,41 @@ def one_layer_loss(A: Array, covariance: Array, n: int, noise_var: Array) -> Arr
     second = (1 + 1 / n) * covariance @ covariance + (total + noise_var) / n * covariance
     quadratic = jnp.trace(covariance @ A.T @ second @ A)
     return (quadratic - 2 * jnp.trace(covariance @ A.T @ covariance) + total) / 2
+
+
+def icosahedron() -> np.ndarray:  # [12, 3]
+    """Unit vectors on which polynomials of degree five have their mean on the sphere."""
+    golden, signs = (1 + 5**0.5) / 2, np.array(list(itertools.product((1.0, -1.0), repeat=2)))
+    face = np.stack([np.zeros(4), signs[:, 0], golden * signs[:, 1]], 1) / np.sqrt(1 + golden**2)
+    return np.concatenate([np.roll(face, shift, axis=1) for shift in range(3)])
+
+
+def constant_layer(kind, d, step, gate=None, scale=1.0):
+    """A recurrent layer of merged tokens with one step and one gate for all, its labels scaled."""
+    rows, slot = jnp.eye(d, d + 1)[None, None], jnp.eye(d + 1)[None, None, -1:]
+    bias = jnp.log(jnp.expm1(step)) if kind == "lms" else jnp.log(step / (2 - step))
+    nothing, leaves = jnp.zeros((1, 1, 1, d + 1)), {}
+    if gate is not None:
+        b_gate = jnp.full((1, 1, 1), jnp.log(gate) - jnp.log1p(-gate))
+        leaves = dict(w_gate=nothing, b_gate=b_gate)
+    leaves |= dict(w_q=rows, w_k=rows, w_v=scale * slot, w_o=-slot.swapaxes(2, 3), w_step=nothing)
+    params = recurrent.Params(**leaves, b_step=jnp.full((1, 1, 1), bias))
+    return params, recurrent.Config(kind, d + 1, key_width=d, value_width=1, largest_step=2.0)
+
+
+def recurrent_risk(params, config, x, noise_var):  # x [P, n, d] -> []
+    """E |ŵ - w|² of a layer that is linear in labels and queries, over the covariates given, every
+    w that is a unit vector, for E wwᵀ = I/d, and the noise of every label."""
+    n, d = x.shape[1:]
+
+    def answer(x, y, query):
+        rows = jnp.concatenate([x, y[:, None]], 1)
+        last = jnp.append(query, 0.0)[None]
+        return recurrent.predict(params, jnp.concatenate([rows, last]), config)
+
+    def errors(x):
+        answers = jax.vmap(jax.vmap(answer, (None, None, 0)), (None, 0, None))
+        signal = ((answers(x, x.T, jnp.eye(d)) - jnp.eye(d)) ** 2).sum() / d
+        return signal + noise_var * (answers(x, jnp.eye(n), jnp.eye(d)) ** 2).sum()
+
+    return jax.vmap(errors)(x).mean()

@@ -15,7 +15,7 @@ from lsa_lab.lm import decoder, sources, tokens, weights
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
-from check import check  # noqa: E402
+from check import check, without_notation  # noqa: E402
 
 
 def build(source: Path, out: Path) -> subprocess.CompletedProcess:
@@ -80,3 +80,11 @@ def test_control_a_wrong_page_is_seen(tmp_path, html, wrong):
     (tmp_path / "page.html").write_text(f'<p id="place"><a href="#place">{html}', "utf-8")
     (line,) = check(tmp_path)[0]
     assert wrong in line
+
+
+def test_control_a_letter_that_leads_to_no_notation_is_seen(tmp_path):
+    page = tmp_path / "docs" / "theory" / "flow.html"
+    page.parent.mkdir(parents=True)
+    formula = '<span class="math notranslate">\\(\\Lambda\\,\\text{and} &lt; x\\)</span>'
+    page.write_text(f'<a href="README.html#letter-x">x</a> {formula}', "utf-8")
+    assert without_notation(tmp_path) == ["docs/theory/flow.html: no notation of \\Lambda"]

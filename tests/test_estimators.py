@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import SEEDS, seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions, linear_attention, trace
 from lsa_lab.prompts import Prompt, tokens
 
-SEEDS = st.integers(0, 2**32 - 1)
 ols, ridge, lasso = (jax.jit(rule) for rule in (estimators.ols, estimators.ridge, estimators.lasso))
 descend = jax.jit(estimators.gradient_descent)
 descend_plus_plus = jax.jit(estimators.gradient_descent_plus_plus)
@@ -59,7 +59,7 @@ def reference(model, prompt):
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
-@given(seed=SEEDS)
+@seeds
 def test_least_squares_is_scikit_learns(n, d, rank, seed):
     from sklearn.linear_model import LinearRegression
 
@@ -76,19 +76,6 @@ def test_ridge_is_scikit_learns(n, d, rank, seed, penalty):
     prompt = draw(seed, n, d, rank)
     model = Ridge(alpha=n * penalty, fit_intercept=False, solver="svd")
     ours = ridge(prompt, penalty)
-    np.testing.assert_allclose(ours, reference(model, prompt), atol=1e-10)
-
-
-@pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
-@pytest.mark.filterwarnings("ignore:Objective did not converge")
-@given(seed=SEEDS, penalty=st.floats(0.1, 1.0))
-def test_lasso_is_scikit_learns(n, d, rank, seed, penalty):
-    from sklearn.linear_model import Lasso
-
-    prompt = draw(seed, n, d, rank)
-    # For one draw in a thousand 1e-14 is below rounding: it warns and is as near as it gets.
-    model = Lasso(alpha=penalty, fit_intercept=False, tol=1e-14, max_iter=1_000_000)
-    ours = lasso(prompt, penalty)
     np.testing.assert_allclose(ours, reference(model, prompt), atol=1e-10)
 
 
@@ -118,24 +105,7 @@ def test_the_derivative_of_lasso_is_the_slope_of_its_path():
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4)])
-@given(seed=SEEDS, step_size=st.floats(0.05, 0.45))
-def test_gradient_descent_filters_the_spectrum_down_to_least_squares(n, d, rank, seed, step_size):
-    prompt = draw(seed, n, d, rank)
-    path = descend(prompt, jnp.full(300, step_size))
-    x, y = np.array(prompt.x), np.array(prompt.y)
-    _, singular, basis = np.linalg.svd(x, full_matrices=False)
-    values = singular**2 / n
-    for t in (0, 1, 7, 300):
-        gain = (1 - (1 - step_size * values) ** t) / values
-        filtered = basis.T @ (gain * (basis @ x.T @ y / n))
-        np.testing.assert_allclose(path[t], filtered, atol=1e-10)
-    slowest = (1 - step_size * values.min()) ** 300
-    distance = np.linalg.norm(path[-1] - estimators.ols(prompt))
-    assert distance <= slowest * np.linalg.norm(estimators.ols(prompt)) + 1e-10
-
-
-@pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4)])
-@given(seed=SEEDS)
+@seeds
 def test_the_largest_step_clears_the_steepest_direction_at_once(n, d, rank, seed):
     prompt = draw(seed, n, d, rank)
     step, solution = estimators.largest_step(prompt.x), estimators.ols(prompt)
@@ -154,7 +124,7 @@ def test_nothing_limits_the_step_where_nothing_moves():
     assert estimators.largest_step(jnp.zeros((3, 2))) == jnp.inf
 
 
-@given(seed=SEEDS)
+@seeds
 def test_preconditioners_stand_as_given_and_a_layer_transposes_them(seed):
     prompt = draw(seed, 12, 4, 4)
     keys = jax.random.split(jax.random.key(seed), 2)
@@ -173,7 +143,7 @@ def test_preconditioners_stand_as_given_and_a_layer_transposes_them(seed):
     assert np.max(np.abs(path @ prompt.x_query - network)) > 1e-6
 
 
-@given(seed=SEEDS)
+@seeds
 def test_descent_plus_plus_contracts_the_spectrum_as_it_goes(seed):
     prompt = draw(seed, 12, 4, 4)
     step_sizes, gammas = 0.3 * jax.random.uniform(jax.random.key(seed), (2, 6))
@@ -187,20 +157,6 @@ def test_descent_plus_plus_contracts_the_spectrum_as_it_goes(seed):
         current = current * (1 - float(gammas[t]) * current) ** 2
         stated = basis @ ((1 - left) * (basis.T @ solution))
         np.testing.assert_allclose(path[t + 1], stated, atol=1e-10)
-
-
-@given(seed=SEEDS, share=st.floats(0.1, 0.9))
-def test_preprocessed_descent_filters_the_spectrum_of_its_kernel(seed, share):
-    prompt = draw(seed, 12, 4, 4)
-    step_size = float(share * estimators.preprocessed_step_limit(prompt))
-    x, y = np.array(prompt.x), np.array(prompt.y)
-    r = x.T @ y / 12
-    kernel, basis = np.linalg.eigh(np.outer(r, r) * (x.T @ x / 12))
-    gains = step_size * np.cumsum((1 - step_size * kernel)[None] ** np.arange(40)[:, None], axis=0)
-    stated = (gains * (basis.T @ r**2)) @ basis.T @ (r * np.array(prompt.x_query))
-    predictions = estimators.preprocessed_gradient_descent(prompt, step_size, 40)
-    scale = 1 + np.max(np.abs(stated))
-    np.testing.assert_allclose(predictions, np.append(0.0, stated), atol=1e-10 * scale)
 
 
 @pytest.mark.parametrize("normalise", [False, True])
@@ -278,12 +234,10 @@ def test_many_supports_are_refused_with_their_number():
     [
         (lambda p: estimators.ridge(p, -0.1), "penalty = -0.1: expected a finite number >= 0"),
         (lambda p: estimators.lasso(p, float("nan")), "penalty = nan"),
-        (lambda p: estimators.lasso(p, jnp.ones(3)), r"penalty has shape \(3,\).*vmap"),
         (lambda p: estimators.lasso_duality_gap(p, p.x_query, -1.0), "penalty = -1.0"),
         (lambda p: estimators.gaussian_posterior_mean(p, 1.0, 0.0), "noise_var = 0.0.*use ols"),
         (lambda p: estimators.gaussian_predictive_variance(p, 0.0, 1.0), "signal_var = 0.0"),
         (lambda p: estimators.sparse_posterior_mean(p, 2, 1.0, 0.0), "noise_var = 0.0.*use ols"),
-        (lambda p: estimators.sparse_posterior_mean(p, 5, 1.0, 1.0), "sparsity = 5, d = 4"),
         (lambda p: estimators.sparse_posterior_mean(p, 1.5, 1.0, 1.0), "sparsity = 1.5: it is a"),
         (
             lambda p: estimators.flat_posterior_mean(p, 1, 1.0, jnp.array(-0.1)),
@@ -305,10 +259,8 @@ def test_many_supports_are_refused_with_their_number():
             lambda p: estimators.descent_predictions(p.x_query, p.x_query, [0.1], np.array([-4])),
             "numbers of steps are whole and not negative",
         ),
-        (lambda p: estimators.spike_and_slab_posterior_mean(p, 1.5, 1.0, 1.0), "inclusion = 1.5"),
         (lambda p: estimators.spike_and_slab_posterior_mean(p, 0.5, 1.0, 1.0), "orthogonal"),
         (lambda p: estimators.gradient_descent(p, [0.1, np.inf]), "step_sizes holds 1 NaN"),
-        (lambda p: estimators.preprocessed_gradient_descent(p, 0.1, -1), "num_steps = -1"),
         (lambda p: estimators.preprocessed_gradient_descent(p, 0.0, 3), "step_size = 0.0"),
         (lambda p: estimators.ols(p.replace(x=p.x.at[2, 1].set(np.nan))), r"x holds 1 .*\(2, 1\)"),
         (lambda p: estimators.ols(p.replace(y=p.y.at[0].set(np.inf))), r"y holds 1 .*\(0,\)"),
@@ -330,9 +282,6 @@ def test_values_without_a_meaning_are_refused(call, message):
     ("call", "message"),
     [
         (lambda p: estimators.ols(p.replace(x=p.x[None])), "use jax.vmap"),
-        (lambda p: estimators.gradient_descent(p, 0.1), "step_sizes is"),
-        (lambda p: estimators.gradient_descent(p, [0.1], jnp.ones((2, 4, 4))), "preconditioners"),
-        (lambda p: estimators.gradient_descent_plus_plus(p, [0.1], [0.1, 0.2]), "gammas"),
         (lambda p: estimators.mixed_gradient_descent(p, [0.1, 0.2], [0.1]), "raw_step_sizes: one"),
         (lambda p: estimators.largest_step(p.x[None]), "vmap over prompts"),
         (lambda p: estimators.lasso_duality_gap(p, p.y, 0.1), "weights are"),

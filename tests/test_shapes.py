@@ -159,6 +159,7 @@ REFUSED = [
     ("matrices", "[..., p, q]", "(2,)", lambda: clipping.truncate(A[2,], 0.5)),
     ("flow", "flow[layer]", "(2, 3, 3, 3)", lambda: scores.flow_norm(A[2, 3, 3, 3])),
     ("flow", "[m, e]", "(2, 3, 3)", lambda: scores.flow_times_input(A[2, 3, 3], A[5, 3])),
+    ("flow", "[m, e]", "(2, 3, 3)", lambda: scores.label_slot_flow(A[2, 3, 3])),
     ("query", "(2)", "(2, 1)", lambda: scores.contribution(A[5, 3], A[2, 1])),
     ("pool", "[m, e]", "(2,)", lambda: scores.similarity(A[2,], A[2,])),
     ("query", "(2)", "(3,)", lambda: scores.similarity(A[5, 3], A[3,])),

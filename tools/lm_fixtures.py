@@ -1,6 +1,6 @@
-"""Writes tests/lm/fixtures: seven tiny random models of transformers, and what they compute.
+"""Writes tests/lm/fixtures: tiny random models of transformers, and what they compute.
 
-    pip install 'lsa-lab[lm-reference]' && python -m tools.lm_fixtures
+    pip install 'lsa-lab[lm-reference]' && python -m tools.lm_fixtures [NAME...]
 
 Every parameter is random, norms and biases too, so that none can be left out unnoticed, and no two
 sizes are equal that a transposed matrix could hide in. What is expected is computed in float64.
@@ -8,6 +8,7 @@ sizes are equal that a transposed matrix could hide in. What is expected is comp
 
 import contextlib
 import shutil
+import sys
 from pathlib import Path
 from unittest import mock
 
@@ -67,6 +68,41 @@ MODELS = {
         rope_parameters=ROPE | {"partial_rotary_factor": 0.25},
         use_parallel_residual=False,
         hidden_act="gelu_new",
+    ),
+    "llama3": transformers.LlamaConfig(
+        **LONG,
+        hidden_size=24,
+        intermediate_size=40,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        rope_parameters={
+            **ROPE,
+            "rope_type": "llama3",
+            "factor": 4.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 3.0,
+            "original_max_position_embeddings": 24,
+        },
+        tie_word_embeddings=True,
+    ),
+    "mistral": transformers.MistralConfig(
+        **LONG,
+        hidden_size=24,
+        intermediate_size=40,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        rope_parameters=ROPE,
+        sliding_window=None,
+    ),
+    "qwen3": transformers.Qwen3Config(
+        **LONG,
+        hidden_size=24,
+        intermediate_size=40,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        rope_parameters=ROPE,
+        rms_norm_eps=1e-3,
     ),
 }
 HALF = {"gptj": torch.float16, "gpt_neox_serial": torch.bfloat16}  # what the file holds
@@ -135,4 +171,5 @@ def write(name: str, config: transformers.PreTrainedConfig, seed: int) -> None:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for seed, (name, config) in enumerate(MODELS.items()):
-        write(name, config, seed)
+        if not sys.argv[1:] or name in sys.argv[1:]:
+            write(name, config, seed)

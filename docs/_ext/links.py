@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import api
+import themes
 from docutils import nodes
 from sphinx import addnodes
 
@@ -28,13 +29,11 @@ def statements() -> dict[str, tuple[str, str]]:
 @functools.cache
 def experiments() -> dict[str, tuple[str, str]]:
     """Page and anchor of each experiment, by name."""
-    doors = ROOT.glob("experiments/*/*/config.py")
+    names = [door.parent.name for door in ROOT.glob("experiments/*/*/config.py")]
     return {
-        door.parent.name: (
-            f"docs/themes/{door.parents[1].name}",
-            door.parent.name.replace("_", "-"),
-        )
-        for door in doors
+        name: (f"figures/{folder}/README", name.replace("_", "-"))
+        for name in names
+        if (folder := themes.folder_of(name))
     }
 
 

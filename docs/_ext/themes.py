@@ -2,7 +2,8 @@
 changes with the repository. It stands where a page says ``<!-- experiments: THEME -->`` or
 ``<!-- program: ARGUMENTS -->``.
 
-A finding is the README that the report has written beside the figure, its claims verdict first.
+The answer to a question has a page of its own, the README that the report has written beside the
+figure.
 """
 
 import os
@@ -11,15 +12,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lsa_lab.harness.report import tables
 from lsa_lab.harness.run.laboratory import TIERS, experiments_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def experiments(theme: str) -> str:
-    """What the ledger's messages say of a theme, then the answer, question, figure, caption and
-    verdicts of each of its experiments, in their order."""
+    """What the ledger's messages say of a theme, then the answer and the figure of each of its
+    experiments, in their order, which lead to its page."""
     every = experiments_of("experiments").items()
     own = {name: experiment for name, experiment in every if experiment.theme == theme}
     title = next(iter(own.values())).theme_title
@@ -27,8 +27,8 @@ def experiments(theme: str) -> str:
     _, _, section = ledger.partition(f"\n### {title}\n\n")
     rows = [_cells(line) for line in section.partition("\n\n")[0].splitlines()[2:]]
     messages = "".join(f"- {message}.\n" for message, *_ in rows)
-    findings = "\n".join(_finding(folder) for name in own for folder in _largest(name))
-    return f"## In short\n\n{messages}\n{findings}"
+    answers = "\n".join(_answer(folder_of(name)) for name in own if folder_of(name))
+    return f"## In short\n\n{messages}\n## Questions\n\n{answers}"
 
 
 def program(arguments: str) -> str:
@@ -42,38 +42,22 @@ def program(arguments: str) -> str:
     return f"```text\n{done.stdout.strip()}\n```"
 
 
-def _largest(name: str) -> list[str]:
-    """The folder of its largest tier that has a result, if there is one."""
+def folder_of(name: str) -> str:
+    """Where the page of an experiment is, that of its largest tier: "depth/paper"; or nothing."""
     folders = [name, *(f"{name}/{tier}" for tier in TIERS[2:])]
-    return [f for f in folders if (ROOT / "figures" / f / "README.md").exists()][-1:]
+    have = [f for f in folders if (ROOT / "figures" / f / "README.md").exists()]
+    return have[-1] if have else ""
 
 
-def _finding(folder: str) -> str:
+def _answer(folder: str) -> str:
     text = (ROOT / "figures" / folder / "README.md").read_text("utf-8")
-    _, question, _, caption, _ = text.split("\n\n", 4)
-    counts, table = re.search(r"^## (Claims: .*)\n\n((?:\|.*\n)+)", text, re.MULTILINE).groups()
-    rows = [_cells(line) for line in table.splitlines()]
-    verdict_first = tables.markdown([(row[-1], row[0], row[2]) for row in rows])
-    answer, stop, rest = caption.replace("\n", " ").partition(". ")
-    place, (name, _, tier) = f"/figures/{folder}", folder.partition("/")
-    words = f"run {name} --tier {tier}" if tier else f"run {name}"
-    return f"""({name})=
-## {answer}{stop.strip()}
+    heading, question, *_ = text.split("\n\n", 2)
+    place, alt = f"/figures/{folder}", question.split("**")[1]
+    return f"""### [{heading.removeprefix("# ")}]({place}/README.md)
 
-`{name}`: {question}{f" At the {tier} tier." if tier else ""}
+{question}
 
-![{question.strip("*")}]({place}/figure.png)
-
-{rest}
-
-<details><summary>{counts}</summary>
-
-{verdict_first}
-</details>
-
-[Sources, and where the numbers come from]({place}/README.md). [Vector figure]({place}/figure.pdf),
-[data]({place}/result.nc), [configuration]({place}/config.json). To compute it again, beside what is
-committed: `.venv/bin/lsa-lab {words} --out out`
+![{alt}]({place}/figure.png)
 """
 
 

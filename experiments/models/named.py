@@ -96,12 +96,24 @@ def _classes(*, d=4, lengths=(4, 10, 20), width=16, depth=4, **training) -> Spec
     )
 
 
-def _sizes(rows, **rest) -> dict[str, Spec]:
+def _sizes(rows, kind: str = "size", **rest) -> dict[str, Spec]:
     """A model of its own for each row of heads, "size 8 1 1": runs side by side share a program,
     and these are trained one by one."""
-    return {f"size {' '.join(map(str, row))}": _sparse((row,), **rest) for row in rows}
+    return {f"{kind} {' '.join(map(str, row))}": _sparse((row,), **rest) for row in rows}
 
 
+def _places(rows, kind: str = "place", **rest) -> dict[str, Spec]:
+    """Six heads in three layers, "place 4 1 1": the recipe of the sizes at d = 8, with batches of a
+    quarter and .3 of the steps, so that two cores train one of these in minutes."""
+    return _sizes(rows, kind, **_LARGE | dict(steps=30_000, batch=32, seeds=5) | rest)
+
+
+_LARGE = dict(d=8, sparsity=2, scratch=8, key_width=8)
+_LARGE |= dict(learning_rate=0.003, steps=100_000, seeds=3, checkpoints=10)
+# All ten ways to place six heads in three layers, the most telling ones first; of these the laptop
+# tier has those that are trained, and the paper tier all.
+_PLACES = ((4, 1, 1), (1, 4, 1), (1, 1, 4), (2, 2, 2), (3, 2, 1), (1, 2, 3), (2, 3, 1), (1, 3, 2))
+_PLACES += ((3, 1, 2), (2, 1, 3))
 _DENSE = dict(sparsity=None)
 _POLYNOMIAL = dict(sparsity=None, d=2, degree=2)
 
@@ -116,6 +128,7 @@ def _smoke() -> dict[str, Spec]:
         "softmax": _sparse(three, kernel="softmax", key_width=2, **tiny),
         **_regression(2, 4, 4, 2, 4, 2, 2, (5, 5, 5, 5), batch=4),
         **_sizes(((1, 1), (2, 1), (2, 2), (3, 1), (3, 3)), key_width=2, **tiny),
+        **_places(_PLACES[:4], **tiny | dict(sparsity=1, key_width=2)),
         "classes": _classes(d=2, lengths=(2, 4), width=4, depth=2, steps=4, batch=4, seeds=2),
     }
 
@@ -123,8 +136,6 @@ def _smoke() -> dict[str, Spec]:
 def _laptop() -> dict[str, Spec]:
     single, all4 = (1, 1, 1), (4, 4, 4)
     slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=9000)
-    large = dict(d=8, sparsity=2, scratch=8, key_width=8)
-    large |= dict(learning_rate=0.003, steps=100_000, seeds=3, checkpoints=10)
     deep = ((1,) * 5, (2,) * 5, (4, 1, 1, 1, 1), (1, 4, 4, 4, 4), (4, 4, 1, 1, 1), (4,) * 5)
     return {
         "depth 3": _sparse((single, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
@@ -140,7 +151,8 @@ def _laptop() -> dict[str, Spec]:
         "long training": _sparse((all4,), steps=120_000),
         "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
         **_regression(8, 20, 32, 4, 64, 4, 9, (20_000, 20_000, 50_000, 30_000)),
-        **_sizes((single, *((h, *rest) for h in (4, 8, 12) for rest in ((1, 1), (h, h)))), **large),
+        **_sizes((single, *((h, *r) for h in (4, 8, 12) for r in ((1, 1), (h, h)))), **_LARGE),
+        **_places(_PLACES),
         "classes": _classes(),
     }
 
@@ -155,6 +167,7 @@ def _paper(laptop: dict[str, Spec]) -> dict[str, Spec]:
 
     models = {name: more(name, 36) for name in REGRESSION}
     models |= {name: more(name, 20) for name in ("depth 3", "depth 5", "narrow keys", "softmax")}
+    models |= _places(_PLACES, "long place", steps=100_000)
     return models | {name: more(name, 12, 0) for name in laptop if name.startswith("size ")}
 
 

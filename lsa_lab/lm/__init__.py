@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lsa_lab.lm.tokens import Tokenizer
     from lsa_lab.lm.weights import Params
 
-__all__ = ["Decoder", "load"]
+__all__ = ["Decoder", "load", "shape"]
 
 
 class Decoder(NamedTuple):
@@ -24,6 +24,14 @@ class Decoder(NamedTuple):
     tokenizer: "Tokenizer | None"
 
 
+def shape(path: str | Path) -> "Config":
+    """The shape of the decoder at a path, whose weights stay on disk; errors as in ``load``."""
+    from lsa_lab.lm import folder, gguf
+
+    path = _there(path)
+    return folder.read(path)[0] if path.is_dir() else gguf.read(path)[0]
+
+
 def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
     """The decoder of a GGUF file, or of a folder with config.json and safetensors.
 
@@ -31,20 +39,23 @@ def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
     """
     from lsa_lab.lm import converted, folder, leaves, tokens
 
-    path, dtype = Path(path), leaves.check_dtype(dtype)
+    path, dtype = _there(path), leaves.check_dtype(dtype)
     if path.is_dir():
         config, names, tensors = folder.read(path)
         params = leaves.params(tensors, names, config, dtype)
         file = path / "tokenizer.json"
         tokenizer = tokens.from_file(file) if file.exists() else None
-    elif path.is_file():
+    else:
         config, params, metadata = converted.load(path, dtype)
         tokenizer = tokens.from_gguf(metadata) if "tokenizer.ggml.tokens" in metadata else None
-    else:
-        raise FileNotFoundError(
-            f"there is no {path}; expected a GGUF file, or a folder with config.json and "
-            "safetensors"
-        )
     if tokenizer is not None:
         tokens.check_fits(tokenizer, config.vocabulary)
     return Decoder(config, params, tokenizer)
+
+
+def _there(path: str | Path) -> Path:
+    if (path := Path(path)).exists():
+        return path
+    raise FileNotFoundError(
+        f"there is no {path}; expected a GGUF file, or a folder with config.json and safetensors"
+    )

@@ -1,4 +1,4 @@
-"""The shape of a decoder: what tells Llama, Qwen2, GPT-2, GPT-J and GPT-NeoX apart."""
+"""The shape of a decoder: what tells Llama, Mistral, Qwen, GPT-2, GPT-J and GPT-NeoX apart."""
 
 import dataclasses
 from typing import Literal
@@ -17,6 +17,8 @@ class Config:
     ``num_groups``: heads h·G/H, ... of one group share keys and values (G = H: each has its own).
     ``rotary_width``: so many coordinates of every query and key are turned by the token's place,
     in pairs (i, i + r/2); None where places are learned, or where there are none at all.
+    ``rotary_scaling``, Llama 3's: pairs that turn less than ``low`` times in ``original`` tokens
+    turn ``factor`` times slower, those above ``high`` times as they did, between them in between.
     ``parallel``: MLP and attention read the same stream; otherwise the MLP reads what attention
     has left. ``tied``: the unembedding is the embedding.
     """
@@ -36,9 +38,11 @@ class Config:
     parallel: bool = False
     rotary_width: int | None = None
     rotary_base: float = 10_000.0
+    rotary_scaling: tuple[float, float, float, float] | None = None  # factor, low, high, original
     learned_positions: bool = False
     tied: bool = False
     query_biases: bool = False  # of queries, keys and values
+    key_norm: bool = False  # of every query and key, before they are turned
     write_biases: bool = False  # of attention's output
     mlp_biases: bool = False
     unembedding_bias: bool = False

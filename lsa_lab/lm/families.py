@@ -1,4 +1,4 @@
-"""Five families of decoders: what is common to each, and where its files hold which weight.
+"""Families of decoders: what is common to each, and where its files hold which weight.
 
 A tensor's layout is written in the alphabet of the shapes, its axes parted by blanks: "D 3Hk" is a
 matrix [D, 3·H·k] whose columns hold the queries of all heads, then their keys, then their values;
@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 # The fields of a Config that a family fixes.
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama": {"norm": "rms"},
+    "mistral": {"norm": "rms"},
     "qwen2": {"norm": "rms", "query_biases": True},
+    "qwen3": {"norm": "rms", "key_norm": True},
     "gpt2": {
         "norm": "layer",
         "gated": False,
@@ -73,6 +75,8 @@ _LLAMA = {
     "b_k": Place("layers.{}.self_attn.k_proj.bias", "Gk"),
     "b_v": Place("layers.{}.self_attn.v_proj.bias", "Gk"),
     "b_o": Place("layers.{}.self_attn.o_proj.bias", "D"),
+    "q_norm_scale": Place("layers.{}.self_attn.q_norm.weight", "k"),
+    "k_norm_scale": Place("layers.{}.self_attn.k_norm.weight", "k"),
     "mlp_norm_scale": Place("layers.{}.post_attention_layernorm.weight", "D"),
     "mlp_in": Place("layers.{}.mlp.up_proj.weight", "m D"),
     "mlp_gate": Place("layers.{}.mlp.gate_proj.weight", "m D"),
@@ -152,6 +156,8 @@ _GGUF_LLAMA = {
     "b_k": Place("blk.{}.attn_k.bias", "Gk"),
     "b_v": Place("blk.{}.attn_v.bias", "Gk"),
     "b_o": Place("blk.{}.attn_output.bias", "D"),
+    "q_norm_scale": Place("blk.{}.attn_q_norm.weight", "k"),
+    "k_norm_scale": Place("blk.{}.attn_k_norm.weight", "k"),
     "mlp_norm_scale": Place("blk.{}.ffn_norm.weight", "D"),
     "mlp_in": Place("blk.{}.ffn_up.weight", "m D"),
     "mlp_gate": Place("blk.{}.ffn_gate.weight", "m D"),
@@ -186,7 +192,9 @@ _BUFFERS = r".*(attn|attention)\.(bias|masked_bias|rotary_emb\.inv_freq)"
 # The state dicts of transformers, and the files of llama.cpp.
 TRANSFORMERS = {
     "llama": Names(_LLAMA, "model.", _BUFFERS),
+    "mistral": Names(_LLAMA, "model.", _BUFFERS),
     "qwen2": Names(_LLAMA, "model.", _BUFFERS),
+    "qwen3": Names(_LLAMA, "model.", _BUFFERS),
     "gpt2": Names(_GPT2, "transformer.", _BUFFERS),
     "gptj": Names(_GPTJ, "transformer.", _BUFFERS, interleaved=True),
     "gpt_neox": Names(_NEOX, "gpt_neox.", _BUFFERS),
@@ -194,5 +202,6 @@ TRANSFORMERS = {
 GGUF = {
     "llama": Names(_GGUF_LLAMA, interleaved=True),
     "qwen2": Names(_GGUF_LLAMA),
+    "qwen3": Names(_GGUF_LLAMA),
     "gpt2": Names(_GGUF_GPT2),
 }

@@ -32,7 +32,9 @@ _SHORT = {
 # The fields of a Config under the keys of config.json.
 _KEYS = {
     "llama": _LONG | {"norm_epsilon": "rms_norm_eps"},
+    "mistral": _LONG | {"norm_epsilon": "rms_norm_eps"},
     "qwen2": _LONG | {"norm_epsilon": "rms_norm_eps"},
+    "qwen3": _LONG | {"norm_epsilon": "rms_norm_eps"},
     "gpt2": _SHORT,
     "gptj": _SHORT,
     "gpt_neox": _LONG | {"norm_epsilon": "layer_norm_eps"},
@@ -66,6 +68,9 @@ def config_of(fields: Mapping[str, Any], source: Path) -> Config:
     for key, value in _ONLY.items():
         if fields.get(key, value) != value:
             raise ValueError(f"{source}: {key} is {fields[key]!r}; supported is {value!r} alone")
+    if family == "mistral" and fields.get("sliding_window") is not None:
+        window = fields["sliding_window"]
+        raise ValueError(f"{source}: sliding_window is {window!r}; supported is None alone")
     _check_layer_types(fields, source)
     keys = _KEYS[family]
     needed = {*keys.values(), "vocab_size"} - {"n_inner"}
@@ -80,7 +85,7 @@ def config_of(fields: Mapping[str, Any], source: Path) -> Config:
     values["activation"] = _activation(values["activation"], source)
     values["tied"] = fields.get("tie_word_embeddings", family == "gpt2")
     values |= _rotation(fields, values["key_width"], source) | FAMILIES[family]
-    if family in ("llama", "gpt_neox"):
+    if family in ("llama", "qwen3", "gpt_neox"):
         biases = fields.get("attention_bias", family == "gpt_neox")
         values |= {"query_biases": biases, "write_biases": biases}
     if family == "gpt_neox":
@@ -106,7 +111,7 @@ def _check_layer_types(fields: Mapping[str, Any], source: Path) -> None:
 
 
 def _rotation(fields: Mapping[str, Any], key_width: int, source: Path) -> dict[str, Any]:
-    """rotary_width and rotary_base, which newer files keep in rope_parameters."""
+    """rotary_width, rotary_base and rotary_scaling, which newer files keep in rope_parameters."""
     family = fields["model_type"]
     if family == "gpt2":
         return {}
@@ -117,14 +122,23 @@ def _rotation(fields: Mapping[str, Any], key_width: int, source: Path) -> dict[s
         part = fields.get(key) or {}
         rope |= part
         kind = part.get("rope_type", part.get("type", "default"))
-        if kind != "default":
-            raise ValueError(f"{source}: the rope scaling is {kind!r}; supported is none")
+        if kind not in ("default", "llama3"):
+            raise ValueError(
+                f"{source}: the rope scaling is {kind!r}; supported are none and llama3"
+            )
     base = rope.get("rope_theta", fields.get("rope_theta", fields.get("rotary_emb_base", 1e4)))
     share = fields.get("rotary_pct", 0.25) if family == "gpt_neox" else 1.0
     share = rope.get("partial_rotary_factor", fields.get("partial_rotary_factor", share))
     if family != "gpt_neox" and share != 1:
         raise ValueError(f"{source}: partial_rotary_factor is {share}; supported is 1 alone")
-    return {"rotary_width": int(key_width * share), "rotary_base": float(base)}
+    rotation: dict[str, Any] = {"rotary_width": int(key_width * share), "rotary_base": float(base)}
+    if rope.get("rope_type", rope.get("type")) == "llama3":
+        keys = "factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"
+        absent = [key for key in keys if key not in rope]
+        if absent:
+            raise ValueError(f"{source}: the rope scaling does not say {', '.join(absent)}")
+        rotation["rotary_scaling"] = tuple(float(rope[key]) for key in keys)
+    return rotation
 
 
 def _tensors(path: Path) -> Tensors:

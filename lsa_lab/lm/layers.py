@@ -9,7 +9,8 @@ to token t of the stream
 and W_out φ(u') + b_out of the stream that attention has left (Vaswani et al. 1706.03762; rotary
 places: Su et al. 2104.09864), or of the one that attention has read where the config says
 ``parallel``. u' = norm(h) has a scale of its own, and φ(u) = act(W_gate u) ⊙ W_in u where there is
-a gate (Shazeer 2002.05202), act(W_in u + b_in) where there is none.
+a gate (Shazeer 2002.05202), act(W_in u + b_in) where there is none. With ``key_norm`` queries and
+keys are normed before they are turned, each with a scale of k numbers that all heads share.
 """
 
 import functools
@@ -68,11 +69,15 @@ def step(
 
 def norm(rows: Array, scale: Array, offset: Array | None, config: Config) -> Array:  # [..., D]
     """u ⊙ scale / √(mean u² + ε) + offset, of the centred u where the norm is a layer norm."""
+    return plus(_unit(rows, scale, config, centred=config.norm == "layer"), offset)
+
+
+def _unit(rows: Array, scale: Array, config: Config, centred: bool = False) -> Array:  # [..., D]
     wide = rows.astype(at_least_single(rows.dtype))  # half precision overflows
-    if config.norm == "layer":
+    if centred:
         wide = wide - wide.mean(-1, keepdims=True)
     unit = wide * jax.lax.rsqrt((wide**2).mean(-1, keepdims=True) + config.norm_epsilon)
-    return plus(unit.astype(rows.dtype) * jnp.broadcast_to(scale, rows.shape), offset)
+    return unit.astype(rows.dtype) * jnp.broadcast_to(scale, rows.shape)
 
 
 def attention_weights(stream: Array, layer: Layer, config: Config) -> Array:  # [H, T, P+T]
@@ -110,6 +115,9 @@ def _projected(
     turn = functools.partial(_turned, start=start, config=config)
     queries = _project(params.w_q, params.b_q, rows)
     keys = _project(params.w_k, params.b_k, rows)
+    if params.q_norm_scale is not None and params.k_norm_scale is not None:
+        queries = _unit(queries, params.q_norm_scale, config)
+        keys = _unit(keys, params.k_norm_scale, config)
     values = _project(params.w_v, params.b_v, rows)
     sharing = config.num_heads // config.num_groups
     grouped = turn(queries).reshape(config.num_groups, sharing, *queries.shape[1:])
@@ -143,6 +151,10 @@ def _turned(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
         return rows
     wide = at_least_single(rows.dtype)
     speeds = config.rotary_base ** (-jnp.arange(0, r, 2, dtype=wide) / r)
+    if config.rotary_scaling is not None:
+        factor, low, high, original = config.rotary_scaling
+        kept = jnp.clip((original * speeds / (2 * jnp.pi) - low) / (high - low), 0, 1)
+        speeds = speeds * (kept + (1 - kept) / factor)
     angles = jnp.arange(start, start + rows.shape[-2], dtype=wide)[:, None] * speeds[None]
     cos, sin = jnp.cos(angles).astype(rows.dtype), jnp.sin(angles).astype(rows.dtype)
     cos, sin = cos[None], sin[None]

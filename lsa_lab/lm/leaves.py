@@ -40,6 +40,8 @@ AXES = {
     "b_k": "Gk",
     "b_v": "Gk",
     "b_o": "D",
+    "q_norm_scale": "k",
+    "k_norm_scale": "k",
     "mlp_in_bias": "m",
     "mlp_out_bias": "D",
     "positions": "CD",
@@ -47,7 +49,7 @@ AXES = {
     "unembedding_bias": "V",
 }
 
-SCALED = ("w_q", "b_q")  # divided by √k
+SCALED = {False: ("w_q", "b_q"), True: ("q_norm_scale",)}  # divided by √k, by Config.key_norm
 
 
 class Tensors(NamedTuple):
@@ -111,7 +113,9 @@ def _read(
         tensor = tensor[place.part]
     if names.interleaved and leaf in ("w_q", "w_k", "b_q", "b_k"):
         tensor = tensor[:, _halves(config)]
-    return tensor / np.float64(config.key_width) ** 0.5 if leaf in SCALED else tensor
+    return (
+        tensor / np.float64(config.key_width) ** 0.5 if leaf in SCALED[config.key_norm] else tensor
+    )
 
 
 def _halves(config: Config) -> np.ndarray:  # [k]

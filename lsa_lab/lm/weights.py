@@ -14,7 +14,8 @@ from lsa_lab.lm.config import Config
 class Params(flax.struct.PyTreeNode):
     """Weights per layer, head and group; what the Config leaves out is None.
 
-    The factor 1/√k of the scores is part of W_Q and b_q, as everywhere in this library.
+    The factor 1/√k of the scores is part of W_Q and b_q, as everywhere in this library, or of the
+    scale of queries that are normed.
     """
 
     embedding: Array  # [V, D]
@@ -35,6 +36,8 @@ class Params(flax.struct.PyTreeNode):
     b_k: Array | None = None  # [L, G, k]
     b_v: Array | None = None  # [L, G, k]
     b_o: Array | None = None  # [L, D]
+    q_norm_scale: Array | None = None  # [L, k]
+    k_norm_scale: Array | None = None  # [L, k]
     mlp_in_bias: Array | None = None  # [L, m]
     mlp_out_bias: Array | None = None  # [L, D]
     positions: Array | None = None  # [context, D]
@@ -77,6 +80,8 @@ def shapes(config: Config) -> dict[str, tuple[int, ...]]:
         has["final_norm_offset"] = (width,)
     if config.query_biases:
         has |= {"b_q": (layers, heads, k), "b_k": (layers, groups, k), "b_v": (layers, groups, k)}
+    if config.key_norm:
+        has |= {"q_norm_scale": (layers, k), "k_norm_scale": (layers, k)}
     if config.write_biases:
         has["b_o"] = rows
     if config.mlp_biases:
@@ -102,6 +107,8 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
         normal = jax.random.normal(draw, shape, dtype)
         if name.endswith("_scale"):
             leaves[name] = 1 + 0.1 * normal
+            if name == "q_norm_scale":
+                leaves[name] *= config.key_width**-0.5
         elif name.startswith("b_") or name.endswith(("_bias", "_offset", "positions")):
             leaves[name] = 0.1 * normal
         else:

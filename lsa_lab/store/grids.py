@@ -10,10 +10,13 @@ that follow each other lie in one file once they are all computed.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import queue
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -28,6 +31,7 @@ def grid(
     *,
     facts: Mapping[str, str | int] | None = None,
     progress: Callable[[int, int], Any] | None = None,
+    devices: Sequence[jax.Device] | None = None,
 ) -> dict[str, np.ndarray]:  # each [C, ...], in the order of the cells
     """judge(cell) of every cell, by the names that it gives its arrays.
 
@@ -37,8 +41,10 @@ def grid(
     numbers rest on beside the cell and this process's arithmetic (versions, device, flags); a
     folder with others is refused. ``progress(done, all)`` is called at the start and after each
     cell. Arrays that a device is still busy with are kept when the next cell is begun: no device
-    waits for the file of the cell before. Processes that ``store.processes`` joins share the
-    cells, and all of them return the same; the first reports on its share.
+    waits for the file of the cell before. Several ``devices``, this process's GPUs or TPUs unless
+    others are given, share the cells, a thread for each: judge uses its device by default, and
+    weights that lie on another are copied by every call. Processes that ``store.processes`` joins
+    share the cells, and all of them return the same; the first reports on its share.
     """
     if not cells:
         raise ValueError("no cells: a grid has at least one")
@@ -72,8 +78,7 @@ def grid(
                 report(done, len(mine))
 
         try:
-            for name, cell in waiting.items():
-                answer = judge(cell)
+            for name, answer in _judged(waiting, judge, devices or _accelerators()):
                 keep()
                 ahead.append((name, answer))
                 if all(_is_ready(value) for value in answer.values()):
@@ -87,6 +92,45 @@ def grid(
         store.keep(dict(zip(by_name, contents, strict=True)))
     rows = {name: store.read(name, rests_on | {"cell": name}) for name in by_name}
     return {key: np.stack([rows[name][key] for name in names]) for key in rows[names[0]]}
+
+
+def _accelerators() -> Sequence[jax.Device]:
+    """The devices of this process, of which a CPU's count as one: factorisations that run at the
+    same time can wait for each other for ever there (jaxlib 0.10)."""
+    local = jax.local_devices()
+    return local[:1] if local[0].platform == "cpu" else local
+
+
+def _judged(
+    cells: Mapping[str, Any],
+    judge: Callable[[Any], Mapping[str, ArrayLike]],
+    devices: Sequence[jax.Device],
+) -> Iterator[tuple[str, Mapping[str, ArrayLike]]]:
+    """The answers by name, in the order in which they come; cells that are under way when one
+    breaks end first, and are judged again by the next call."""
+    if len(devices) == 1:
+        yield from ((name, judge(cell)) for name, cell in cells.items())
+        return
+    free: queue.SimpleQueue[jax.Device] = queue.SimpleQueue()
+    for device in devices:
+        free.put(device)
+
+    def judge_on_one(cell: Any) -> dict[str, np.ndarray]:
+        device = free.get()
+        try:
+            with jax.default_device(device):
+                return {key: np.asarray(value) for key, value in judge(cell).items()}
+        finally:
+            free.put(device)
+
+    with ThreadPoolExecutor(len(devices)) as pool:
+        under_way = {pool.submit(judge_on_one, cell): name for name, cell in cells.items()}
+        try:
+            for done in as_completed(under_way):
+                yield under_way[done], done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _is_ready(value: ArrayLike) -> bool:

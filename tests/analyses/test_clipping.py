@@ -40,30 +40,12 @@ def test_the_kept_rank_is_the_floor_of_exact_arithmetic():
             assert clipping.kept_rank(full, rate) == max(1, exact)
 
 
-def test_the_kept_rank_of_arrays_is_that_of_their_entries():
-    rates = np.array([0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995])
-    expected = [[clipping.kept_rank(full, float(rate)) for rate in rates] for full in (8, 10)]
-    many = np.array([[8], [10]])
-    assert clipping.kept_rank(many, rates[None]).tolist() == expected
-    traced = jax.jit(clipping.kept_rank)
-    assert traced(jnp.asarray(many) + 0 * jnp.ones((1, 8), int), rates[None]).tolist() == expected
-    single = jnp.asarray(np.stack([rates, rates]), jnp.float32)
-    whole = jnp.asarray(many) + jnp.zeros((1, 8), int)
-    assert clipping.kept_rank(whole, single).tolist() == expected
-
-
 @pytest.mark.parametrize("function", ["truncate", "factor"])
 def test_a_matrix_with_nan_is_refused(function):
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="NaN or infinity"):
             getattr(clipping, function)(np.where(MATRIX > 1, bad, MATRIX), 0.5)
-    with pytest.raises(ValueError, match=r"shape \(8,\)"):
-        getattr(clipping, function)(MATRIX[0], 0.5)
-    with pytest.raises(ValueError, match="dtype int"):
-        getattr(clipping, function)(np.ones((2, 2), int), 0.5)
     assert np.isnan(jax.jit(clipping.truncate)(np.nan * MATRIX, 0.5)).all()  # not known in time
-    with pytest.raises(ValueError, match="at least one singular value"):
-        clipping.kept_rank(0, 0.5)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -240,9 +222,10 @@ def test_a_factored_matrix_acts_as_the_truncated_one():
     np.testing.assert_allclose(acted, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("xp", [np, jnp])
-def test_rates_in_float32_lose_no_rank_of_a_large_matrix(xp):
-    full = np.arange(1, 400)
-    for rate in clipping.RATES:
-        exact = [clipping.kept_rank(int(rank), rate) for rank in full]
-        assert clipping.kept_rank(xp.asarray(full), xp.float32(rate)).tolist() == exact
+@pytest.mark.parametrize("run", [clipping.kept_rank, jax.jit(clipping.kept_rank)])
+def test_the_kept_rank_of_arrays_is_that_of_their_entries_and_float32_loses_none(run):
+    full, rates = np.arange(1, 400), np.array([*clipping.RATES, 0.0, 0.995])
+    exact = [[clipping.kept_rank(int(rank), float(rate)) for rate in rates] for rank in full]
+    for dtype in (np.float32, np.float64):
+        rows = np.broadcast_to(rates.astype(dtype), (len(full), len(rates)))
+        assert run(np.repeat(full[:, None], len(rates), axis=1), rows).tolist() == exact

@@ -7,13 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab import estimators
 from lsa_lab.analyses import implicit_gd
-from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.models import linear_attention, transformer
 from lsa_lab.prompts import Prompt, tokens
 
 N, D, L = 8, 3, 4
-STEPS = jnp.array([0.3, 0.5, 0.2, 0.4])
 trajectory = jax.jit(implicit_gd.trajectory, static_argnames="keys")
 upper_bounds = jax.jit(implicit_gd.upper_bounds)
 implied_weights = jax.jit(implicit_gd.implied_weights, static_argnums=0)
@@ -52,12 +50,6 @@ def test_a_query_that_is_read_is_one_more_demonstration(n):
     assert np.abs(path.maps - trajectory(params, prompt).maps).max() > 1e-5
 
 
-def test_updates_of_descent_have_rank_one():
-    prompt, _ = draw()
-    path = trajectory(constructions.gradient_descent(STEPS, D), prompt)
-    assert implicit_gd.ranks(path).tolist() == [1] * L
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_rank_counts_what_is_above_the_rounding_of_the_updates(dtype):
     eps = np.finfo(dtype).eps
@@ -78,21 +70,6 @@ def test_models_without_a_common_map_are_refused():
         implicit_gd.trajectory(softmax, prompt)
     with pytest.raises(AssertionError, match="vmap"):
         implicit_gd.implicit_update(*jnp.zeros((3, 2, 2)), jnp.zeros((5, 4, 2)))
-
-
-def test_ranks_of_an_overflown_stream_are_refused():
-    broken = implicit_gd.Trajectory(None, np.full((L, 2, 2), np.nan), None)
-    with pytest.raises(ValueError, match="NaN"):
-        implicit_gd.ranks(broken)
-
-
-def test_the_weights_that_a_descent_implies_are_its_iterates():
-    prompt, _ = draw()
-    params = constructions.gradient_descent(STEPS, D)
-    found = implied_weights(linear_attention.forward, params, prompt)
-    path = estimators.gradient_descent(prompt, STEPS)
-    np.testing.assert_allclose(found, path, atol=1e-10)
-    assert np.abs(found - estimators.gradient_descent(prompt, 1.01 * STEPS)).max() > 1e-3  # Control
 
 
 def test_implied_weights_of_softmax_are_its_sensitivities():

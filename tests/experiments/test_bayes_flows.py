@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.flow import bayes
 from experiments.flow.bayes_flows import claims, compute
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.prompts import Prompt
@@ -33,22 +32,6 @@ def test_distances_of_answers_and_of_flows_to_labels(prompt):
     squares = [(apart @ y) ** 2, apart @ covariance @ apart, (best @ y) ** 2]
     squares += [best @ covariance @ best, (best @ y - float(prompt.y_query)) ** 2]
     np.testing.assert_allclose(gaps, squares, rtol=1e-10)
-
-
-def test_the_sparse_rule_weighs_its_supports(prompt):
-    answer, flow = jax.jit(bayes.answer_and_flow, static_argnums=(1, 2))(prompt, NOISE, 1)
-
-    def by_hand(x, y):
-        squares = (x**2).sum(0) + NOISE
-        means, evidence = x.T @ y / squares, (x.T @ y) ** 2 / squares / 2 / NOISE
-        weights = np.exp(evidence) / np.sqrt(squares)
-        return (weights * means / weights.sum()) @ np.asarray(prompt.x_query)
-
-    x, y = np.asarray(prompt.x), np.asarray(prompt.y)
-    np.testing.assert_allclose(answer, by_hand(x, y), rtol=1e-10)
-    moved = 1e-6 * np.eye(4)[2]
-    slope = (by_hand(x, y + moved) - by_hand(x, y - moved)) / 2e-6
-    np.testing.assert_allclose(flow[2, 2], slope, rtol=1e-6)
 
 
 def test_a_run_is_judged_where_it_first_is_near(monkeypatch):

@@ -9,10 +9,8 @@ import numpy as np
 from experiments.clipping.bound_and_gap.clipped import measure_stack
 from experiments.clipping.bound_and_gap.compute import (
     best_step,
-    divide,
     draw,
     measure,
-    noisy_descent,
     spread_bound,
 )
 from experiments.clipping.bound_and_gap.config import TIERS, Config
@@ -44,31 +42,12 @@ def test_groups_have_one_task_each_and_noise_of_variance_one_is_left_to_add():
     assert 0.6 < np.std(noise) < 1.4
 
 
-def test_fewer_demonstrations_stand_several_times_and_the_others_are_the_population():
-    x, y = jnp.arange(14.0).reshape(7, 2), jnp.arange(7.0)
-    prompt, rest, labels = divide(x, y, jnp.array(2.0), 4)
-    assert prompt.y.tolist() == [0, 1, 0, 1]
-    assert prompt.x.tolist() == [[0, 1], [2, 3], [0, 1], [2, 3]]
-    assert (rest[:, 0].tolist(), labels.tolist()) == ([8, 10, 12], [4, 5, 6])
-
-
 def noisy_by_loops(w_kq, w_pv, second_moment, noise):
     w, updates = np.eye(E), []
     for t in range(len(noise)):
         updates.append(w_pv[t] @ (w @ second_moment @ w.T) @ w_kq[t] @ w)
         w = w + updates[t] + noise[t]
     return w, np.stack(updates)
-
-
-def test_noise_enters_after_an_update_and_is_read_by_the_next():
-    rng = np.random.default_rng(0)
-    params = linear_attention.init(jax.random.key(1), 2, 1, D, scale=0.7)
-    rows, noise = rng.normal(size=(4, E)), rng.normal(size=(2, E, E))
-    w, updates = noisy_descent(params, jnp.asarray(rows.T @ rows / 4), jnp.asarray(noise))
-    own = (np.asarray(leaf[:, 0]) for leaf in (params.w_kq, params.w_pv))
-    expected = noisy_by_loops(*own, rows.T @ rows / 4, noise)
-    np.testing.assert_allclose(w, expected[0])
-    np.testing.assert_allclose(updates, expected[1])
 
 
 def test_the_spread_of_updates_is_their_variance_over_prompts():

@@ -32,7 +32,7 @@ N, NOISE = max(SPEC.task.lengths), SPEC.task.noise_std
 def path():
     """Params of two untrained models [R, P, ...], others at every checkpoint."""
     keys = jax.random.split(jax.random.key(0), (2, 3))
-    return jax.jit(jax.vmap(jax.vmap(partial(init, SPEC))))(keys)
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(jax.vmap(partial(init, SPEC))))(keys))
 
 
 def models_of(path):
@@ -45,14 +45,14 @@ def models_of(path):
 def prompts_of(config, tag, n):
     task = distribution(SPEC.task, n, dtype=np.float32)
     key = jax.random.fold_in(jax.random.key(config.seed), tag)
-    return trained_models.own_prompts(key, task, 2, config.prompts)
+    return jax.tree.map(np.asarray, trained_models.own_prompts(key, task, 2, config.prompts))
 
 
 def risk_after(path, run, batch, *edit, name="cut_errors"):
     """The risk of the last model of a run, clipped or not."""
     own = jax.tree.map(lambda leaf: leaf[run, -1], path)
     own = clipping.clip(own, *edit) if edit else own
-    return errors(name, own, jax.tree.map(lambda leaf: leaf[run], batch)).mean()
+    return np.mean(errors(name, own, jax.tree.map(lambda leaf: leaf[run], batch)))
 
 
 @partial(jax.jit, static_argnums=0)

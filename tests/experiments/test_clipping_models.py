@@ -9,27 +9,11 @@ import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import gains_by_others, transformer
-from experiments.models.model import Model, init
+from experiments.models.model import init
 from experiments.models.tasks import distribution
-from lsa_lab.analyses import clipping
 
 ((_, SPEC),) = transformer("smoke")
-ERRORS = lambda params, batch: Model(SPEC, params).errors(batch)  # noqa: E731
 TASK = distribution(SPEC.task, dtype=jnp.float32)
-
-
-def test_prompts_of_ones_own_change_nothing_where_all_have_the_same():
-    keys = jax.random.split(jax.random.key(0), 2)
-    params = jax.vmap(partial(init, SPEC))(keys)
-    alone = trained_models.own_prompts(jax.random.key(1), TASK, 1, 3)
-    shared = jax.tree.map(lambda leaf: leaf[0], alone)
-    both = jax.tree.map(lambda leaf: jnp.repeat(leaf, 2, axis=0), alone)
-    grid = dict(modules=("attention", "mlp"), rates=(0.5, "drop"), shots=(2, 4))
-    own = trained_models.own_curve(SPEC, params, both, cut=False, **grid)
-    expected = clipping.curve(ERRORS, params, shared, **grid)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), own, expected)
-    means = trained_models.own_risks(SPEC, cut=False)(params, both)
-    np.testing.assert_allclose(means, expected.unclipped.mean[:, 1], rtol=1e-5)
 
 
 def test_a_model_that_explodes_is_judged_by_answers_that_are_cut():

@@ -29,16 +29,14 @@ def test_algorithm_1_is_that_of_the_library(models):
     layers = compute.algorithm_layers(params, CONFIG.top_k)
     values = compute.search_task(SPEC, params, layers, prompts, CONFIG)
     risk = jax.jit(lambda params, batch: Model(SPEC, params).cut_errors(batch))
-    for run in range(2):
-        own, batch = jax.tree.map(lambda leaf, run=run: leaf[run], models)
-        halves = (jax.tree.map(lambda leaf, at=at: leaf[at], batch) for at in HALVES)
-        validation, test = halves
-        for place, module in enumerate(compute.MODULES):
-            grid = dict(modules=module, rates=CONFIG.rates, top_k=CONFIG.top_k)
-            search = clipping.search(risk, own, validation, test, **grid)
-            gain = values["test_gain"][place][run] * search.test_risk
-            np.testing.assert_allclose(gain, search.test_gain, rtol=1e-3, atol=1e-6)
-        np.testing.assert_allclose(values["risk"][run], risk(own, test).mean(), rtol=1e-5)
+    own, batch = jax.tree.map(lambda leaf: np.asarray(leaf)[1], models)
+    validation, test = (jax.tree.map(lambda leaf, at=at: leaf[at], batch) for at in HALVES)
+    for place, module in enumerate(compute.MODULES):
+        grid = dict(modules=module, rates=CONFIG.rates, top_k=CONFIG.top_k)
+        search = clipping.search(risk, own, validation, test, **grid)
+        gain = values["test_gain"][place][1] * search.test_risk
+        np.testing.assert_allclose(gain, search.test_gain, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(values["risk"][1], np.mean(risk(own, test)), rtol=1e-5)
 
 
 def test_the_rival_scales_answers_by_the_best_factor_on_validation(models):

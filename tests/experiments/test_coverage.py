@@ -55,16 +55,19 @@ def test_random_subsets_within_the_clusters_have_the_pools_shares(chosen):
 
 @pytest.fixture(scope="module")
 def examples():
-    pool, _ = compute.sample(TINY, jax.random.key(0))
-    return pool, proxies.labelled_examples(TINY, pool)
+    @jax.jit
+    def draw(key):
+        return proxies.labelled_examples(TINY, compute.sample(TINY, key)[0])
+
+    return jax.tree.map(np.asarray, draw(jax.random.key(0)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_gradients_are_those_of_the_loss(examples, kind, intercept):
     place = (intercept * len(KINDS) + list(KINDS).index(kind)) * TINY.runs
-    x, targets, classes = (leaf[place] for leaf in examples[1])
-    weights = jax.random.normal(jax.random.key(1), (3, TINY.d + 1))
+    x, targets, classes = (leaf[place] for leaf in examples)
+    weights = np.random.default_rng(1).normal(size=(3, TINY.d + 1))
 
     def loss(weights, x, target):
         score = x @ weights
@@ -72,7 +75,7 @@ def test_gradients_are_those_of_the_loss(examples, kind, intercept):
         return logistic if kind == CLASSES else (score - target) ** 2 / 2
 
     by_weights = jax.vmap(jax.grad(loss), (0, None, None))
-    by_autodiff = jax.vmap(by_weights, (None, 0, 0))(weights, x, targets)
-    ours = proxies.gradients(weights, x, targets, classes)
-    np.testing.assert_allclose(ours, by_autodiff.reshape(len(x), -1), atol=1e-12)
+    by_autodiff = jax.jit(jax.vmap(by_weights, (None, 0, 0)))(weights, x, targets)
+    ours = jax.jit(proxies.gradients)(weights, x, targets, classes)
+    np.testing.assert_allclose(ours, np.reshape(by_autodiff, (len(x), -1)), atol=1e-12)
     np.testing.assert_array_equal(x[:, -1], np.full(len(x), float(intercept)))

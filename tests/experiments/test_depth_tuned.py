@@ -13,14 +13,14 @@ D, N = 2, 4
 MATRIX = np.array([[2.0, 0.5], [0.5, 1.0]])
 THETA = np.array([[0.4, 0.7], [0.3, 0.2]])  # step sizes, γ
 draw = jax.jit(draw, static_argnums=(2, 3))
-BATCH = draw(jax.random.key(0), jnp.eye(D), N, 3)
+BATCH = jax.tree.map(np.asarray, draw(jax.random.key(0), np.eye(D), N, 3))
 
 
 def errors_by_loops(batch, matrix, step_sizes, gammas):  # -> [B]
     """GD++ in the coordinates of the prompt; γ = 0 is descent with a matrix before the gradient."""
     rows = np.zeros(len(batch.y))
-    for b, (x, y) in enumerate(zip(*map(np.asarray, (batch.x, batch.y)), strict=True)):
-        query, predicted = np.asarray(batch.x_query[b]), 0.0
+    for b, (x, y) in enumerate(zip(batch.x, batch.y, strict=True)):
+        query, predicted = batch.x_query[b], 0.0
         labels = y
         for step, gamma in zip(step_sizes, gammas, strict=True):
             kernel = x @ matrix.T
@@ -44,7 +44,8 @@ def test_one_tuned_step_is_that_of_least_squares():
     """The prediction is ηa with a = x_query·Xᵀy/n: the best η is Σ a y_query / Σ a²."""
     config = SimpleNamespace(d=D, n=N, tuning_prompts=6, coarse_prompts=3)
     key, sigma = jax.random.key(2), jnp.asarray(MATRIX)
-    tuned, batch = tune(config, 1, [sigma], key), draw(key, sigma, N, 6)
+    arrays = tune(config, 1, [sigma], key), draw(key, sigma, N, 6)
+    tuned, batch = jax.tree.map(np.asarray, arrays)
     for row, metric in enumerate((np.eye(D), np.linalg.inv(MATRIX), np.linalg.inv(MATRIX))):
         a = np.array(
             [

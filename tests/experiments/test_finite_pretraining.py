@@ -2,7 +2,6 @@
 risks measured in the plain way give the same numbers."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.one_layer.finite_pretraining import compute
@@ -30,7 +29,8 @@ def test_features_have_the_law_of_those_of_drawn_prompts():
     rng = np.random.default_rng(0)
     tasks = rng.standard_normal((3, D))
     direct = prompts_of(rng, tasks[rng.integers(3, size=50_000)])
-    features = compute.features(jax.random.key(0), jnp.asarray(tasks), N, 3, NOISE_VAR, 50_000)
+    draw = jax.jit(compute.features, static_argnums=(2, 3, 5))
+    features = draw(jax.random.key(0), tasks, N, 3, NOISE_VAR, 50_000)
     (left, left_error), (right, right_error) = moments(*direct), moments(*map(np.asarray, features))
     assert (np.abs(left - right) < 5 * np.hypot(left_error, right_error)).all()
 
@@ -45,8 +45,9 @@ def test_risks_of_a_layer_are_its_mean_squared_errors():
     rng = np.random.default_rng(1)
     tasks, layer = rng.standard_normal((5, D)), 0.3 * rng.standard_normal((D, D + 1))
     layer += 0.7 * np.eye(D, D + 1)  # as a trained one: the terms with its trace are not small
-    used = jnp.arange(5) < 3
-    exact = compute.risks_of(jnp.asarray(layer), jnp.asarray(tasks), used, N, NOISE_VAR)
+    exact = jax.jit(compute.risks_of, static_argnums=3)(
+        layer, tasks, np.arange(5) < 3, N, NOISE_VAR
+    )
     new = risks_of(layer, rng.standard_normal((400_000, D)), rng)
     old = risks_of(layer, tasks[rng.integers(3, size=400_000)], rng)
     for risk, (mean, error) in zip(exact, (new, old), strict=True):

@@ -1,7 +1,6 @@
 """The rules that `learning_curves` puts beside trained layers have the curves that it draws."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,14 +15,20 @@ LENGTH = 24
 
 
 @pytest.fixture(scope="module")
+def longer():
+    draw = jax.jit(compute.longer_prompts, static_argnums=(1, 2))
+    return draw(jax.random.key(0), CONFIG, LENGTH)
+
+
+@pytest.fixture(scope="module")
 def best():
     return rules.best_constants(CONFIG)
 
 
-def test_every_rule_has_its_closed_curve_and_no_curve_rises(best):
-    prompts, targets = compute.longer_prompts(jax.random.key(0), CONFIG, LENGTH)
+def test_every_rule_has_its_closed_curve_and_no_curve_rises(best, longer):
+    prompts, targets = longer
     predicted = rules.predictions_of_each(prompts, CONFIG, best)
-    squares = np.asarray((predicted - targets[:, None]) ** 2)
+    squares = (np.asarray(predicted) - np.asarray(targets)[:, None]) ** 2
     closed = rules.closed_curves(CONFIG, LENGTH, best)
     error = squares.std(0) / np.sqrt(len(squares))
     assert (np.abs(squares.mean(0) - closed) < 4.5 * error).all()
@@ -53,18 +58,20 @@ def test_a_learned_step_has_the_scale_that_is_best_in_training(best):
     np.testing.assert_allclose(own, stated, rtol=1e-4)
 
 
-def test_the_mean_step_is_that_of_the_layer():
+def test_the_mean_step_is_that_of_the_layer(longer):
     module, shape = model_of("delta", 1, CONFIG)
-    params = module.init(jax.random.key(1), shape)
+    params = jax.jit(module.init, static_argnums=1)(jax.random.key(1), shape)
+    params = jax.tree.map(np.asarray, params)
     params = params.replace(w_step=0 * params.w_step, b_step=params.b_step - 1)
-    prompts, _ = compute.longer_prompts(jax.random.key(0), CONFIG, LENGTH)
     runs = jax.tree.map(lambda leaf: leaf[None], params)
-    steps = compute.mean_steps(runs, jax.tree.map(lambda leaf: leaf[:4], prompts), shape)
+    prompts = jax.tree.map(lambda leaf: np.asarray(leaf)[:4], longer[0])
+    steps = jax.jit(compute.mean_steps, static_argnums=2)(runs, prompts, shape)
     np.testing.assert_allclose(steps, jax.nn.sigmoid(-1.0), rtol=1e-12)
     # A value of 1 for a key of any length is learned by that share.
     alone = params.replace(w_v=0 * params.w_v + 1)
-    state = recurrent.states(alone, jnp.ones((1, shape.token_width)), shape)[0, 0, 0]
-    u = params.read_in @ jnp.ones(shape.token_width)
+    states = jax.jit(recurrent.states, static_argnums=2)
+    state = np.asarray(states(alone, np.ones((1, shape.token_width)), shape))[0, 0, 0]
+    u = params.read_in @ np.ones(shape.token_width)
     key = params.w_k[0, 0] @ u
-    read = key @ state / jnp.linalg.norm(key)
+    read = key @ state / np.linalg.norm(key)
     np.testing.assert_allclose(read, steps[0] * u.sum(), rtol=1e-10)

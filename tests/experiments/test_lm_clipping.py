@@ -1,13 +1,16 @@
 """`lm_clipping`: scores of a tiny decoder and its edits, and readings of known scores."""
 
+import dataclasses
+import json
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from experiments.language import decoders, sentences
-from experiments.language.lm_clipping import compute, search
-from experiments.language.lm_clipping.config import (
-    TIERS,
-)
+from experiments.language.lm_clipping import compute, search, spectra
+from experiments.language.lm_clipping.config import MATRICES, TIERS
+from experiments.language.lm_clipping.readings import Ratios
 from experiments.language.lm_clipping.search import Answers, Clipped
 from lsa_lab.lm import halts, text
 
@@ -75,3 +78,40 @@ def test_a_threshold_is_fitted_on_validation_and_judged_on_test():
     assert search.read_test(test, LABELS, validation, LABELS) == [0.75, 1.0, 0.75]
     turned = search.read_test(test, LABELS, scores_of([-3.0, -5, -7, -9]), LABELS)
     np.testing.assert_allclose(turned, [0.75, 1.0, 0.5])  # the threshold -6: all are above
+
+
+def test_an_error_of_rounding_is_as_large_as_that_of_sixteen_levels():
+    rng, config = np.random.default_rng(1), dataclasses.replace(TINY.spectra, block=8)
+    matrix = rng.standard_normal((400, 16))
+    error = spectra.rounding_error(rng, matrix, config).reshape(400, 2, 8)
+    step = np.ptp(matrix.reshape(400, 2, 8), axis=-1, keepdims=True) / 15
+    assert (np.abs(error) <= step / 2).all()
+    np.testing.assert_allclose((error**2 / step**2).mean(), 1 / 12, rtol=0.03)
+
+
+def test_a_random_matrix_has_the_norms_of_rows_and_columns_that_it_stands_for():
+    rng = np.random.default_rng(2)
+    matrix = rng.standard_normal((12, 20)) * np.geomspace(0.1, 10, 12)[:, None]
+    alike = spectra.random_alike(rng, matrix)
+    for axis in (0, 1):
+        norms = (np.linalg.norm(each, axis=axis) for each in (alike, matrix))
+        np.testing.assert_allclose(*norms, rtol=1e-9)
+    assert abs((alike * matrix).sum()) < 0.9 * (matrix**2).sum()
+
+
+def test_ratios_by_layer_are_those_of_matrices_that_were_built_with_them(tmp_path):
+    """Layer l has the singular values 10^(l i): the condition number is 10^(3 l), of 4 values."""
+    rng = np.random.default_rng(3)
+    turned = [np.linalg.qr(rng.standard_normal((7, 4, 4)))[0] for _ in range(2)]
+    values = 10.0 ** (-np.arange(4)[:, None] * np.arange(4))  # [L, r]
+    built = np.einsum("mij,lj,mkj->lmik", turned[0], values, turned[1])
+    names = dict(zip(MATRICES, built.swapaxes(0, 1), strict=True))
+    params = {name: jnp.asarray(names[name]) for name in MATRICES}
+    params |= {name: params[name][:, None] for name in MATRICES[:4]}
+    part = spectra.measure(TINY.spectra, params, folder=tmp_path)
+    part.attrs["config"] = json.dumps(dataclasses.asdict(TINY.spectra))
+    ratios = Ratios(part)
+    np.testing.assert_allclose(ratios.by_layer("stored", 1), [0, 3, 6, 9], atol=1e-7)
+    np.testing.assert_allclose(ratios.rise("deeper", "stored", 1), [6, 6], atol=1e-7)
+    np.testing.assert_allclose(ratios.rise("last", "stored", 1), [9, 6, 3], atol=1e-7)
+    assert (ratios.moved(1)[1:] > 0).all()

@@ -92,4 +92,4 @@ def test_slopes_are_those_of_the_library():
         row = decoder.forward(tiny().params, stream, SHAPE, mask).stream[-1, -1]
         return -jax.nn.log_softmax(decoder.logits(tiny().params, row, SHAPE, words))[labels[0]]
 
-    np.testing.assert_allclose(-slopes[0], heads.first_order(loss, 3, 4), rtol=1e-8)
+    np.testing.assert_allclose(-slopes[0], heads.first_order(jax.jit(loss), 3, 4), rtol=1e-8)

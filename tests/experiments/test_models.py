@@ -198,12 +198,12 @@ def test_a_file_with_other_bytes_is_refused(committed):
             resolved(TINY)
 
 
-def test_every_named_model_of_the_laptop_tier_has_its_weights_in_six_megabytes():
+def test_every_named_model_of_the_laptop_tier_has_its_weights_in_seven_megabytes():
     for name, spec in named.MODELS["laptop"].items():
         read = runs.read(train.file_of(name), spec)
         assert read.parts == train.ON_THE_WAY.get(name, ())
         assert read.loss.shape[:2] == (len(spec.architecture.rows), spec.training.seeds)
-    assert sum(file.stat().st_size for file in train.WEIGHTS.iterdir()) < 6 << 20
+    assert sum(file.stat().st_size for file in train.WEIGHTS.iterdir()) < 7 << 20
 
 
 def test_heads_that_a_variant_lacks_are_zero_and_unheard():

@@ -40,8 +40,8 @@ def test_moments_of_both_kinds_have_the_mean_and_the_covariance_of_wishart(gauss
 def test_paths_without_noise_end_where_the_layer_maps_do():
     weights = jax.jit(ends, static_argnums=(3, 4))(jax.random.key(4), PARAMS, ROOT, N, 3)
     by_path = dict(zip(PATHS, weights, strict=True))
-    population = weights_of(moments.layer_maps(PARAMS, ROOT @ ROOT.T)[-1])
-    np.testing.assert_allclose(by_path["no noise"], jnp.stack([population] * 3), rtol=1e-10)
+    population = jax.jit(lambda: weights_of(moments.layer_maps(PARAMS, ROOT @ ROOT.T)[-1]))()
+    np.testing.assert_allclose(by_path["no noise"], np.stack([population] * 3), rtol=1e-10)
     assert np.abs(by_path["Eq. 4"] - population[None]).min() > 1e-6
 
 
@@ -70,20 +70,18 @@ FEW = Config(prompts=6, tasks=2)
 
 
 def test_what_softmax_layers_add_is_the_difference_of_their_answers():
-    params = jax.tree.map(
-        lambda leaf: leaf.astype(float)[None, None], init(SPEC, jax.random.key(12))
-    )
+    params = jax.jit(init, static_argnums=0)(SPEC, jax.random.key(12))
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, float)[None, None], params)
     key = jax.random.key(13)
-    softmax = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), params)
+    softmax = jax.tree.map(lambda leaf: leaf.astype(np.float32), params)
     values = jax.jit(partial(measure_softmax, config=FEW, spec=SPEC))(key, softmax)
     key_task, key_query, key_prompts = jax.random.split(jax.random.split(key, (1, 2))[0, 0], 3)
     task = LinearTask(N, D, dtype=jnp.float32)
     same = task.replace(prior_mean=sample_weights(key_task, task), weight_std=0.0)
-    batch = jax.vmap(partial(sample, task=same))(jax.random.split(key_prompts, 6))
-    query = jax.random.normal(key_query, (D,), jnp.float32)
-    batch = jax.tree.map(
-        lambda leaf: leaf.astype(float), batch.replace(x_query=jnp.stack([query] * 6))
-    )
+    batch = jax.jit(jax.vmap(partial(sample, task=same)))(jax.random.split(key_prompts, 6))
+    query = np.asarray(jax.random.normal(key_query, (D,), jnp.float32))
+    batch = batch.replace(x_query=np.stack([query] * 6))
+    batch = jax.tree.map(lambda leaf: np.asarray(leaf, float), batch)
     model = Model(SPEC, jax.tree.map(lambda leaf: leaf[0, 0], params))
     first, both = (np.asarray(jax.jit(part.predict)(batch)) for part in (model.first(1), model))
     expected = stats.kurtosis(np.stack([first, both - first], axis=1), axis=0)

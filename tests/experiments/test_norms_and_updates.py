@@ -37,6 +37,7 @@ def random_model(norm):
 
 sizes_at_query = jax.jit(compute.sizes_at_query)
 stream_of = jax.jit(lambda model, prompt: model.forward(prompt).stream)
+predict = jax.jit(lambda model, batch: model.predict(batch))
 
 
 @pytest.mark.parametrize("norm", SPECS)
@@ -76,7 +77,7 @@ def in_other_units(model, units):
 def test_sizes_do_not_change_with_the_units_of_the_stream(norm):
     model, _ = random_model(norm)
     other = in_other_units(model, 16.0)
-    np.testing.assert_allclose(other.predict(BATCH), model.predict(BATCH), rtol=1e-3)
+    np.testing.assert_allclose(predict(other, BATCH), predict(model, BATCH), rtol=1e-3)
     for sizes in (own_sizes, balanced_sizes):
         np.testing.assert_allclose(sizes(other, BATCH), sizes(model, BATCH), rtol=1e-3)
 
@@ -112,7 +113,7 @@ SAME = [(norm, dict(key=key)) for norm in SPECS for key in (100.0,)]
 def test_sizes_do_not_change_with_keys_and_queries_of_the_same_function(norm, change):
     model, _ = random_model(norm)
     other = turned(model, **change)
-    np.testing.assert_allclose(other.predict(BATCH), model.predict(BATCH), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(predict(other, BATCH), predict(model, BATCH), rtol=1e-7, atol=1e-9)
     ours, theirs = (balanced_sizes(m, BATCH) for m in (model, other))
     np.testing.assert_allclose(theirs, ours, rtol=1e-6)
 
@@ -132,10 +133,11 @@ def test_writes_and_answers_are_shrunk_on_the_noisier_prompts():
     path = jax.tree.map(lambda leaf: np.stack([0 * leaf, leaf]), model.params)
     values = compute.measure(PLAIN, config, (path, own, noisy))
     less = model.replace(params=compute.shrink(model.params, 0.5))
-    np.testing.assert_allclose(values["risk"][1], model.errors(own).mean())
-    np.testing.assert_allclose(values["shrunk"], [m.errors(noisy).mean() for m in (model, less)])
-    halves = (model.predict(noisy) / 2 - noisy.y_query) ** 2
-    np.testing.assert_allclose(values["answers"], [model.errors(noisy).mean(), halves.mean()])
+    risk = jax.jit(lambda model, batch: model.errors(batch).mean())
+    np.testing.assert_allclose(values["risk"][1], risk(model, own))
+    np.testing.assert_allclose(values["shrunk"], [risk(m, noisy) for m in (model, less)])
+    halves = (np.asarray(predict(model, noisy)) / 2 - np.asarray(noisy.y_query)) ** 2
+    np.testing.assert_allclose(values["answers"], [risk(model, noisy), halves.mean()])
 
 
 def test_balanced_keys_have_mean_zero_and_the_second_moments_of_the_queries():

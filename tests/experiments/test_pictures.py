@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from legible import faults
-from lsa_lab.harness.draw import style
+from lsa_lab.harness.draw import footer, style
 from lsa_lab.harness.run import runner
 from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.store import results
@@ -22,3 +22,10 @@ def test_pictures_are_legible_on_a_page(name):
     with style.context():
         for picture in drawings.values():
             assert list(faults(picture)) == []
+    panels = footer.panels_of(drawings["figure"]).values()
+    assert len(panels) <= 2
+    for ax in panels:
+        assert ax.get_label() == footer.MESSAGE
+        title = ax.get_title()
+        assert title[:1].isupper(), title
+        assert title.count(" ") >= 2, title

@@ -24,10 +24,17 @@ def test_with_as_many_heads_as_covariates_each_has_one(prompt):
     np.testing.assert_array_equal(sums[0], np.eye(4)[[0, 0, 0, 0]])
     np.testing.assert_array_equal(sums[1], np.eye(4)[[0, 0, 1, 2]])
     np.testing.assert_array_equal(sums[2], np.eye(4))
-    raw, *_, on_heads = compute.head_errors(prompt, sums, 0.5, np.array([1, 4]))
-    size = 0.5 * estimators.preprocessed_step_limit(prompt)
-    path = estimators.preprocessed_gradient_descent(prompt, size, 4)[np.array([1, 4])]
-    np.testing.assert_allclose(on_heads, compute.squares(path, prompt), rtol=1e-10)
+    counts = np.array([1, 4])
+
+    @jax.jit
+    def both(prompt):
+        errors = compute.head_errors(prompt, sums, 0.5, counts)
+        size = 0.5 * estimators.preprocessed_step_limit(prompt)
+        path = estimators.preprocessed_gradient_descent(prompt, size, 4)[counts]
+        return errors, compute.squares(path, prompt)
+
+    (raw, *_, on_heads), squares = map(np.asarray, both(prompt))
+    np.testing.assert_allclose(on_heads, squares, rtol=1e-10)
     assert np.abs(raw - on_heads).max() > 1e-3
 
 

@@ -88,8 +88,8 @@ def test_gains_and_changes_are_those_of_matrices_cut_one_by_one(models):
     expected = 1 - risks[:, 1] / risks[:, 0]
     gained = trained_models.gains(SPEC, params, batch, (named(edits), named([(0, 0, 0)] * 2)))
     np.testing.assert_allclose(gained, [expected, [0, 0]], atol=2e-6)
-    grid = dict(modules=CUTS, rates=RATES)
+    grid = dict(modules=(CUTS[1], CUTS[3]), rates=RATES)
     before, change = trained_models.relative_curve(SPEC, params, batch, **grid)
     np.testing.assert_allclose(before, risks[:, 0], rtol=1e-5)
-    changes = [change[run][edit] for run, edit in enumerate(edits)]
+    changes = [change[run][layer, run, rate] for run, (layer, _, rate) in enumerate(edits)]
     np.testing.assert_allclose(changes, -expected, atol=2e-6)

@@ -47,7 +47,7 @@ REFUSED = {
     "run toy --sweep n=5 --sweep n=6": ("say all values of n at once",),
     "run toy --sweep heads=3": ("--config.heads = 3", "divisor of n = 40"),
     "draw toy --sweep n=3": ("--sweep is for run",),
-    "compare toy": ("compare needs two results",),
+    "compare toy tay toy": ("compare needs two results",),
     "compare toy tay": ("no result.nc in toy or figures/toy",),
     "run toy --config.scale nan": ("--config.scale nan", "finite number", "nearest 1.0"),
     "run toy --config.scale 7": ("--config.scale = 7.0", "nearest 2"),

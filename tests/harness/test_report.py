@@ -17,17 +17,17 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     readme = toy / "README.md"
     readme.write_text(f"before\n{report.BEGIN}\nyesterday\n{report.END}\nafter\n", encoding="utf-8")
     assert program("report") == 0
-    names = ("index.html", "theme.html", "statements.html", "cells.html")
+    names = ("index.html", "theme.html", "statements.html", "cells.html", "toy/index.html")
     pages = {name: (toy / "figures" / name).read_text(encoding="utf-8") for name in names}
     for page in pages.values():
         assert "http" not in page
         assert "<script src" not in page
         assert "<link" not in page
-    page = pages["theme.html"]
-    assert '"theme.html#toy-laptop"' in pages["index.html"]
-    assert '<td><a href="theme.html#toy-laptop">toy</a></td>' in pages["cells.html"]
+    page = pages["toy/index.html"]
+    for name in ("index.html", "theme.html", "cells.html"):
+        assert '<a href="toy/index.html">' in pages[name]
     for link in ("figure.png", "figure.pdf", "result.nc", "config.json"):
-        assert f'"toy/{link}"' in page
+        assert f'"../toy/{link}"' in page
         assert (toy / "figures" / "toy" / link).exists()
     assert "a &lt; b" in page
     ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
@@ -49,6 +49,28 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     )
     assert "[toy](figures/toy/README.md)" in front
     assert "Theorem 1" not in front
+
+
+def test_a_question_has_a_page_that_opens_with_its_answer(toy, program):
+    program("run", "toy")
+    (toy / "CITATION.cff").write_text('title: "toys & co"\nversion: 3\n  - name: "Nobody"\n')
+    program("report")
+    page = (toy / "figures" / "toy" / "index.html").read_text(encoding="utf-8")
+    own = (toy / "figures" / "toy" / "README.md").read_text(encoding="utf-8")
+    assert "<h1>It does | nearly.</h1>" in page
+    assert own.startswith("# It does | nearly.\n")
+    for text, table in ((page, "families"), (own, "Claims: ")):
+        places = [text.index(word) for word in ("The mean of n", "Setting.", "Limits.", table)]
+        assert places == sorted(places)
+        assert "Play with it and go." in text
+        assert (
+            "The means of n numbers, nine at a time. Laptop tier, d = 5, n = 40, sparsity = 2"
+            in text
+        )
+        assert "Of 3 cells these are not safe: 1 undecided." in text
+    assert "  author = {{Nobody}},\n" in own
+    assert "  howpublished = {toys \\& co, version 3},\n" in own
+    assert "note = {toy\\_lab, toy, laptop tier, contents " in own
 
 
 def test_a_first_line_that_is_the_place_of_no_headline_is_refused(
@@ -97,7 +119,7 @@ def test_devices_that_processes_may_share_are_not_counted(
     assert program("report") == 0
     readme = (toy / "figures" / "toy" / "README.md").read_text(encoding="utf-8")
     assert f"- device: {words}\n" in readme
-    page = (toy / "figures" / "theme.html").read_text(encoding="utf-8")
+    page = (toy / "figures" / "toy" / "index.html").read_text(encoding="utf-8")
     assert f"<dt>device</dt><dd>{words}</dd>" in page
 
 
@@ -196,9 +218,9 @@ def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monk
     assert "Of 2 rows that stand in two tiers 0 lie apart." in index
     assert paper.read_text() == "`toy.mean` **fails**, `toy.few` **undecided**\n"
     assert "(figures/toy/paper/README.md)" in readme.read_text()
-    page = (toy / "figures" / "theme.html").read_text(encoding="utf-8")
-    assert page.count("<article ") == 1
-    assert '<a href="toy/figure.png">The laptop tier</a>: 1 hold' in page
+    page = (toy / "figures" / "toy" / "index.html").read_text(encoding="utf-8")
+    assert "Out of date: toy.mean fails, not holds." in page
+    assert '<a href="../toy/figure.png">The laptop tier</a>: 1 hold' in page
 
 
 def test_a_headline_without_its_row_is_named_and_the_rest_is_written(
@@ -252,7 +274,7 @@ def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeyp
     again = dataclasses.replace(others[0], redrawn="12 fresh runs, 8 before")
     monkeypatch.setattr(claims, "statements", lambda _: (revised, again, *others[1:]))
     program("report")
-    for name in ("theme.html", "toy/README.md"):
+    for name in ("toy/index.html", "toy/README.md"):
         text = (toy / "figures" / name).read_text(encoding="utf-8")
         assert "after a look: it was the median" in text
         assert "drawn anew: 12 fresh runs, 8 before" in text

@@ -92,6 +92,18 @@ def test_two_results_are_compared_by_keys_verdicts_and_arrays(toy, program, caps
     assert lines[-1][:4] == ["mean", "largest", "relative", "difference"]
 
 
+def test_all_results_of_an_experiment_stand_side_by_side(toy, program, capsys):
+    program("run", "toy")
+    program("run", "toy", "--config.n", "3")
+    capsys.readouterr()
+    assert program("compare", "toy") == 0
+    first, second, head, *rows = capsys.readouterr().out.splitlines()
+    assert (first, second) == ("1: toy", "2: toy/n=3")
+    assert head.split() == ["claim", "1", "2"]
+    own = {row.split()[0]: row.split()[1:] for row in rows}
+    assert [word for word in own["mean"] if word.isalpha()] == ["holds", "holds"]
+
+
 @pytest.mark.parametrize("tier", ["smoke", "laptop"])
 def test_a_run_says_what_it_found_what_failed_and_why(toy, program, capsys, tier):
     assert program("run", "toy", "--tier", tier) == 0
@@ -100,7 +112,7 @@ def test_a_run_says_what_it_found_what_failed_and_why(toy, program, capsys, tier
     assert "of the mean >= 9; it is -" in told
     assert "undecided, for too few runs: few" in told
     assert ("too small to judge by" in told) == (tier == "smoke")
-    assert ("report, then figures/index.html" in told) == (tier == "laptop")
+    assert ("report, then figures/toy/index.html" in told) == (tier == "laptop")
 
 
 @pytest.mark.parametrize(

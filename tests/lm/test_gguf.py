@@ -26,6 +26,8 @@ LLAMA = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
     "post_attention_layernorm": "ffn_norm",
     "input_layernorm": "attn_norm",
     "mlp.up_proj": "ffn_up",
@@ -139,7 +141,7 @@ def same(params, others):
     return all(ours.dtype == theirs.dtype and (ours == theirs).all() for ours, theirs in pairs)
 
 
-@pytest.mark.parametrize("name", ["llama", "llama_tied", "qwen2", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "llama_tied", "qwen2", "qwen3", "gpt2"])
 def test_a_gguf_is_the_model_of_the_folder(tmp_path, name):
     config, params, tokenizer = lm.load(write(tmp_path / "model.gguf", name))
     expected = of_folder(name).config

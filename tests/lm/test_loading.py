@@ -51,6 +51,15 @@ def test_stream_and_logits_are_those_of_transformers(name):
     assert tokenizer is None
 
 
+def test_control_scaled_rotations_matter():
+    config, params, _ = loaded("llama3")
+    usual = dataclasses.replace(config, rotary_scaling=None)
+    assert error("llama3", params, usual) > 1e-3
+    *most, original = config.rotary_scaling
+    other = dataclasses.replace(config, rotary_scaling=(*most, 2 * original))
+    assert error("llama3", params, other) > 1e-3
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_control_every_leaf_matters(name):
     config, params, _ = loaded(name)
@@ -113,7 +122,8 @@ def test_older_files_keep_the_rotation_elsewhere(name):
     [
         ("llama", {"model_type": "mamba"}, "architecture is 'mamba'; supported are llama"),
         ("llama", {"rope_scaling": {"type": "linear"}}, "rope scaling is 'linear'"),
-        ("llama", {"rope_parameters": {"rope_type": "llama3"}}, "rope scaling is 'llama3'"),
+        ("llama", {"rope_parameters": {"rope_type": "llama3"}}, "does not say factor, low_freq"),
+        ("mistral", {"sliding_window": 4096}, "sliding_window is 4096; supported is None"),
         ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "factor is 0.5"),
         ("llama", {"mlp_bias": True}, "mlp_bias is True; supported is False"),
         ("llama", {"quantization_config": {"quant_method": "awq"}}, "awq"),

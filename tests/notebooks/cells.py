@@ -1,7 +1,7 @@
 """Notebooks as their cells: percent scripts built into .ipynb files, and exercises answered.
 
 A notebook's cells carry tags: "setup" is what its exercise needs (imports, a few functions, nothing
-that takes a second), "exercise" is the cell to fill in, "check" judges the answer and binds the
+that takes a second), "exercise" is a cell to fill in, "check" judges the answer and binds the
 boolean ``solved``. A test of an exercise runs these three alone, in its own process.
 """
 
@@ -45,18 +45,19 @@ def _setup(name: str) -> dict:
     return names
 
 
-def solution(name: str) -> str:
-    """The code of the notebook's folded solution."""
-    (cell,) = tagged(name, "solution")
+def solution(name: str, part: int = -1) -> str:
+    """The code of a folded solution of the notebook, by default of its last exercise."""
+    cell = tagged(name, "solution")[part]
     return cell.partition("```python\n")[2].partition("\n```")[0]
 
 
-def answered(name: str, answer: str | None = None, **values) -> dict:
+def answered(name: str, answer: str | None = None, part: int = -1, **values) -> dict:
     """What the notebook's names hold after setup, ``answer`` (by default, the cell as it stands)
-    and check. ``values`` are names that cells without a tag would have bound: a trained model.
+    and check, of its last exercise or another part. ``values`` are names that cells without a tag
+    would have bound: a trained model.
     """
     names = {**_setup(name), **values}
-    (exercise,), (check,) = tagged(name, "exercise"), tagged(name, "check")
+    exercise, check = tagged(name, "exercise")[part], tagged(name, "check")[part]
     for tag, source in (("answer", answer or exercise), ("check", check)):
         exec(compile(source, f"{name}, {tag}", "exec"), names)
     return names

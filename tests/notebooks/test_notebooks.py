@@ -3,6 +3,7 @@
 The executed notebooks stay in .cache/notebooks: `make notebooks` is this file, run.
 """
 
+import re
 import resource
 import sys
 from pathlib import Path
@@ -15,6 +16,25 @@ from nbmake.nb_run import NotebookRun
 from cells import ROOT, SCRIPTS, build
 
 MINUTE = 60
+PRINTED = {  # what a lesson prints, and the values between which its number lies
+    "first_theorem": {r"largest difference ([\d.e-]+)": (0, 1e-12)},
+    "train_and_dissect": {
+        r"departure of a token from its map, relative: ([\d.e-]+)": (0, 1e-4),
+        r"effective heads \[([\d.]+)": (1, 4),
+    },
+    "does_depth_amplify": {
+        r"largest difference: ([\d.e-]+)": (0, 1e-12),
+        r"than after layer 1: (\d+)%": (50, 90),
+    },
+    "choose_demonstrations": {
+        r"gap of the subset ([\d.]+)": (0, 0.5),
+        r"matched ([\d.]+)": (0, 0.5),
+    },
+    "design_a_layer": {
+        r"step 0.1: floor ([\d.]+)": (0.0705, 0.0715),
+        r"step 0.1: floor .* at 128 tokens ([\d.]+)": (0.06, 0.09),
+    },
+}
 
 
 def pytest_generate_tests(metafunc):
@@ -51,6 +71,9 @@ def test_a_notebook_runs_within_a_minute(script):
     seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     assert 1 < seconds < MINUTE, "the kernel is a child that has ended"
     outputs = [output for cell in result.nb.cells for output in cell.get("outputs", ())]
+    text = "".join(output.get("text", "") for output in outputs)
+    for pattern, (low, high) in PRINTED.get(script.stem, {}).items():
+        assert low <= float(re.search(pattern, text)[1]) <= high, pattern
     assert any("image/png" in output.get("data", ()) for output in outputs), "no figure is inline"
 
 

@@ -18,19 +18,6 @@ def direct_gap(gradients, indices):
     return np.linalg.norm(gradients[np.asarray(indices)].mean(0) - gradients.mean(0))
 
 
-def test_numpy_in_a_selection_out():
-    gradients = draw()
-    chosen = match(gradients, 8)
-    assert chosen.indices.shape == (8,)
-    assert len(np.unique(chosen.indices)) == 8
-    assert len(chosen.history) >= 8
-    np.testing.assert_allclose(chosen.objective, direct_gap(gradients, chosen.indices), atol=1e-12)
-    np.testing.assert_allclose(chosen.history[-1], chosen.objective, atol=1e-12)
-    assert chosen.objective < 0.5 * chosen.certificate.random
-    again = match(jnp.asarray(gradients), 8)
-    np.testing.assert_array_equal(again.indices, chosen.indices)
-
-
 @pytest.mark.parametrize(("m", "p", "size"), [(12, 4, 4), (9, 30, 3), (15, 2, 7)])
 def test_the_history_is_the_gap_of_every_beginning(m, p, size):
     gradients = draw(m, p) ** 3
@@ -190,8 +177,6 @@ def test_whitened_matching_teaches_a_linear_model_what_the_pool_does():
 @pytest.mark.parametrize(
     ("gradients", "size", "words"),
     [
-        (draw(5), 6, "choose 1 to 5"),
-        (draw(5), 0, "choose 1 to 5"),
         (np.where(np.arange(5) == 3, np.nan, 1.0)[:, None], 2, r"NaN.*first at \(3, 0\)"),
         (np.full((4, 2), np.inf), 2, "infinite"),
         (np.ones((4, 2), int), 2, "give floats"),
@@ -202,11 +187,6 @@ def test_impossible_pools_are_refused_with_what_came(gradients, size, words):
         match(gradients, size)
 
 
-def test_wrong_arguments_are_refused():
-    with pytest.raises(AssertionError, match="one row a candidate"):
-        match(np.ones(4), 2)
+def test_no_number_of_swaps_is_negative():
     with pytest.raises(ValueError, match="max_swaps = -1"):
         match(draw(), 2, max_swaps=-1)
-    for wrong in ([0, 0], [0, 40], [-1, 2]):
-        with pytest.raises(ValueError, match="from 0 to 39"):
-            certify(draw(), np.array(wrong))

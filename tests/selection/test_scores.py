@@ -167,25 +167,6 @@ def test_a_score_that_is_not_finite_is_refused_not_ranked(bad):
     assert select(values, 3).tolist() == [2, 0, 3]  # under jit: an index outside the pool
 
 
-def test_sizes_and_shapes_that_do_not_fit_are_refused():
-    pool, query, prior, params = draw()
-    for size in (0, 4):
-        with pytest.raises(ValueError, match=f"size = {size} of 3"):
-            scores.select(jnp.ones(3), size)
-    with pytest.raises(AssertionError, match="vmap"):
-        scores.select(jnp.ones((2, 3)), 1)
-    with pytest.raises(AssertionError, match="x_query"):
-        scores.similarity(pool, jnp.ones(E))
-    with pytest.raises(AssertionError, match="prior_mean"):
-        scores.residual(pool, query, prior[:2])
-    with pytest.raises(AssertionError, match=r"flow\[layer\]"):
-        scores.flow_norm(jnp.ones((1, L, M, E)))
-    with pytest.raises(AssertionError, match=r"\[m, e\]"):
-        scores.label_slot_flow(jnp.ones((L, M, E)))
-    with pytest.raises(AssertionError, match="x_query, 0"):
-        scores.grads(scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool), query)
-
-
 def test_rows_without_a_label_have_a_cosine_too():
     pool, query, _, _ = draw()
     np.testing.assert_array_equal(

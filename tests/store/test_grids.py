@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -91,6 +94,27 @@ def test_the_next_cell_is_begun_before_one_that_is_on_its_way_is_kept(tmp_path, 
     rows = grid(CELLS[:4], begun, tmp_path, progress=lambda done, _: events.append(done))
     assert events == [2, "begun", "begun", 3, 4]
     same(rows, expected(CELLS[:4]))
+
+
+def test_devices_share_the_cells(tmp_path):
+    place = jax.devices()
+    together = threading.Barrier(4)  # passed only when four cells are under way at once
+
+    def met(cell):
+        together.wait(timeout=60)
+        return judge(cell) | {"own": jnp.zeros(2)}
+
+    rows = grid(CELLS[:8], met, tmp_path, devices=place[:1] * 4)
+    same({key: rows[key] for key in ("scores", "size")}, expected(CELLS[:8]))
+
+    def breaking(cell):
+        if cell.rate == "drop":
+            raise KeyboardInterrupt
+        return judge(cell)
+
+    with pytest.raises(KeyboardInterrupt):
+        grid(CELLS, breaking, tmp_path / "broken", devices=place[:1] * 2)
+    same(grid(CELLS, judge, tmp_path / "broken", devices=place[:1] * 2), expected())
 
 
 def test_a_grid_that_breaks_goes_on_where_it_stood(tmp_path):

@@ -9,9 +9,8 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 
 READERS = {  # may token t read token i, when the query is the last of T tokens
@@ -62,7 +61,7 @@ def test_linear_attention_equals_its_quadratic_form(n, keys):
 
 
 @pytest.mark.parametrize("keys", ["demonstrations", "all", "causal"])
-@given(seed=st.integers(0, 2**32 - 1))
+@seeds
 def test_the_quadratic_form_holds_without_the_mean_too(keys, seed):
     assert max(disagreement(seed, 9, keys, keys, normalise=False)) < 1e-10
 

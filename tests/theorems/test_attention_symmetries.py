@@ -9,21 +9,18 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import differ, on_host, seeds
 from lsa_lab.models import linear_attention
 
 N, D, E = 7, 3, 4
-seeds = given(seed=st.integers(0, 2**32 - 1))
-forward = jax.jit(linear_attention.forward, static_argnames="keys")
+forward = on_host(linear_attention.forward, static_argnames="keys")
 
 
-def differ(left, right):
-    return jnp.max(jnp.abs(left - right)) / (1 + jnp.max(jnp.abs(right)))
-
-
-@partial(jax.jit, static_argnames="num_layers")
+@partial(on_host, static_argnames="num_layers")
 def draw(seed, num_layers):
     """Weights with two heads, tokens [T, e], an order of the demonstrations, a rotation [e, e]."""
     keys = jax.random.split(jax.random.key(seed), 4)
@@ -65,8 +62,8 @@ def under_gauge(seed, stretch, half=False):
     B has singular values from 1/stretch to stretch; ``half`` forgets W_kq.
     """
     params, tokens, _, rotation = draw(seed, 2)
-    B = rotation * jnp.geomspace(1 / stretch, stretch, E)[None] @ rotation[::-1]
-    inverse = jnp.linalg.inv(B)
+    B = rotation * np.geomspace(1 / stretch, stretch, E) @ rotation[::-1]
+    inverse = np.linalg.inv(B)
     w_kq = params.w_kq if half else inverse.T @ params.w_kq @ inverse
     gauged = linear_attention.Params(w_kq, B @ params.w_pv @ inverse)
     return differ(forward(gauged, tokens @ B.T).stream, forward(params, tokens).stream @ B.T)

@@ -5,16 +5,14 @@ over prompts. Over the noise c of C = cI the sum has no least value but 0. docs/
 trajectory bound".
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import scipy.optimize
 
+from draws import seeds
 from lsa_lab.theory import generalization
 
 SHAPE = (6, 3, 3)  # B, L, e
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 summands = jax.jit(generalization.summands)
 prior_variance = jax.jit(generalization.optimal_prior_variance)
 

@@ -7,14 +7,12 @@ linear_gradients of the demonstrations; the moments, computed from X and y.
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
 SHAPES = [(2, 5), (4, 3)]  # d, n
-seeds = st.integers(0, 2**32 - 1)
 
 
 def draw(seed, d, n):
@@ -31,7 +29,7 @@ def moments(x, y):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(seed=seeds)
+@seeds
 def test_mean_gradients_at_d_plus_one_checkpoints_give_the_moments(shape, seed):
     x, y, rng = draw(seed, *shape)
     turn = np.linalg.qr(rng.normal(size=(shape[0] + 1,) * 2))[0]

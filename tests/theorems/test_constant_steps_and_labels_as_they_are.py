@@ -6,20 +6,16 @@ Hypotheses: the direction uniform, E |x|² = d, with E |x|⁴ = d(d + 2) or the 
 """
 
 import itertools
+from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.models import recurrent
+import population
+from draws import on_host
 from lsa_lab.theory import learning_curves
 
 N, D, NOISE = 2, 3, 0.4
-GOLDEN = (1 + 5**0.5) / 2
-SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=2)))
-ONE = np.stack([np.zeros(4), SIGNS[:, 0], SIGNS[:, 1] * GOLDEN], 1) / np.sqrt(1 + GOLDEN**2)
-VERTICES = np.concatenate([np.roll(ONE, shift, axis=1) for shift in range(3)])  # [12, 3]
 MEAN = np.sqrt(8 / np.pi)  # E |x| in three dimensions
 LENGTHS = {
     "lms": np.sqrt(D + np.sqrt(2 * D) * np.array([-1, 1])),
@@ -28,42 +24,14 @@ LENGTHS = {
 
 
 def prompts_of(kind):  # [P, N, D]
-    points = np.concatenate([length * VERTICES for length in LENGTHS[kind]])
-    return jnp.asarray(points[np.array(list(itertools.product(range(24), repeat=N)))])
+    points = np.concatenate([length * population.icosahedron() for length in LENGTHS[kind]])
+    return points[np.array(list(itertools.product(range(24), repeat=N)))]
 
 
-def layer(kind, step, gate, scale):
-    rows = jnp.eye(D, D + 1)[None, None]
-    gates = dict(w_gate=jnp.zeros((1, 1, 1, D + 1)))
-    gates |= dict(b_gate=jnp.full((1, 1, 1), jnp.log(gate) - jnp.log1p(-gate)))
-    bias = jnp.log(jnp.expm1(step)) if kind == "lms" else jnp.log(step / (2 - step))
-    return recurrent.Params(
-        w_q=rows,
-        w_k=rows,
-        w_v=scale * jnp.eye(D + 1)[None, None, -1:],
-        w_o=-jnp.eye(D + 1)[None, None, :, -1:],
-        w_step=jnp.zeros((1, 1, 1, D + 1)),
-        b_step=jnp.full((1, 1, 1), bias),
-        **gates if kind == "gated_delta" else {},
-    )
-
-
+@partial(on_host, static_argnums=0)
 def risk(kind, step, gate, scale, noise_var):  # []
-    config = recurrent.Config(kind, D + 1, key_width=D, value_width=1, largest_step=2.0)
-    params = layer(kind, step, gate, scale)
-
-    def errors(x):
-        def answer(y, query):
-            rows = jnp.concatenate([x, y[:, None]], 1)
-            return recurrent.predict(
-                params, jnp.concatenate([rows, jnp.append(query, 0.0)[None]]), config
-            )
-
-        answers = jax.vmap(jax.vmap(answer, (None, 0)), (0, None))  # labels, queries
-        signal = ((answers(x.T, jnp.eye(D)) - jnp.eye(D)) ** 2).sum() / D
-        return signal + noise_var * (answers(jnp.eye(N), jnp.eye(D)) ** 2).sum()
-
-    return jax.jit(jax.vmap(errors))(prompts_of(kind)).mean()
+    layer = population.constant_layer(kind, D, step, gate if kind != "lms" else None, scale)
+    return population.recurrent_risk(*layer, prompts_of(kind), noise_var)
 
 
 def stated(kind, step, gate, scale, noise_var):

@@ -8,17 +8,16 @@ moving demonstration", "Depth amplifies what is longer and better aligned".
 """
 
 import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.theory import moving_demonstration as theory
 
 E, L = 4, 5
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 @jax.jit

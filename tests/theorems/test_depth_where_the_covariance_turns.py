@@ -5,13 +5,13 @@ the roots of a least-squares polynomial; orthogonal polynomials, and binomial co
 Hypothesis: the basis is drawn anew for every prompt.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import on_host
 from lsa_lab.models import constructions
 from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.theory import depth
@@ -26,7 +26,11 @@ def steps_of(eigenvalues, length):  # [l], of the least Σ λ p(λ)² with p(0) 
     return 1 / np.roots([*inner[::-1], 1.0])
 
 
-@jax.jit
+descent = on_host(lambda steps: constructions.gradient_descent(steps, 5))
+preconditioned = on_host(constructions.preconditioned)
+
+
+@on_host
 def error_of_stack(params, covariance):  # E (ŵ - w)ᵀΣ(ŵ - w), |w|² = 1 on average
     w, x = jnp.repeat(jnp.eye(5), 5, axis=1), jnp.tile(jnp.eye(5), 5)  # [d, B], every pair
     product = covariance @ w
@@ -42,18 +46,16 @@ def error_of_stack(params, covariance):  # E (ŵ - w)ᵀΣ(ŵ - w), |w|² = 1 on
 @given(seed=st.integers(0, 100))
 def test_stacks_with_the_best_shared_steps_have_that_error_in_every_basis(length, seed):
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0]
-    covariance = jnp.asarray(turn * EIGENVALUES @ turn.T)
+    covariance = turn * EIGENVALUES @ turn.T
     steps = steps_of(EIGENVALUES, length)
     assert np.isreal(steps).all()
-    params = constructions.gradient_descent(jnp.asarray(steps.real), 5)
-    error = error_of_stack(params, covariance)
+    error = error_of_stack(descent(steps.real), covariance)
     exact = depth.rotated_covariance(EIGENVALUES, length)
     np.testing.assert_allclose(error, exact[-1], rtol=1e-9)
     # Control: one layer ends a fixed covariance, and only that.
-    inverse = jnp.linalg.inv(covariance)
-    params = constructions.preconditioned(inverse[None])
+    params = preconditioned(np.linalg.inv(covariance)[None])
     assert error_of_stack(params, covariance) < 1e-20
-    assert error_of_stack(params, jnp.diag(jnp.asarray(EIGENVALUES))) > exact[1]
+    assert error_of_stack(params, np.diag(EIGENVALUES)) > exact[1]
 
 
 def test_control_as_many_layers_as_eigenvalues_leave_nothing_and_fewer_do():

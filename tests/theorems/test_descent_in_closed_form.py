@@ -13,40 +13,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import draws
+from draws import SEEDS, differ, on_host
 from lsa_lab import estimators
 
 STEPS = 30
-SEEDS = st.integers(0, 2**32 - 1)
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])  # the second has κ_k = 0
-draw = jax.jit(draws.regression, static_argnums=(1, 2))
+draw = on_host(draws.regression, static_argnums=(1, 2))
+limit = on_host(lambda prompt: 2 * estimators.largest_step(prompt.x))  # beyond it descent diverges
 
 
-@jax.jit
+@on_host
 def closed_form(prompt, step_sizes):  # -> [E, STEPS+1]
     modes = estimators.descent_modes(prompt)
     return estimators.descent_predictions(*modes, step_sizes, jnp.arange(STEPS + 1))
 
 
-@jax.jit
+@on_host
 def loop(prompt, step_sizes):  # [STEPS] -> [STEPS+1]
     return estimators.gradient_descent(prompt, step_sizes) @ prompt.x_query
 
 
-def departure(stated, path):
-    return np.abs(stated - path).max() / (1 + np.abs(path).max())
-
-
-def limit(prompt):  # beyond it descent diverges
-    return 2 * estimators.largest_step(prompt.x)
+@on_host
+def preprocessed(prompt, share):  # -> the step size, [STEPS+1]
+    size = share * estimators.preprocessed_step_limit(prompt)
+    return size, estimators.preprocessed_gradient_descent(prompt, size, STEPS)
 
 
 @shapes
 @given(seed=SEEDS, share=st.floats(0.05, 1.2))
 def test_the_sum_over_modes_is_the_loop(n, d, seed, share):
     prompt = draw(jax.random.key(seed), n, d)
-    sizes = jnp.array([share, 0.5]) * limit(prompt)
+    sizes = np.array([share, 0.5]) * limit(prompt)
     for size, stated in zip(sizes, closed_form(prompt, sizes), strict=True):
-        assert departure(stated, loop(prompt, jnp.full(STEPS, size))) < 1e-10
+        assert differ(stated, loop(prompt, np.full(STEPS, size))) < 1e-10
 
 
 @shapes
@@ -55,13 +54,12 @@ def test_with_preprocessed_covariates_it_is_preprocessed_descent(n, d, seed, sha
     prompt = draw(jax.random.key(seed), n, d)
     r = prompt.x.T @ prompt.y / n
     weighed = prompt.replace(x=prompt.x * r[None], x_query=prompt.x_query * r)
-    size = share * estimators.preprocessed_step_limit(prompt)
-    path = estimators.preprocessed_gradient_descent(prompt, size, STEPS)
-    assert departure(closed_form(weighed, size[None])[0], path) < 1e-10
+    size, path = preprocessed(prompt, share)
+    assert differ(closed_form(weighed, size[None])[0], path) < 1e-10
 
 
 def test_control_a_step_size_that_changes_is_no_such_sum():
     prompt = draw(jax.random.key(0), 12, 4)
     size = 0.2 * limit(prompt)
-    changing = size * jnp.linspace(0.5, 1.5, STEPS)
-    assert departure(closed_form(prompt, size[None])[0], loop(prompt, changing)) > 1e-2
+    changing = size * np.linspace(0.5, 1.5, STEPS)
+    assert differ(closed_form(prompt, size[None])[0], loop(prompt, changing)) > 1e-2

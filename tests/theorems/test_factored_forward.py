@@ -8,17 +8,16 @@ made of the factors.
 import functools
 
 import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.analyses import clipping
 from lsa_lab.models import linear_attention, transformer
 
 SHAPE = (2, 2, 4)  # L, H, d
 rates = pytest.mark.parametrize("rate", [0.5, 0.9])
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 split = jax.jit(clipping.as_heads, static_argnums=1)
 cut = jax.jit(lambda params, rate: jax.tree.map(lambda w: clipping.truncate(w, rate), params))
 

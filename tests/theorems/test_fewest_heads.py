@@ -10,15 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.analyses import least_heads
 from lsa_lab.models import head_gauge, linear_attention
 
 E, H = 4, 3
 KEY = jax.random.key(0)
-SEEDS = st.integers(0, 2**31)
 least_error = jax.jit(partial(least_heads.least_error, samples=200), static_argnums=2)
 refitted = jax.jit(
     partial(least_heads.refitted, restarts=4, sweeps=200), static_argnames="num_heads"
@@ -38,7 +36,7 @@ def distance(params, other):  # [L]
 
 
 @pytest.mark.parametrize("num_heads", [1, 2])
-@given(seed=SEEDS)
+@seeds
 def test_no_layer_of_fewer_heads_is_nearer(num_heads, seed):
     params = layers(seed)
     least = least_error(KEY, params, num_heads)
@@ -50,7 +48,7 @@ def test_no_layer_of_fewer_heads_is_nearer(num_heads, seed):
     assert (errors <= distance(params, fewer) + 1e-9).all()
 
 
-@given(seed=SEEDS)
+@seeds
 def test_as_many_heads_as_it_has_are_enough(seed):
     params = layers(seed)
     assert least_error(KEY, params, H).max() < 1e-12
@@ -60,7 +58,7 @@ def test_as_many_heads_as_it_has_are_enough(seed):
     assert distance(params, near).max() < 1e-9
 
 
-@given(seed=SEEDS)
+@seeds
 def test_one_head_written_as_many_is_found_again(seed):
     one_head = jax.tree.map(lambda leaf: leaf[:, :1], layers(seed))
     many, values = jax.jit(head_gauge.canonical)(one_head)

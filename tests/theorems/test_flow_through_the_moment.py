@@ -7,13 +7,12 @@ token, whatever the others are.
 
 import functools
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
 from lsa_lab.models import linear_attention
@@ -53,7 +52,7 @@ def discrepancy(seed, shape, keys="demonstrations"):
     return max(np.abs(d).max() for d in differences) / np.abs(expected).max()
 
 
-@hypothesis.given(seed=st.integers(0, 2**32 - 1))
+@seeds
 def test_the_moment_carries_the_whole_flow(seed):
     assert discrepancy(seed, SHAPE) < 1e-10
 

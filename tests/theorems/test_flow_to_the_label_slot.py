@@ -6,18 +6,16 @@ token; the Jacobian P (s I + d (Kq)ᵀ), whose rows but the last are 0. Derived 
 
 from functools import partial
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 E = 5
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 @partial(jax.jit, static_argnames="keys")

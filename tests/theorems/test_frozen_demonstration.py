@@ -5,18 +5,16 @@ K a walk in which only the query moves; the closed forms. Derived here; docs/the
 demonstration".
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 E = 5
 L = 6
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 forward = jax.jit(linear_attention.forward)
 tied = jax.jit(amplification.frozen_demonstration, static_argnums=4)
 untied = jax.jit(amplification.frozen_demonstration_untied)

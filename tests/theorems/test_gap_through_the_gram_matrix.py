@@ -9,13 +9,11 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.selection.gradient_matching import match
 
 SHAPES = [(12, 4, 4), (9, 30, 3)]  # m, p, size
-seeds = st.integers(0, 2**32 - 1)
 
 
 def draw(seed, m, p):
@@ -47,7 +45,7 @@ def chosen(seed, shape, max_swaps=1000):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(seed=seeds)
+@seeds
 def test_the_gap_is_a_sum_over_the_centred_gram_matrix(shape, seed):
     gradients, selection = chosen(seed, shape)
     centred = gradients - gradients.mean(0)[None]
@@ -63,7 +61,7 @@ def test_control_the_gram_matrix_must_be_centred():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(seed=seeds)
+@seeds
 def test_swaps_never_widen_the_gap_and_end_where_none_helps(shape, seed):
     gradients, selection = chosen(seed, shape)
     assert (np.diff(selection.history[shape[2] - 1 :]) < 0).all()

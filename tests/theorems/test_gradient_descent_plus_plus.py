@@ -11,9 +11,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention
 
 N, D, NUM_LAYERS = 5, 3, 4
@@ -79,7 +78,7 @@ def disagreement(stream, stated):
     return np.max(np.abs(stream - stated)) / (1 + np.max(np.abs(stated)))
 
 
-@given(seed=st.integers(0, 2**32 - 1))
+@seeds
 def test_covariates_and_weights_move_together(seed):
     tokens, step_sizes, gammas, A, B = draw(seed, N, D, NUM_LAYERS)
     stream = run_plus_plus(tokens, step_sizes, gammas)

@@ -4,13 +4,12 @@ docs/theory, "The risk of descent". Sides: the network that runs it, on labels t
 noise; the closed form. Hypothesis: E wwᵀ is a multiple of I.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention, trace
 from lsa_lab.prompts import Prompt, tokens
 from lsa_lab.theory import risk
@@ -54,7 +53,6 @@ def departure(seed, n, d, isotropic=True):
 
 
 shapes = pytest.mark.parametrize(("n", "d"), [(7, 3), (3, 5)])
-seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 
 @shapes

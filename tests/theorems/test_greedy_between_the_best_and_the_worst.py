@@ -9,14 +9,12 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.selection.gradient_matching import match
 
 M, SIZE = 9, 3
 SUBSETS = np.array(list(itertools.combinations(range(M), SIZE)))
-seeds = st.integers(0, 2**32 - 1)
 
 
 def draw(seed, p):
@@ -42,7 +40,7 @@ def out_of_order(gaps):
 
 
 @pytest.mark.parametrize("p", [2, 6])
-@given(seed=seeds)
+@seeds
 def test_gaps_are_in_order(p, seed):
     excess = out_of_order(chain(seed, p))
     assert excess[[0, 1, 4]].max() < 1e-12
@@ -67,7 +65,7 @@ def test_control_the_order_fails_when_the_pool_changes():
     assert max(excess) > 0.05
 
 
-@given(seed=seeds)
+@seeds
 def test_one_demonstration_is_chosen_exactly(seed):
     gradients = draw(seed, 6)
     every = np.arange(M)[:, None]

@@ -11,24 +11,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import on_host, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import head_bound
 
 NUM_HEADS = 2
-SEEDS = st.integers(0, 2**32 - 1)
 D, K = 3, 2
-residual = jax.jit(head_bound.residual)
-layer = jax.jit(head_bound.layer, static_argnums=1)
-least_residual = jax.jit(head_bound.least_residual, static_argnums=1)
-IMAGES = {"covariates": jnp.eye(D), "image": jnp.array([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]])}
-IMAGES["more outputs"] = jnp.array([[1.0, 0, 1], [0, 2.0, 1], [1.0, -1.0, 0], [0.5, 1.0, 3]])
+residual = on_host(head_bound.residual)
+layer = on_host(head_bound.layer, static_argnums=1)
+least_residual = on_host(head_bound.least_residual, static_argnums=1)
+coefficients = on_host(head_bound.coefficients)
+IMAGES = {"covariates": np.eye(D), "image": np.array([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]])}
+IMAGES["more outputs"] = np.array([[1.0, 0, 1], [0, 2.0, 1], [1.0, -1.0, 0], [0.5, 1.0, 3]])
 each_image = pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
 
 
-@partial(jax.jit, static_argnames=("k", "num_heads"))
+@partial(on_host, static_argnames=("k", "num_heads"))
 def random_layer(seed, k, num_heads, n=5):
     keys = jax.random.split(jax.random.key(seed), 3)
     written = jax.random.normal(keys[0], (num_heads, k, D + 1))
@@ -36,7 +35,7 @@ def random_layer(seed, k, num_heads, n=5):
     return written, queried, jax.random.normal(keys[2], (n + 1, D + 1)).at[-1, -1].set(0)
 
 
-@jax.jit
+@on_host
 def written_to_query(written, queried, tokens):  # [k]
     """What the layer, as linear attention, writes to the first slots of the query."""
     k = written.shape[1]
@@ -47,12 +46,12 @@ def written_to_query(written, queried, tokens):  # [k]
 
 
 def preprocessed(tokens):  # [d]
-    X, y = np.array(tokens[:-1, :-1]), np.array(tokens[:-1, -1])
-    return X.T @ y / len(y) * np.array(tokens[-1, :-1])
+    X, y = tokens[:-1, :-1], tokens[:-1, -1]
+    return X.T @ y / len(y) * tokens[-1, :-1]
 
 
 @each_image
-@given(seed=SEEDS)
+@seeds
 def test_no_layer_misses_less_than_the_singular_values_allow(image, seed):
     """A random layer, and the best one moved a little in a random direction."""
     written, queried, _ = random_layer(seed, len(image), NUM_HEADS)
@@ -65,7 +64,7 @@ def test_no_layer_misses_less_than_the_singular_values_allow(image, seed):
 
 
 @each_image
-@given(seed=SEEDS)
+@seeds
 def test_the_residual_is_the_mean_of_what_single_demonstrations_show(image, seed):
     """The proof: with u_β on the unit circle N_uu has rank H, and for G x̃ it is y G diag(u)."""
     written, queried, _ = random_layer(seed, len(image), 2)
@@ -73,7 +72,7 @@ def test_the_residual_is_the_mean_of_what_single_demonstrations_show(image, seed
     roots = np.exp(2j * np.pi * np.arange(3) / 3)  # u_β u_γ are orthogonal over these
     missed, allowed = [], []
     for u in map(np.array, itertools.product(roots, repeat=D + 1)):
-        update, wanted = np.einsum("abgc,b,g->ac", N, u, u), u[-1] * np.array(image) * u[:-1]
+        update, wanted = np.einsum("abgc,b,g->ac", N, u, u), u[-1] * image * u[:-1]
         assert np.linalg.matrix_rank(update, tol=1e-9) <= 2
         missed.append(np.sum(np.abs(update - wanted) ** 2))
         allowed.append(np.sum(np.linalg.svd(wanted, compute_uv=False)[2:] ** 2))
@@ -82,22 +81,22 @@ def test_the_residual_is_the_mean_of_what_single_demonstrations_show(image, seed
 
 
 @each_image
-@given(seed=SEEDS)
+@seeds
 def test_as_many_heads_as_the_rank_write_it(image, seed):
     tokens = random_layer(seed, len(image), 1)[2]
     written = written_to_query(*layer(image, min(image.shape)), tokens)
-    np.testing.assert_allclose(written, np.array(image) @ preprocessed(tokens), atol=1e-10)
+    np.testing.assert_allclose(written, image @ preprocessed(tokens), atol=1e-10)
 
 
 def test_control_with_a_head_less_it_is_not_written():
-    tokens, fewer = random_layer(0, D, 1)[2], layer(jnp.eye(D), D - 1)
+    tokens, fewer = random_layer(0, D, 1)[2], layer(np.eye(D), D - 1)
     assert np.abs(written_to_query(*fewer, tokens) - preprocessed(tokens)).max() > 1e-2
 
 
-@given(seed=SEEDS)
+@seeds
 def test_the_coefficients_are_those_of_linear_attention(seed):
     written, queried, tokens = random_layer(seed, K, 4)
-    S, cubic = tokens[:-1].T @ tokens[:-1] / 5, head_bound.coefficients(written, queried)
+    S, cubic = tokens[:-1].T @ tokens[:-1] / 5, coefficients(written, queried)
     stated = np.einsum("abgc,bg,c->a", cubic, np.triu(S), tokens[-1, :-1])
     tolerance = 1e-10 * (1 + np.abs(stated).max())
     np.testing.assert_allclose(written_to_query(written, queried, tokens), stated, atol=tolerance)

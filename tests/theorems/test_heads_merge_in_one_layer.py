@@ -4,17 +4,15 @@ docs/theory, "Heads merge in one layer". Sides: the network with its many heads;
 one, and ŷ = (Xᵀy/n)ᵀ (Σ_h v_h A_h) x_q. Hypothesis: every head writes labels only.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import population
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention
 
 N, D, NUM_HEADS = 4, 3, 2
-seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 
 def random_case(seed, n, d, num_heads):

@@ -8,17 +8,15 @@ Sides: the matrix as it stands, solved and applied; its singular values. docs/th
 applying an ill-conditioned matrix".
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.analyses.clipping import condition_number, truncate
 
 E = 5
 ranks = pytest.mark.parametrize("rank", [3, 5])
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 def draw(seed):

@@ -6,18 +6,16 @@ outer products.
 
 import functools
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.analyses import implicit_gd
 from lsa_lab.models import transformer
 
 SHAPES = [(2, 5, 6, 1), (9, 3, 2, 2)]  # n, d, k, H
 shapes = pytest.mark.parametrize("shape", SHAPES)
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 def draw(seed, shape):

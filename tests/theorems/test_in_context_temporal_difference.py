@@ -7,13 +7,11 @@ Hypotheses: tokens [φ, γφ', r]. TD(0) is no gradient: descent on squared erro
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention, trace
 
 N, D, STEPS, GAMMA = 6, 3, np.array([0.3, 0.2, 0.25]), 0.9
-seeds = st.integers(0, 2**31 - 1)
 
 
 @jax.jit
@@ -44,13 +42,13 @@ def values(features, following, rewards, query, directions):  # [L+1]
     return np.array(path) @ query
 
 
-@given(seed=seeds)
+@seeds
 def test_each_layer_is_a_step_of_temporal_difference_learning(seed):
     case = draw(seed)
     np.testing.assert_allclose(values_by_network(rows(*case)), values(*case, case[0]), atol=1e-10)
 
 
-@given(seed=seeds)
+@seeds
 def test_control_descent_on_squared_errors_differs_from_the_second_layer_on(seed):
     case = draw(seed)
     slopes = case[0] - GAMMA * case[1]  # the gradient of the residual, with the next state's too

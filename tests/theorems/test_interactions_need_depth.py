@@ -6,12 +6,11 @@ Derived here: one layer is Σ_i α_i² c_i in the gates α, being quadratic in e
 
 import functools
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
 from lsa_lab.models import linear_attention, trace, transformer
@@ -51,7 +50,7 @@ def discrepancy(forward, params, prompt):
 
 
 @pytest.mark.parametrize("keys", KEYS)
-@hypothesis.given(seed=st.integers(0, 2**32 - 1))
+@seeds
 def test_demonstrations_of_one_linear_layer_add_up(keys, seed):
     assert discrepancy(FORWARDS[keys], *draw(seed)) < 1e-10
 

@@ -7,12 +7,11 @@ differentiation, and the gap of a subset in them; the classes counted in the sub
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+
+from draws import seeds
 
 CLASSES = 3
 D, M, SIZE, LATER = 3, 40, 8, 2
-seeds = st.integers(0, 2**32 - 1)
 
 
 def cross_entropy(weights, x, label):  # [K, d + 1], [d + 1], [] -> []
@@ -39,7 +38,7 @@ def gap_and_change(seed, classes, intercept=1.0, size=1.0):
     return [np.linalg.norm(move) for move in moves]
 
 
-@given(seed=seeds)
+@seeds
 def test_shares_are_off_by_the_gap_at_most(seed):
     gap, change = gap_and_change(seed, CLASSES)
     assert change <= gap * (1 + 1e-12)

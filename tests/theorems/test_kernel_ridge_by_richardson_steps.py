@@ -7,13 +7,11 @@ Gaussian kernel. Hypotheses: covariates of one length, so that a softmax is a Ga
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models.blocks import attention_weights
 
 N, D, WIDTH, PENALTY, STEPS = 7, 3, 0.8, 0.5, 60
-seeds = st.integers(0, 2**31 - 1)
 
 
 @jax.jit
@@ -47,7 +45,7 @@ def solution(x, y):
     return np.linalg.solve(system, y), sums, np.abs(1 - step * np.linalg.eigvalsh(scaled)).max()
 
 
-@given(seed=seeds)
+@seeds
 def test_each_step_contracts_the_distance_to_kernel_ridge_regression(seed):
     x, y = draw(seed)
     limit, sums, rate = solution(x, y)
@@ -58,7 +56,7 @@ def test_each_step_contracts_the_distance_to_kernel_ridge_regression(seed):
     assert (sizes <= (1 + 1e-9) * start * rate ** np.arange(1, STEPS + 1) + 1e-12).all()
 
 
-@given(seed=seeds)
+@seeds
 def test_control_among_covariates_of_many_lengths_it_goes_elsewhere(seed):
     x, y = draw(seed, one_length=False)
     limit, sums, rate = solution(x, y)

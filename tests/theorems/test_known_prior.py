@@ -5,18 +5,16 @@ flows of one layer, ∂ŷ/∂x = η((y - w_0·x) x_q - (x·x_q) w_0)/n and ∂ŷ
 docs/theory, "Attention with a prior".
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 L = 5
 SHAPE = (7, 3)  # n, d
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 forward = jax.jit(linear_attention.forward)
 flow = jax.jit(jax.jacrev(lambda params, rows: layer_predictions(forward(params, rows)), 1))
 

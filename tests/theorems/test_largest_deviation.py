@@ -6,15 +6,14 @@ least squares in hand-made products, and gradients at places that are no checkpo
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import on_host, seeds
+from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, match, whitened
-from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
+linear_gradients = on_host(prefix.linear_gradients)
 D, M = 3, 40  # nine statistics of second order: six products of covariates, three with the label
-seeds = st.integers(0, 2**32 - 1)
 
 
 def draw(seed, size, points):
@@ -24,9 +23,10 @@ def draw(seed, size, points):
     return Pool(x, y), rng.normal(size=(points, D)), rng.permutation(M)[:size], rng
 
 
+@on_host
 def objective(checkpoints, pool, indices):
-    rows = whitened(linear_gradients(checkpoints, pool), len(indices))
-    return float(certify(rows, indices).objective)
+    rows = whitened(prefix.linear_gradients(checkpoints, pool), len(indices))
+    return certify(rows, indices).objective
 
 
 def largest(rows, indices):
@@ -43,14 +43,14 @@ def quadratic(pool):
 
 
 @pytest.mark.parametrize("points", [D + 1, D + 3])
-@given(seed=seeds)
+@seeds
 def test_with_d_plus_one_checkpoints_all_statistics_of_second_order_count(points, seed):
     pool, checkpoints, indices, _ = draw(seed, 12, points)
     omega = objective(checkpoints, pool, indices)
     np.testing.assert_allclose(omega, largest(quadratic(pool), indices), rtol=1e-6)
 
 
-@given(seed=seeds)
+@seeds
 def test_what_is_chosen_does_not_depend_on_the_checkpoints(seed):
     pool, checkpoints, _, rng = draw(seed, 12, D + 1)
     later = checkpoints + 0.1 * rng.normal(size=checkpoints.shape)
@@ -59,7 +59,7 @@ def test_what_is_chosen_does_not_depend_on_the_checkpoints(seed):
 
 
 @pytest.mark.parametrize("size", [4, 12])  # with a ridge and without
-@given(seed=seeds)
+@seeds
 def test_the_gradient_deviates_little_wherever_checkpoints_combine_to(size, seed):
     pool, checkpoints, indices, rng = draw(seed, size, D + 1)
     gradients = np.asarray(linear_gradients(checkpoints, pool))

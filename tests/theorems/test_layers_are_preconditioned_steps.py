@@ -10,9 +10,8 @@ from functools import partial
 
 import jax
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab import prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
@@ -47,7 +46,7 @@ def disagreement(seed, n, d, num_layers, transposed=True, keys="demonstrations")
     return np.max(np.abs(np.concatenate(differences))) / (1 + np.max(np.abs(slots)))
 
 
-@given(seed=st.integers(0, 2**32 - 1))
+@seeds
 def test_layers_are_preconditioned_steps_of_gradient_descent(seed):
     assert disagreement(seed, N, D, NUM_LAYERS) < 1e-10
 

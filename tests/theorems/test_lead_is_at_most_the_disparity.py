@@ -6,16 +6,14 @@ disparity does, and falls where layers only reshuffle. Derived here; docs/theory
 theorem".
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from draws import seeds
 from lsa_lab.analyses import disparity
 
 B, L = 64, 5
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 summary = jax.jit(disparity.summary)
 
 

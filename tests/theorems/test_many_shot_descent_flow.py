@@ -6,13 +6,12 @@ XXᵀ/n, k = X x_query/n. Derived here; docs/theory, "The many-shot descent flow
 
 from functools import partial
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
@@ -20,7 +19,6 @@ from lsa_lab.theory import amplification
 L = 6
 SHAPES = [(4, 6), (9, 3)]  # n, d
 shapes = pytest.mark.parametrize("shape", SHAPES)
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 closed_form = jax.jit(amplification.many_shot_descent_flow)
 flow_of_one = jax.jit(amplification.one_shot_descent_flow)
 

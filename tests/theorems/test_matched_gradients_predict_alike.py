@@ -8,17 +8,15 @@ Sides: the linear proxy's gradients; forward passes over the subset and over the
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 import population
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
 D, SIZE = 3, 6
 DESCENT = constructions.gradient_descent_plus_plus(jnp.full(4, 0.3), jnp.full(4, 0.05), D)
-seeds = st.integers(0, 2**32 - 1)
 predict = jax.jit(population.predict)
 
 
@@ -53,7 +51,7 @@ def moved(params, pool, x_query):
     return abs(float(half - whole)) / max(1, abs(float(whole)))
 
 
-@given(seed=seeds)
+@seeds
 def test_d_plus_one_checkpoints_are_enough_for_gradient_descent(seed):
     pool, checkpoints, x_query, _ = draw(seed, D + 1)
     assert gap(pool, checkpoints) < 1e-11

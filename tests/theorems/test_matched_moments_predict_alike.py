@@ -9,17 +9,15 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 import population
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.selection.rivals import moment_features
 
 D, SIZE, PARTS = 3, 6, 5
 SOFTMAX = transformer.Config(D + 1, 2, 2, D)
 DESCENT = constructions.gradient_descent_plus_plus(jnp.full(4, 0.3), jnp.full(4, 0.05), D)
-seeds = st.integers(0, 2**32 - 1)
 
 
 @functools.partial(jax.jit, static_argnames="softmax")
@@ -48,7 +46,7 @@ def differences(params, pool, indices, x_query, softmax=False):
     return abs(float(read(params, pool[indices], x_query, softmax)) - whole) / max(1, abs(whole))
 
 
-@given(seed=seeds)
+@seeds
 def test_a_group_with_the_moment_of_the_pool_is_as_good_as_the_pool(seed):
     pool, x_query, params, _ = draw(seed)
     group = np.arange(SIZE, 2 * SIZE)

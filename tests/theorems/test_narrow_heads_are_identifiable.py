@@ -9,13 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.analyses.narrow_heads import condition_number
 from lsa_lab.models import head_gauge, linear_attention
 
-SEEDS = st.integers(0, 2**32 - 1)
 condition_number = jax.jit(condition_number, static_argnames="width")
 
 
@@ -54,7 +52,7 @@ def recovered(tensor, rank, k, rng):  # [e, e, e, e] -> list of them
 
 
 @pytest.mark.parametrize(("e", "num_heads", "k"), [(3, 3, 1), (4, 2, 2), (6, 3, 2)])
-@given(seed=SEEDS)
+@seeds
 def test_the_layer_tells_what_each_head_writes(e, num_heads, k, seed):
     w_pv, w_kq = narrow_heads(seed, e, num_heads, k)
     heads = [tensor_of(w_pv[h : h + 1], w_kq[h : h + 1]) for h in range(num_heads)]
@@ -66,7 +64,7 @@ def test_the_layer_tells_what_each_head_writes(e, num_heads, k, seed):
 
 
 @pytest.mark.parametrize(("e", "num_heads", "k"), [(5, 4, 2), (3, 4, 1), (6, 4, 4)])
-@given(seed=SEEDS)
+@seeds
 def test_heads_in_general_position_cannot_move(e, num_heads, k, seed):
     """H k > e; nothing is free as long as 2 (e - k)² is H - 1 or more."""
     factors = np.random.default_rng(seed).normal(size=(4, num_heads, e, k))

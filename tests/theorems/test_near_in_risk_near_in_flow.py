@@ -7,20 +7,18 @@ averaged by quadrature; Hermite coefficients of their answers, and D times the v
 
 from functools import partial
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 from numpy.polynomial.hermite_e import hermevander
 from scipy.special import factorial
 
+from draws import seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 from tests.population import gauss_hermite, predict
 
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 NOISE = 0.7
 
 

@@ -12,16 +12,15 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
+from draws import seeds
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
 SPARSITY = 2
 N, D, SIGNAL_VAR, NOISE_VAR = 4, 3, 1.0, 1.0
 GRID = np.linspace(-7, 7, 57)
-seeds = given(seed=st.integers(0, 2**32 - 1))
 
 
 def bayes(sparsity):

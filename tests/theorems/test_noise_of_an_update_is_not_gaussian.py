@@ -9,18 +9,16 @@ closed form. docs/theory, "The noise of an update is not Gaussian".
 import functools
 import itertools
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import implicit_updates
 
 E = 3
 shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (3, 2)])
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 closed = jax.jit(implicit_updates.shape, static_argnames="n")
 
 

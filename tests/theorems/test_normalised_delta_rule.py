@@ -7,54 +7,21 @@ Hypotheses: directions uniform, E wwᵀ = I/d, noise independent of the directio
 
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.models import recurrent
+import population
+from draws import on_host
 from lsa_lab.theory import learning_curves
 
 N, D, NOISE = 2, 3, 0.4
-CONFIG = recurrent.Config("gated_delta", D + 1, key_width=D, value_width=1, largest_step=2.0)
-GOLDEN = (1 + 5**0.5) / 2
-SIGNS = np.array(list(itertools.product((1.0, -1.0), repeat=2)))
-ONE = np.stack([np.zeros(4), SIGNS[:, 0], SIGNS[:, 1] * GOLDEN], 1) / np.sqrt(1 + GOLDEN**2)
-VERTICES = np.concatenate([np.roll(ONE, shift, axis=1) for shift in range(3)])  # [12, 3]
-PAIRS = jnp.asarray([VERTICES[list(pair)] for pair in itertools.product(range(12), repeat=N)])
+PAIRS = np.array(list(itertools.product(population.icosahedron(), repeat=N)))
 
 
-def layer(step, gate):
-    rows = jnp.eye(D, D + 1)[None, None]
-    return recurrent.Params(
-        w_q=rows,
-        w_k=rows,
-        w_v=jnp.eye(D + 1)[None, None, -1:],
-        w_o=-jnp.eye(D + 1)[None, None, :, -1:],
-        w_step=jnp.zeros((1, 1, 1, D + 1)),
-        b_step=jnp.full((1, 1, 1), jnp.log(step / (2 - step))),
-        w_gate=jnp.zeros((1, 1, 1, D + 1)),
-        b_gate=jnp.full((1, 1, 1), jnp.log(gate) - jnp.log1p(-gate)),
-    )
-
-
-@jax.jit
+@on_host
 def risk(step, gate, noise_var):  # []
-    params = layer(step, gate)
-
-    def errors(u):
-        def answer(y, query):
-            rows = jnp.concatenate(
-                [jnp.concatenate([u, y[:, None]], 1), jnp.append(query, 0.0)[None]]
-            )
-            return recurrent.predict(params, rows, CONFIG)
-
-        answers = jax.vmap(jax.vmap(answer, (None, 0)), (0, None))  # labels, queries
-        signal = ((answers((u @ jnp.eye(D)).T, jnp.eye(D)) - jnp.eye(D)) ** 2).sum() / D
-        noise = (answers(jnp.eye(N), jnp.eye(D)) ** 2).sum()
-        return signal + noise_var / (D - 2) * noise  # E 1/|x|² = 1/(d - 2)
-
-    return jax.vmap(errors)(PAIRS).mean()
+    layer = population.constant_layer("gated_delta", D, step, gate)
+    return population.recurrent_risk(*layer, PAIRS, noise_var / (D - 2))  # E 1/|x|² = 1/(d - 2)
 
 
 @pytest.mark.parametrize(("step", "gate"), [(0.5, 1.0), (1.3, 0.9), (0.7, 0.4)])

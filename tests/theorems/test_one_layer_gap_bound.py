@@ -5,22 +5,19 @@ the gap of the gradients at w = 0, which are -y x. What is matched there is Xᵀ
 layer of gradient descent reads.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import population
+from draws import on_host, seeds
 from lsa_lab.models import constructions
+from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, match
-from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
 D, M, SIZE, NOISE = 3, 20, 5, 0.3
-seeds = st.integers(0, 2**32 - 1)
-predict = jax.jit(population.predict)
+predict, linear_gradients = on_host(population.predict), on_host(prefix.linear_gradients)
+preconditioned = on_host(constructions.preconditioned)
 
 
 def draw(seed):
@@ -32,8 +29,9 @@ def draw(seed):
     return covariance, Pool(x, y), rng.normal(size=D)
 
 
+@on_host
 def zhangs_layer(covariance):
-    return constructions.one_step_optimum(jnp.asarray(covariance), SIZE, NOISE**2)
+    return constructions.one_step_optimum(covariance, SIZE, NOISE**2)
 
 
 def step(covariance):
@@ -45,15 +43,15 @@ def step(covariance):
 def move(params, pool, indices, x_query):
     """|ŷ of the chosen - ŷ of the pool|."""
     chosen = predict(params, pool.x[indices], pool.y[indices], x_query)
-    return abs(float(chosen - predict(params, pool.x, pool.y, x_query)))
+    return abs(chosen - predict(params, pool.x, pool.y, x_query))
 
 
 def gradients_at_zero(pool):
-    return np.asarray(linear_gradients(np.zeros((1, D)), pool))
+    return linear_gradients(np.zeros((1, D)), pool)
 
 
 @pytest.mark.parametrize("choice", ["matched", "random", "mismatched"])
-@given(seed=seeds)
+@seeds
 def test_the_gap_of_gradients_bounds_the_gap_of_predictions(choice, seed):
     covariance, pool, x_query = draw(seed)
     gradients, indices = gradients_at_zero(pool), np.arange(SIZE)
@@ -65,7 +63,7 @@ def test_the_gap_of_gradients_bounds_the_gap_of_predictions(choice, seed):
     assert moved <= bound * (1 + 1e-10) + 1e-12
 
 
-@given(seed=seeds)
+@seeds
 def test_some_query_attains_the_bound(seed):
     covariance, pool, _ = draw(seed)
     gradients = gradients_at_zero(pool)
@@ -84,7 +82,7 @@ def test_control_two_layers_are_not_bound_by_the_gradients_at_zero():
         gradients, indices = gradients_at_zero(twice), np.arange(M)
         assert certify(gradients, indices).objective < 1e-12
         preconditioner = step(covariance)[None]
-        deep = constructions.preconditioned(jnp.asarray(np.repeat(preconditioner, 2, axis=0)))
+        deep = preconditioned(np.repeat(preconditioner, 2, axis=0))
         assert move(zhangs_layer(covariance), twice, indices, x_query) < 1e-10
         excess.append(move(deep, twice, indices, x_query))
     assert np.median(excess) > 0.05

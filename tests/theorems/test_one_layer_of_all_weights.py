@@ -10,10 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import population
+from draws import seeds
 from lsa_lab.models import constructions
 from lsa_lab.models.linear_attention import Params
 
@@ -21,7 +20,6 @@ D, HEADS, COVARIANCE = 2, 2, np.array([[1.5, 0.4], [0.4, 0.7]])
 GRID, MASS = population.gauss_hermite([4] * 6)
 GRID = GRID.reshape(-1, 3, D)
 ROOT = np.linalg.cholesky(COVARIANCE)
-seeds = st.integers(0, 2**32 - 1)
 ISOTROPIC, UNEQUAL = np.ones(D), np.array([1.0, 2.0])
 
 
@@ -64,7 +62,7 @@ def least_loss():
 
 
 @pytest.mark.parametrize("keys", ["all", "demonstrations"])
-@given(seed=seeds)
+@seeds
 def test_the_risk_of_any_weights_is_that_of_one_matrix_and_an_even_part(keys, seed):
     params = random_params(seed)
     risk, even = parts(params, GRID[:, 2], keys)

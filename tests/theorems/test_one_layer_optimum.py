@@ -7,7 +7,6 @@ per variable, 3^8 prompts in all, make expectations exact.
 """
 
 import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,12 +14,12 @@ import pytest
 
 import draws
 import population
+from draws import seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = N = 2
 NODES, MASS = population.gauss_hermite([3] * 8)
-seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 
 def draw(seed):

@@ -4,19 +4,17 @@ Sides: ``one_layer`` for any Λ, W and σ²; the matrices of Zhang et al. (2306.
 Ahn et al. (2306.00297) and Mahankali et al. (2307.03576: W = Λ⁻¹), and their least risks.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
 import draws
+from draws import seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 built = jax.jit(constructions.one_step_optimum, static_argnums=1)
 shapes = pytest.mark.parametrize(("n", "d"), [(5, 3), (3, 5)])
-seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 NOISE_VAR = 0.3
 
 

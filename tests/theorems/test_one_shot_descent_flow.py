@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 D = 3
 L = 6
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 closed_form = jax.jit(amplification.one_shot_descent_flow)
 
 

@@ -7,19 +7,17 @@ itself.
 
 from functools import partial
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 SHAPES = [(1, 3, "demonstrations"), (3, 5, "all")]  # n, e, keys
 shapes = pytest.mark.parametrize("shape", SHAPES)
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 closed_form = jax.jit(amplification.one_shot_jacobian)
 norm_sq = jax.jit(amplification.one_shot_flow_norm_sq)
 

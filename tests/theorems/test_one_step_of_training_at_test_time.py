@@ -8,15 +8,13 @@ the rows it trains on are independent of the context.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import constructions
 from population import gauss_hermite, predict
 
 N, D, ROWS = 5, 2, 2
 NOISE = 0.3
-seeds = st.integers(0, 2**31 - 1)
 
 
 @jax.jit
@@ -31,7 +29,7 @@ def weights_after_a_step(matrix, x, y, x_new, y_new, step):  # [d]
     return [answers(each, jnp.eye(D)) for each in (matrix, matrix - step * slope)]
 
 
-@given(seed=seeds)
+@seeds
 def test_the_step_moves_the_estimate_as_descent_on_the_new_rows_does(seed):
     generator = np.random.default_rng(seed)
     matrix, x, y = generator.normal(size=(D, D)), *generator.normal(size=(2, N, D))

@@ -6,19 +6,17 @@ prompt with its demonstrations permuted.
 
 import functools
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import linear_attention, transformer
 from lsa_lab.models.trace import predict
 
 N, E, HEADS, KEY_WIDTH = 6, 4, 2, 3
 SOFTMAX = transformer.Config(E, 2, HEADS, KEY_WIDTH)
 CAUSAL = transformer.Config(E, 1, HEADS, KEY_WIDTH, keys="causal")
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 def draw(seed, *weight_shapes):

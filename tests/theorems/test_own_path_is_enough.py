@@ -8,15 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import population
+from draws import seeds
 from lsa_lab.models import constructions
 
 D, N, STEP = 3, 8, 0.2
 DEPTHS = [1, 3]
-seeds = st.integers(0, 2**32 - 1)
 predict = jax.jit(population.predict)
 
 
@@ -54,7 +52,7 @@ def moved(seed, depth, less=0):
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-@given(seed=seeds)
+@seeds
 def test_gradients_on_the_first_steps_are_enough(depth, seed):
     assert moved(seed, depth) < 1e-10
 

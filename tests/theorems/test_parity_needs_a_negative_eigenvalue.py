@@ -4,11 +4,14 @@ docs/theory, "Parity". Sides: states of recurrent models; the parity of the toke
 of times that a read of k channels can cross a threshold. Hypotheses: steps above 1 or not.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import on_host
 from lsa_lab.models import recurrent
 from lsa_lab.models.recurrent import Config
 
@@ -24,7 +27,7 @@ def counter(largest_step):
     return recurrent.Params(**leaves, **steps), config
 
 
-@jax.jit
+@on_host
 def states_of_delta(bits):  # [T] -> [T+1]
     rows = jnp.stack([jnp.zeros(LENGTH), bits], 1)
     rows = jnp.concatenate([jnp.array([[1.0, 0.0]]), rows])
@@ -35,7 +38,7 @@ def test_the_sign_of_the_state_is_the_parity_of_every_prefix():
     strings = np.random.default_rng(0).integers(0, 2, size=(50, LENGTH))
     parities = 1 - 2 * (np.cumsum(strings, 1) % 2)
     for bits, parity in zip(strings, parities, strict=True):
-        assert (np.asarray(states_of_delta(bits.astype(float)))[1:] == 2 * parity).all()
+        assert (states_of_delta(bits.astype(float))[1:] == 2 * parity).all()
 
 
 def most_crossings(path):
@@ -45,6 +48,7 @@ def most_crossings(path):
     return int((np.diff(sides) != 0).sum(1).max(initial=0))
 
 
+@partial(on_host, static_argnums=(0, 1))
 def reads(kind, largest_step, seed):  # [8, T]
     """Eight random reads of the state while one token is repeated."""
     config = Config(
@@ -61,7 +65,7 @@ def reads(kind, largest_step, seed):  # [8, T]
     params = recurrent.init(key_params, config)
     token = jax.random.normal(key_reads, (1, 2))
     states = recurrent.states(params, jnp.repeat(token, LENGTH, 0), config)[0, 0, :, :, 0]
-    return np.asarray(jax.random.normal(key_reads, (8, WIDTH)) @ states.T)
+    return jax.random.normal(key_reads, (8, WIDTH)) @ states.T
 
 
 @pytest.mark.parametrize(("kind", "largest_step"), [("gla", 1.0), ("delta", 1.0)])

@@ -7,18 +7,23 @@ near miss that is none.
 
 import jax
 import jax.numpy as jnp
-from hypothesis import given
-from hypothesis import strategies as st
+import numpy as np
 
+from draws import differ, on_host, seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 
 N, D, L = 6, 3, 3
-seeds = given(seed=st.integers(0, 2**32 - 1))
-forward = jax.jit(linear_attention.forward, static_argnames=("keys", "normalise"))
+forward = on_host(
+    lambda params, tokens, **rule: layer_predictions(
+        linear_attention.forward(params, tokens, **rule)
+    ),
+    static_argnames=("keys", "normalise"),
+)
+preconditioned = on_host(constructions.preconditioned)
 
 
-@jax.jit
+@on_host
 def draw(seed):
     """Covariates [n+1, d], labels [n] twice, preconditioners [L, d, d], a rotation [d, d]."""
     keys = jax.random.split(jax.random.key(seed), 4)
@@ -28,18 +33,14 @@ def draw(seed):
 
 
 def predictions(params, x, y, keys="demonstrations", normalise=True):  # [L+1]
-    tokens = jnp.column_stack([x, jnp.append(y, 0.0)])
-    return layer_predictions(forward(params, tokens, keys=keys, normalise=normalise))
-
-
-def differ(left, right):
-    return jnp.max(jnp.abs(left - right)) / (1 + jnp.max(jnp.abs(right)))
+    tokens = np.column_stack([x, np.append(y, 0.0)])
+    return forward(params, tokens, keys=keys, normalise=normalise)
 
 
 def from_superposition(seed, structured):
     x, (first, second), steps, _ = draw(seed)
     params = linear_attention.init(jax.random.key(seed), L, 1, D, scale=0.3)
-    params = constructions.preconditioned(steps) if structured else params
+    params = preconditioned(steps) if structured else params
     parts = 2 * predictions(params, x, first) - 3 * predictions(params, x, second)
     return differ(predictions(params, x, 2 * first - 3 * second), parts)
 
@@ -52,10 +53,10 @@ def test_predictions_are_linear_in_the_labels(seed):
 def under_change_of_covariates(seed, follow):
     """x → Mx with A → M^{-T} A M^{-1}, which leaves every score x_i·A x_t as it is."""
     x, (y, _), steps, rotation = draw(seed)
-    M = rotation * jnp.geomspace(0.5, 2.0, D)[None] @ rotation[::-1]
-    inverse = jnp.linalg.inv(M)
-    moved = constructions.preconditioned(inverse.T @ steps @ inverse if follow else steps)
-    still = constructions.preconditioned(steps)
+    M = rotation * np.geomspace(0.5, 2.0, D) @ rotation[::-1]
+    inverse = np.linalg.inv(M)
+    moved = preconditioned(inverse.T @ steps @ inverse if follow else steps)
+    still = preconditioned(steps)
     return differ(predictions(moved, x @ M.T, y), predictions(still, x, y))
 
 
@@ -66,8 +67,8 @@ def test_preconditioners_may_follow_a_change_of_covariates(seed):
 
 def under_rotation(seed, anisotropy):
     x, (y, _), _, rotation = draw(seed)
-    step = jnp.diag(1 + anisotropy * jnp.linspace(-1.0, 1.0, D)) / D
-    params = constructions.preconditioned(jnp.broadcast_to(step, (L, D, D)))
+    step = np.diag(1 + anisotropy * np.linspace(-1.0, 1.0, D)) / D
+    params = preconditioned(np.broadcast_to(step, (L, D, D)))
     return differ(predictions(params, x @ rotation.T, y), predictions(params, x, y))
 
 
@@ -78,8 +79,8 @@ def test_isotropic_steps_do_not_see_a_rotation_of_the_covariates(seed):
 
 def under_duplication(seed, keys="demonstrations", normalise=True):
     x, (y, _), steps, _ = draw(seed)
-    params = constructions.preconditioned(steps)
-    twice = jnp.concatenate([x[:-1], x]), jnp.concatenate([y, y])
+    params = preconditioned(steps)
+    twice = np.concatenate([x[:-1], x]), np.concatenate([y, y])
     rule = keys, normalise
     return differ(predictions(params, *twice, *rule), predictions(params, x, y, *rule))
 

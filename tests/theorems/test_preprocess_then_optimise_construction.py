@@ -13,16 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import draws
+from draws import differ, seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions, trace, transformer
 from lsa_lab.prompts import tokens
 
 STEPS = 4
-SEEDS = st.integers(0, 2**32 - 1)
 SIZES = pytest.mark.parametrize(("n", "d", "heads"), [(12, 4, 4), (5, 8, 3)])
 
 
@@ -56,35 +54,31 @@ def algorithm(prompt, heads, step_sizes, raw_step_sizes):
     return np.array(path)
 
 
-def departure(path, stated):
-    return np.max(np.abs(path - stated)) / (1 + np.max(np.abs(stated)))
-
-
 @SIZES
-@given(seed=SEEDS)
+@seeds
 def test_every_layer_is_a_step_of_the_mixed_algorithm(n, d, heads, seed):
     prompt, betas, alphas = draw(seed, n, d)
     for raw in (alphas, 0 * alphas):
         stated = algorithm(prompt, heads, betas, raw)
-        assert departure(network(prompt, heads, betas, raw), stated) < 1e-10
+        assert differ(network(prompt, heads, betas, raw), stated) < 1e-10
 
 
 @pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])
-@given(seed=SEEDS)
+@seeds
 def test_with_a_head_for_each_coordinate_it_is_the_estimator(n, d, seed):
     prompt, betas, alphas = draw(seed, n, d)
     same = jnp.full(STEPS, betas[0])
     stated = estimators.preprocessed_gradient_descent(prompt, betas[0], STEPS)
-    assert departure(network(prompt, d, same, None)[1:], stated) < 1e-10
+    assert differ(network(prompt, d, same, None)[1:], stated) < 1e-10
     stated = estimators.mixed_gradient_descent(prompt, alphas, betas) @ prompt.x_query
-    assert departure(network(prompt, d, betas, alphas)[1:], stated) < 1e-10
+    assert differ(network(prompt, d, betas, alphas)[1:], stated) < 1e-10
 
 
 def test_control_a_query_among_the_keys_or_fewer_heads_run_another_algorithm():
     prompt, betas, alphas = draw(0, 12, 4)
     stated = algorithm(prompt, 4, betas, 0 * alphas)
-    assert departure(network(prompt, 4, betas, None, keys="all"), stated) > 1e-3
-    assert departure(network(prompt, 3, betas, None), stated) > 1e-3
+    assert differ(network(prompt, 4, betas, None, keys="all"), stated) > 1e-3
+    assert differ(network(prompt, 3, betas, None), stated) > 1e-3
 
 
 def without_a_head(prompt, heads, betas, alphas):
@@ -93,11 +87,11 @@ def without_a_head(prompt, heads, betas, alphas):
     lost = np.array_split(np.arange(prompt.x.shape[1]), heads)[0]
     rest = prompt.replace(x=prompt.x.at[:, lost].set(0))
     masked = network(prompt, heads, betas, alphas, mask)
-    return departure(masked, algorithm(rest, heads, betas, alphas))
+    return differ(masked, algorithm(rest, heads, betas, alphas))
 
 
 @SIZES
-@given(seed=SEEDS)
+@seeds
 def test_masking_a_head_is_deleting_its_coordinates(n, d, heads, seed):
     prompt, betas, alphas = draw(seed, n, d)
     assert without_a_head(prompt, heads, betas, 0 * alphas) < 1e-10

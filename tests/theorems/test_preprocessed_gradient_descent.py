@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import draws
+from draws import SEEDS
 from lsa_lab.estimators import preprocessed_gradient_descent, preprocessed_step_limit
 
 STEPS = 40
-SEEDS = st.integers(0, 2**32 - 1)
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])
 run = jax.jit(preprocessed_gradient_descent, static_argnums=2, static_argnames="normalise")
 limit = jax.jit(preprocessed_step_limit, static_argnames="normalise")

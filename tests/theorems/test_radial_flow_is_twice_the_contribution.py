@@ -6,18 +6,16 @@ without d; the closed forms. The term of d is homogeneous of degree 2 (Euler). D
 
 from functools import partial
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 SHAPES = [(2, 2, "demonstrations"), (5, 3, "all")]  # n, e, keys
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 @partial(jax.jit, static_argnames=("keys", "num_layers"))

@@ -7,12 +7,9 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.selection.gradient_matching import certify, random_expectation
-
-seeds = st.integers(0, 2**32 - 1)
 
 
 def draw(seed, m):
@@ -25,7 +22,7 @@ def enumerated(gradients, subsets):
 
 
 @pytest.mark.parametrize(("m", "size"), [(6, 1), (7, 3), (8, 7), (5, 5)])
-@given(seed=seeds)
+@seeds
 def test_the_closed_form_is_the_mean_over_all_subsets(m, size, seed):
     gradients = draw(seed, m)
     every = enumerated(gradients, itertools.combinations(range(m), size))

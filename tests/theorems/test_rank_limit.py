@@ -7,8 +7,6 @@ integrands have degree at most 4 in each, so 3^7 Gauss-Hermite prompts give the 
 
 import functools
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +14,7 @@ import pytest
 import scipy.optimize
 
 import population
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import optimum
 
@@ -71,7 +70,7 @@ def test_control_one_head_fewer_or_more_has_another_limit(num_heads):
     assert np.abs(least_loss(num_heads) - others).min() > 1e-3
 
 
-@hypothesis.given(seed=st.integers(0, 2**31 - 1))
+@seeds
 def test_isotropic_weights_lose_the_tail_of_the_spectrum(seed):
     """W = I, σ = 0: min R = tr Λ - Σ_{top k} λ_i²/γ_i."""
     rng = np.random.default_rng(seed)

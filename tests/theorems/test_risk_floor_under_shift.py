@@ -5,19 +5,17 @@ second moment is Λ' itself, which stand for infinitely many; the floor's closed
 ``shifted_risk`` falling to it as 1/m.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import draws
 import population
+from draws import seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = 3
-seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 
 def draw(seed, d):

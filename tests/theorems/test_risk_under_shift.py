@@ -6,20 +6,19 @@ docs/theory, "Risk under shift". Sides: the network on every prompt of an exact 
 """
 
 import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import draws
 import population
+from draws import seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = 3
 NODES, MASS = population.gauss_hermite([3] * 6)
 NOISE_VAR = 0.3
-seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 
 def draw(seed, d):

@@ -6,17 +6,15 @@ Derived here; docs/theory, "Self-coupling decides growth": if κ_1 < κ_2 < 0 th
 only tends to κ_2/κ_1.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.theory import amplification
 
 E = 4
 L = 6
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 coupling = jax.jit(amplification.self_coupling)
 flow = jax.jit(jax.jacfwd(amplification.frozen_demonstration, 2), static_argnums=4)
 

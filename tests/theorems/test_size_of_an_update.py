@@ -10,18 +10,16 @@ update".
 import functools
 import itertools
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.analyses.implicit_gd import implicit_update
 from lsa_lab.theory import implicit_updates
 
 E = 3
 shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (2, 2)])
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 closed = jax.jit(implicit_updates.mean_square, static_argnames="n")
 
 

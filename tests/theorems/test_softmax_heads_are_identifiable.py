@@ -11,14 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import transformer
 
 E = 3
 MASKS = ("demonstrations", "all", "causal")
-SEEDS = st.integers(0, 2**31)
 
 
 @functools.partial(jax.jit, static_argnames=("n", "keys", "kernel"))
@@ -49,13 +47,13 @@ def _draw(seed, count):
 
 
 @pytest.mark.parametrize("keys", MASKS)
-@given(seed=SEEDS)
+@seeds
 def test_heads_of_distinct_keys_are_independent(keys, seed):
     """Two layers of two heads each, side by side: none does what the other does."""
     assert rank(draw(seed, 4), 3, keys) == 4 * E
 
 
-@given(seed=SEEDS)
+@seeds
 def test_neither_opposite_keys_nor_a_mixture_are_an_exception(seed):
     first, second = draw(seed, 2)
     heads = np.stack([first, -first, 0 * first, second, first + second])

@@ -10,16 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
+from draws import seeds
 from lsa_lab.models import transformer
 from lsa_lab.models.transformer import Config
 
 T, E, K, H = 6, 4, 3, 2
 forward = jax.jit(transformer.forward)
-seeds = st.integers(0, 2**31 - 1)
-
 READABLE = {
     ("merged", "demonstrations"): np.repeat(np.arange(T)[None] < T - 1, T, 0),
     ("merged", "all"): np.ones((T, T), bool),
@@ -71,13 +69,13 @@ def discrepancy(seed, layout, keys, readable, scale=K**-0.5):
 
 
 @pytest.mark.parametrize(("layout", "keys"), READABLE)
-@given(seed=seeds)
+@seeds
 @settings(max_examples=10)
 def test_a_softmax_layer_is_flax_attention(layout, keys, seed):
     assert discrepancy(seed, layout, keys, READABLE[layout, keys]) < 1e-10
 
 
-@given(seed=seeds)
+@seeds
 @settings(max_examples=5)
 def test_control_the_score_factor_and_the_mask_matter(seed):
     merged = READABLE["merged", "demonstrations"]

@@ -6,18 +6,16 @@ series of exp; the kernel form. docs/theory, "Softmax as an implicit update".
 
 import math
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.analyses import kernel
 from lsa_lab.models import transformer
 
 SHAPES = [(5, 3, 1), (8, 2, 3)]  # n, d, H
 shapes = pytest.mark.parametrize("shape", SHAPES)
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 DEGREE = 60  # of exp's series: |x z| stays below 10.3, the rest below 1e-20
 softmax_update = jax.jit(kernel.softmax_update)
 log_kernel_factors = jax.jit(kernel.log_kernel_factors)

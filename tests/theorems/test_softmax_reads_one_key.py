@@ -7,16 +7,14 @@ every layer, and depth amplifies nothing. Derived here; docs/theory, "Softmax re
 
 from functools import partial
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from draws import seeds
 from lsa_lab.models import transformer
 
 SHAPE = (3, 4, 2)  # L, e, H
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 @partial(jax.jit, static_argnames="config")

@@ -16,9 +16,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume
 
+from draws import seeds
 from lsa_lab.models import transformer
 from lsa_lab.models.transformer import Config
 from lsa_lab.prompts import Prompt, tokens
@@ -28,7 +28,6 @@ ONE_HEAD = Config(D + 1, num_layers=1, heads=1, key_width=D)
 PAIR = dataclasses.replace(ONE_HEAD, heads=2)
 LINEAR = dataclasses.replace(ONE_HEAD, kernel="linear")
 SCALES = np.geomspace(3e-2, 1e-3, 7)
-seeds = st.integers(0, 2**31 - 1)
 predict = jax.jit(transformer.predict)
 
 
@@ -79,7 +78,7 @@ def expansion(prompt, matrix):
     return first, (y * s**2).mean() / 2, ((y * s**3).mean() - 3 * first * (s**2).mean()) / 6
 
 
-@given(seed=seeds)
+@seeds
 def test_one_head_errs_by_first_order_and_a_pair_of_opposite_heads_by_second(seed):
     prompt, matrix = draw(seed)
     first, second, third = expansion(prompt, matrix)
@@ -92,7 +91,7 @@ def test_one_head_errs_by_first_order_and_a_pair_of_opposite_heads_by_second(see
     assert abs(error / SCALES[-1] ** 2 - third) < 2e-3
 
 
-@given(seed=seeds)
+@seeds
 def test_control_linear_attention_without_centring_is_not_the_limit(seed):
     prompt, matrix = draw(seed)
     plain = retrieved(prompt, matrix, [1.0], [1.0], LINEAR)

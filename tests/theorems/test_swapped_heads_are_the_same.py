@@ -10,13 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import head_gauge, linear_attention
 
 MASKS = ("demonstrations", "all", "causal")
-SEEDS = st.integers(0, 2**31)
 E, N = 4, 3
 canonical, orthogonal = jax.jit(head_gauge.canonical), jax.jit(head_gauge.orthogonal)
 
@@ -39,7 +37,7 @@ def swap(seed):
 
 
 @pytest.mark.parametrize("keys", MASKS)
-@given(seed=SEEDS)
+@seeds
 def test_half_a_head_and_half_its_swap_are_the_head(keys, seed):
     one_head, halves, tokens = swap(seed)
     expected = stream(one_head, tokens, keys)
@@ -53,7 +51,7 @@ def test_control_half_a_head_and_half_of_another_are_not():
     assert jnp.abs(stream(other, tokens) - stream(one_head, tokens)).max() > 0.1
 
 
-@given(seed=SEEDS)
+@seeds
 def test_the_spectrum_tells_them_apart_and_the_canonical_heads_do_not(seed):
     one_head, halves, _ = swap(seed)
     assert (orthogonal(halves)[1] > 1e-6).sum() == 2
@@ -66,7 +64,7 @@ def test_the_spectrum_tells_them_apart_and_the_canonical_heads_do_not(seed):
 
 
 @pytest.mark.parametrize("keys", MASKS)
-@given(seed=SEEDS)
+@seeds
 def test_canonical_heads_compute_the_same(keys, seed):
     key, key_tokens = jax.random.split(jax.random.key(seed))
     params = linear_attention.init(key, 2, 3, E - 1, scale=0.2)

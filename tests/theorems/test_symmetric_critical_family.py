@@ -9,8 +9,6 @@ prompts; the stated shape.
 
 import itertools
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +16,7 @@ import scipy.optimize
 
 import draws
 import population
+from draws import seeds
 from lsa_lab.models import linear_attention
 
 D, L, N, PROMPTS = 3, 3, 4, 2
@@ -25,7 +24,6 @@ EYE = np.eye(D)
 FLIPS = [np.diag(signs) for signs in itertools.product([1.0, -1.0], repeat=D)]
 GROUP = np.stack([f @ EYE[list(p)] for p in itertools.permutations(range(D)) for f in FLIPS])
 assert GROUP.shape[0] == 48
-seeds = hypothesis.given(seed=st.integers(0, 2**31 - 1))
 
 
 def family(root, a, b):

@@ -5,6 +5,7 @@ over real steps, central binomial coefficients; one integral over the density of
 Hypothesis: steps are real and shared by all prompts.
 """
 
+from functools import partial
 from math import comb
 
 import jax
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
+from draws import on_host
 from lsa_lab.models import constructions
 from lsa_lab.models.moments import predictions
 from lsa_lab.tasks.linear import LinearTask, sample_batch
@@ -48,21 +50,19 @@ def bend(alpha, noise_var, length):
     return mass @ (left ** (length - 2) * ((h + s) * left**length - s))
 
 
-@jax.jit
-def errors_of(params, batch):  # [B]
+@partial(on_host, static_argnums=1)
+def errors_of(step, length, batch):  # [B]
+    params = constructions.gradient_descent(jnp.full(length, step), batch.x.shape[2])
     return (predictions(params, batch) - batch.y_query) ** 2
 
 
 def test_looped_stacks_of_drawn_prompts_have_that_risk():
     n, d, noise_var = 16, 4, 0.5
     task = LinearTask(n, d, noise_std=noise_var**0.5, weight_std=d**-0.5)
-    batch = sample_batch(jax.random.key(0), task, 20_000)
+    batch = jax.jit(sample_batch, static_argnums=2)(jax.random.key(0), task, 20_000)
     exact = depth.tied_descent_at(n, d, noise_var, 3)
     for length in (1, 3):
-        risks = []
-        for a in np.linspace(0.2, 0.9, 15):
-            params = constructions.gradient_descent(jnp.full(length, a), d)
-            risks.append(np.asarray(errors_of(params, batch)))
+        risks = [errors_of(a, length, batch) for a in np.linspace(0.2, 0.9, 15)]
         mean = np.mean(risks, axis=1)
         best = risks[int(np.argmin(mean))]
         error = best.std() / np.sqrt(best.size)

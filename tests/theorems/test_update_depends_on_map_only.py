@@ -4,19 +4,17 @@ Sides: Lemma 1 walked through the demonstrations, token by token; the recursion 
 docs/theory, "The common map": G_t = W_V W_{t-1} S W_{t-1}ᵀ W_Kᵀ W_Q W_{t-1}.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.analyses import implicit_gd
 from lsa_lab.models import linear_attention
 from lsa_lab.prompts import Prompt
 
 SHAPES = [(3, 2, 5, 1), (5, 9, 3, 2), (4, 2100, 2, 1)]  # L, n, d, H
 shapes = pytest.mark.parametrize("shape", SHAPES)
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 trajectory_of = jax.jit(implicit_gd.trajectory)
 
 

@@ -4,16 +4,14 @@ Sides: ``constructions.skipped`` through the models' forward passes, times cᵗ;
 h ← c h + attention(h) in NumPy, one after the other. docs/theory, "The weighted skip".
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import constructions, linear_attention, transformer
 
 L, H, E, N = 4, 2, 4, 6
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 kinds = pytest.mark.parametrize("kind", ["merged", "linear", "softmax"])
 merged = jax.jit(linear_attention.forward, static_argnames="keys")
 factored = jax.jit(transformer.forward)

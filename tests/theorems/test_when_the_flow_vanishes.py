@@ -8,18 +8,17 @@ the contribution and not for the Jacobian. Derived here; docs/theory, "When the 
 import itertools
 
 import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 E = 4
 FLAGS = list(itertools.product([False, True], repeat=4))
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 degeneracy = jax.jit(amplification.degeneracy)
 
 

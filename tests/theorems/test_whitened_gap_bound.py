@@ -8,21 +8,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import population
+from draws import on_host, seeds
 from lsa_lab.models import constructions, linear_attention, moments
+from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, match, whitened
-from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.selection.rivals import moment_features
 from lsa_lab.tasks import pools
 from lsa_lab.theory import matching
 
 D, M, SIZE, DEPTH = 3, 60, 20, 12
-seeds = st.integers(0, 2**32 - 1)
-bounds = jax.jit(matching.descent_gap)
-largest = jax.jit(matching.least_squares_gap)
+descent = on_host(lambda steps: constructions.gradient_descent(steps, D))
+bounds = on_host(matching.descent_gap)
+largest = on_host(matching.least_squares_gap)
+linear_gradients = on_host(prefix.linear_gradients)
 
 
 def draw(seed):
@@ -43,17 +43,18 @@ def choose(pool, rule, rng):
     return np.asarray(match(gradients, SIZE, whiten=rule == "whitened").indices)
 
 
+@on_host
 def objective(checkpoints, pool, indices):
-    rows = whitened(linear_gradients(checkpoints, pool), len(indices))
-    return float(certify(rows, indices).objective)
+    rows = whitened(prefix.linear_gradients(checkpoints, pool), len(indices))
+    return certify(rows, indices).objective
 
 
-@jax.jit
+@on_host
 def weights(params, x, y):  # -> [d]
     return jax.vmap(population.predict, (None, None, None, 0))(params, x, y, jnp.eye(D))
 
 
-@jax.jit
+@on_host
 def slopes(params, second_moments, x_query):  # -> [K, e, e]
     def answer(second_moment):
         return -moments.layer_maps(params, second_moment)[-1, -1, :-1] @ x_query
@@ -62,17 +63,18 @@ def slopes(params, second_moments, x_query):  # -> [K, e, e]
 
 
 def moved(steps, pool, indices):
-    params = constructions.gradient_descent(jnp.asarray(steps), D)
+    params = descent(steps)
     chosen = weights(params, pool.x[indices], pool.y[indices])
-    return float(jnp.linalg.norm(chosen - weights(params, pool.x, pool.y)))
+    return np.linalg.norm(chosen - weights(params, pool.x, pool.y))
 
 
+@on_host
 def whitened_moments(pool, indices):
     return certify(whitened(moment_features(pools.tokens(pool)), SIZE), indices).objective
 
 
 @pytest.mark.parametrize("rule", ["whitened", "plain", "random"])
-@given(seed=seeds)
+@seeds
 def test_descent_of_any_depth_and_least_squares_stay_within_their_bounds(rule, seed):
     pool, checkpoints, steps, rng = draw(seed)
     indices = choose(pool, rule, rng)
@@ -86,12 +88,12 @@ def test_descent_of_any_depth_and_least_squares_stay_within_their_bounds(rule, s
     assert distance <= largest(pool.x, pool.y, omega)
 
 
-@given(seed=seeds)
+@seeds
 def test_all_linear_attention_stays_within_the_deviations_of_its_slopes(seed):
     pool, _, _, rng = draw(seed)
     params = linear_attention.Params(*(0.5 * rng.normal(size=(2, 2, 1, D + 1, D + 1))))
     indices, rows = rng.permutation(M)[:SIZE], pools.tokens(pool)
-    x_query = jnp.asarray(rng.normal(size=D))
+    x_query = rng.normal(size=D)
     whole, few = (r.T @ r / len(r) for r in (rows, rows[indices]))
     nodes, masses = np.polynomial.legendre.leggauss(5)  # exact: the slope is of degree 3 in S
     between = np.stack([whole + (1 + t) / 2 * (few - whole) for t in nodes])

@@ -8,14 +8,12 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from draws import seeds
 from lsa_lab.selection.gradient_matching import certify, match, random_expectation, whitened
 
 M, P, SIZE = 16, 3, 4
-seeds = st.integers(0, 2**32 - 1)
 SHAPES = [(16, 3, 8), (16, 30, 5)]  # m, p, n
 
 
@@ -37,7 +35,7 @@ def inverse_covariance(gradients, size):
 
 
 @pytest.mark.parametrize(("m", "p", "size"), SHAPES)
-@given(seed=seeds)
+@seeds
 def test_their_gap_is_that_of_the_shrunken_covariance(m, p, size, seed):
     gradients, rng = draw(seed, m, p)
     subset = rng.permutation(m)[:size]
@@ -48,7 +46,7 @@ def test_their_gap_is_that_of_the_shrunken_covariance(m, p, size, seed):
     )
 
 
-@given(seed=seeds)
+@seeds
 def test_with_more_demonstrations_than_directions_no_linear_map_matters(seed):
     gradients, rng = draw(seed, M, P)
     mixed = gradients @ rng.normal(size=(P, P)) + rng.normal(size=P)
@@ -67,7 +65,7 @@ def test_random_subsets_have_a_gap_of_one(m, p, size):
     np.testing.assert_allclose(squares, random_expectation(rows, size))
 
 
-@given(seed=seeds)
+@seeds
 def test_the_plain_gap_is_bounded_by_theirs(seed):
     gradients, rng = draw(seed, 16, 3)
     subset, centred = rng.permutation(16)[:8], gradients - gradients.mean(0)

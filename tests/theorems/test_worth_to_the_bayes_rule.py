@@ -6,17 +6,15 @@ covariances of w and of the noise; the posterior covariance Σ of the others, as
 Derived here; docs/theory, "What a demonstration is worth to the Bayes rule".
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
 shapes = pytest.mark.parametrize("shape", [(3, 5), (9, 4)])  # n, d
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 @jax.jit

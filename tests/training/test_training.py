@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
 from lsa_lab.store import checkpoints, provenance
+from lsa_lab.store.grids import grid
 from lsa_lab.tasks import linear
 from lsa_lab.tasks.curricula import staircase
 from lsa_lab.training import Files, Training, fit, groups, loop, runs
@@ -138,17 +140,25 @@ def in_another_process(code, devices=1, cores=None):
     )
 
 
-def of_runs_and_of_shards():
+def of_runs_of_shards_and_of_cells():
     in_shards = with_leaves_of_its_own(slice(None), shards=3, width=2, steps=4)
-    return bits(attend_once((0, 1, 2, 3, 4), 1)) + " " + bits(in_shards)
+    with tempfile.TemporaryDirectory() as folder:
+        cells = grid(
+            [(i,) for i in range(4)],
+            lambda cell: {"a": noise(KEYS[cell[0]])},
+            folder,
+            devices=jax.devices(),
+        )
+    shared = bits(attend_once((0, 1, 2, 3, 4), 1)), bits(in_shards), checkpoints.digest(cells)
+    return " ".join(shared)
 
 
 def test_the_number_of_devices_and_of_cores_does_not_change_a_bit():
     devices = 1 if jax.local_device_count() > 1 else 2
-    code = "print(test_training.of_runs_and_of_shards())"
+    code = "print(test_training.of_runs_of_shards_and_of_cells())"
     cores = 1 if len(os.sched_getaffinity(0)) > 1 else None
     other, _ = in_another_process(code, devices, cores).communicate(timeout=300)
-    assert other.strip() == of_runs_and_of_shards()
+    assert other.strip() == of_runs_of_shards_and_of_cells()
 
 
 def with_leaves_of_its_own(runs, steps=20, **arguments):

@@ -16,6 +16,7 @@ FLOORS = [
     {"card"},
     *({f"harness.{name}"} for name in ("refusal", "draw", "run", "report", "cli")),
     {"claims", "results"},  # the names of before, for one version: nothing imports them
+    {"notebooks"},  # what lessons use, of all rooms
 ]
 FLOOR = {room: i for i, rooms in enumerate(FLOORS) for room in rooms} | {"": -1}
 # Folders whose files know nothing of each other: they meet through arguments.

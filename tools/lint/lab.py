@@ -14,6 +14,7 @@ PAPERS = {"A1": "2508.00385", "A2": "2406.03768", "A3": "2506.04579", "A4": "240
 READINGS = ("as stated", "in our setting", "modelled on", "open question")
 OPEN = ("*nothing yet*", "*cannot be decided here*")
 HEADLINES, MESSAGES = "experiments/headlines.py", "experiments/messages.py"
+SO_WHAT_FILE, MOST_WORDS = "experiments/so_what.py", 60
 MOST_MEGABYTES = {"laptop": 1, "paper": 2}  # of one committed file
 
 
@@ -49,6 +50,19 @@ def question(tree: Tree) -> Iterator[Fault]:
         answer = " ".join(tree.page(caption).split()).partition(". ")[0]
         if not 20 < len(answer) <= 200:
             yield Fault(caption, 1, f"the answer has {len(answer)} letters: 21 to 200")
+
+
+def so_what(tree: Tree) -> Iterator[Fault]:
+    """What follows from an answer is said of every experiment, in few words and no number."""
+    from experiments.so_what import SO_WHAT
+
+    text = tree.page(SO_WHAT_FILE)
+    for name in tree.lab.keys() ^ SO_WHAT.keys():
+        yield Fault(SO_WHAT_FILE, 1, f"{name} stands there or among the experiments alone")
+    for name, words in SO_WHAT.items():
+        if len(words.split()) > MOST_WORDS or re.search(r"\d", re.sub(r"\bA\d\b", "", words)):
+            line = line_of(text, f'"{name}"')
+            yield Fault(SO_WHAT_FILE, line, f"{name}: {MOST_WORDS} words at most, and no number")
 
 
 def key_meaning(tree: Tree) -> Iterator[Fault]:
@@ -225,4 +239,15 @@ def headline(tree: Tree) -> Iterator[Fault]:
                 yield Fault(path, line, f"{name} has moved: write the sentence again")
 
 
-RULES = (question, key_meaning, needs, committed_size, claim_id, family, reading, paper, headline)
+RULES = (
+    question,
+    so_what,
+    key_meaning,
+    needs,
+    committed_size,
+    claim_id,
+    family,
+    reading,
+    paper,
+    headline,
+)

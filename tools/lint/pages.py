@@ -153,13 +153,17 @@ def notebook(tree: Tree) -> Iterator[Fault]:
     for source in tree.inside("notebooks"):
         name, text = Path(source.path).stem, source.text
         last = re.findall(r"^# ## (.+)", text, re.MULTILINE)[-2:]
+        is_lesson = "*Lesson " in text
+        ends = ["Exercise 8, hard" if is_lesson else "Exercise", "What you have seen"]
         tags = [text.count(f'tags=["{tag}"]') for tag in ("exercise", "check", "solution")]
+        seven = re.findall(r"^# (\d)\. \*(?:Easy|Medium|Hard)\.\* ", text, re.MULTILINE)
         parts = {
             "a title": text.startswith("# %% [markdown]\n# # "),
             "a guess": "# **Guess first.** " in text,
             "a row in README.md": f"[{name}]({name}.py) |" in tree.page("notebooks/README.md"),
-            "an exercise and a summary at its end": last == ["Exercise", "What you have seen"],
-            "cells of the exercise": tags == [1, 1, 1] and 'tags=["setup"]' in text,
+            "an exercise and a summary at its end": last == ends,
+            "seven short exercises, with levels": not is_lesson or seven == list("1234567"),
+            "cells of the exercises": tags == [1 + is_lesson] * 3 and 'tags=["setup"]' in text,
             "a test": (tree.root / f"tests/notebooks/test_{name}.py").exists(),
         }
         yield from (source.fault(1, f"lacks {part}") for part, has in parts.items() if not has)

@@ -80,10 +80,10 @@ def caption(dataset) -> str:
     )
     far = float(np.exp(np.log(clipped.over_ridge).mean()))
     return (
-        f"At equal n A2's bound and the generalisation gap have a rank correlation of {equal:.2f}. "
-        f"Clipping a layer of a trained stack raises the bound in {rises:.0%} of cases. It lowers "
-        f"the risk in {falls:.0%}; random edits of the same size lower it in {luck:.0%}. "
-        f"In a larger marks have more label noise. b takes c = {best_c(clipped):g}, at which the "
-        f"bound rises least often. The {clipped.sizes['run']} trained stacks ({diverged(clipped)} "
-        f"diverged) have {far:.3g} times ridge's risk. "
+        f"A2's bound does not rank generalisation gaps at equal n: the rank correlation is "
+        f"{equal:.2f}. Clipping a layer of a trained stack raises the bound in {rises:.0%} of "
+        f"cases. It lowers the risk in {falls:.0%}; random edits of the same size do in "
+        f"{luck:.0%}. Larger marks in a have more label noise. Panel b takes c = "
+        f"{best_c(clipped):g}, at which the bound rises least often. Stacks have {far:.3g} times "
+        f"ridge's risk, and {diverged(clipped)} of {clipped.sizes['run']} diverged. "
     )

@@ -12,7 +12,7 @@ from lsa_lab.judging.statistics import level
 
 def plot(dataset):
     figure, axes = style.figure(6.75, 2.6, (1, 2))
-    titles = "Attention: no layer collapses", "MLP: no layer collapses"
+    titles = "No layer's attention collapses", "No layer's MLP collapses"
     for ax, part, title in zip(axes, dataset.part.values, titles, strict=True):
         layer_curves(ax, dataset, part)
         ax.set_title(title)

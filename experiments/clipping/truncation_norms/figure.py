@@ -9,7 +9,6 @@ from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence
 from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
 
 
 def plot(dataset):
@@ -57,17 +56,15 @@ def plot_movement(ax, dataset):
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
     _, samples = evidence(claims, dataset)
     shares = {id: float(np.mean(samples[id])) for id in ("sum", "sum_when_trained")}
     last = float(dataset.trained_share.mean("run")[-1])
     far = float(np.exp(np.log(dataset.over_ridge).mean()))
     return (
-        f"Truncation never raises A2's upper bounds (a theorem). It raises the sum Σ|G|² of its "
-        f"Theorem 2 in {shares['sum']:.0%} of random and {shares['sum_when_trained']:.0%} of "
-        f"trained cases. The last layer touches {last:.1%} of a trained stack's sum, the first all "
-        f"of it. In a, dots are random stacks, {config.seeds} seeds of {config.draws}, and open "
-        f"squares are trained ones; marks are medians. In b marks are means with {level()} "
-        f"intervals. The {dataset.sizes['run']} trained stacks ({diverged(dataset)} diverged) have "
-        f"{far:.3g} times ridge's risk. "
+        f"Truncation never raises A2's upper bounds, by a theorem, but it raises the sum Σ|G|² in "
+        f"them in {shares['sum_when_trained']:.0%} of trained stacks. Among random stacks the "
+        f"share is {shares['sum']:.0%}. The last layer touches {last:.1%} of a trained sum. "
+        f"Dots in a are medians of random stacks, and squares those of trained ones. Points in b "
+        f"are means with {level()} intervals. Trained stacks have {far:.3g} times ridge's risk, "
+        f"and {diverged(dataset)} of {dataset.sizes['run']} diverged. "
     )

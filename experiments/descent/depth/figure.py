@@ -17,13 +17,13 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 2.9, (1, 2))
     for ax, name in zip(axes, COVARIANCES, strict=True):
         risks(ax, dataset.sel(covariance=name))
-        ax.set_title(f"{name} covariance")
+        ax.set_title(f"{name.capitalize()}: layers match descent")
     axes[0].legend(loc="lower left")
     return figure
 
 
 def risks(ax, dataset):
-    """Every stack beside tuned algorithms, and below each depth how many stacks have settled."""
+    """Every stack beside tuned algorithms, and below each depth how many stacks have converged."""
     depth, descent = dataset.depth.values, dataset.algorithm_risk.sel(algorithm="gradient descent")
     stacks = claims.numbers(dataset)
     ratios = stacks.descent.transpose("depth", "run").values
@@ -41,11 +41,15 @@ def risks(ax, dataset):
         ax.plot(np.full(kept.sum(), x + 0.06), row[kept], ls="", **TRAINED)
         ax.plot(np.full(sum(~kept), x - 0.06), row[~kept], ls="", mfc="white", **TRAINED)
         mark_exploded(ax, x - 0.06, row)
-    ax.plot([], [], ls="", label="trained, settled", **TRAINED)
-    ax.plot([], [], ls="", mfc="white", label="trained, not settled", **TRAINED)
-    names = [f"{x}\n{count} settled" for x, count in zip(depth, at_rest.sum(1), strict=True)]
+    ax.plot([], [], ls="", label="trained, converged", **TRAINED)
+    ax.plot([], [], ls="", mfc="white", label="trained, not converged", **TRAINED)
+    names = [
+        f"{x}\n{count} of {len(at_rest[0])}" for x, count in zip(depth, at_rest.sum(1), strict=True)
+    ]
     ax.set_xticks(depth, names, fontsize=7)
-    ax.set(xlabel="layers, or steps", ylabel="excess risk / tuned descent's")
+    ax.set(
+        xlabel="layers, or steps; below: how many converged", ylabel="excess risk / tuned descent's"
+    )
     ax.set_xlim(depth[0] - 0.3, depth[-1] + 1.1)
 
 
@@ -66,9 +70,9 @@ def caption(dataset) -> str:
     return (
         f"Fully trained layers match tuned gradient descent with as many steps: their risk is at "
         f"most {ratio.max():.3f} times its risk. We judge depths and covariances at which "
-        f"{SETTLED_RUNS} or more of {config.runs} stacks have settled: a Gauss-Newton step changes "
-        f"their risk by less than {100 * SETTLED:g} %. Panels a and b count at the top those that "
-        f"explode on rare prompts. "
+        f"{SETTLED_RUNS} or more of {config.runs} stacks have converged: a Gauss-Newton step "
+        f"changes their risk by less than {100 * SETTLED:g} %. Panels a and b count at the top "
+        f"those that explode on rare prompts. "
         f"{diverged} stacks diverged. "
         f"d = {config.d}, n = {config.n}."
     )

@@ -86,9 +86,9 @@ def caption(dataset) -> str:
     by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0f} % ({m})" for m in rules.model.values)
     far = ", ".join(f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values)
     return (
-        f"In two causal layers a new order changes {float(two.min()):.2g} to "
-        f"{float(two.max()):.2g} times what other demonstrations change. The relevant "
-        f"demonstration raises the error by {rises[0]:+.0f} % in the first place and by "
-        f"{rises[1]:+.0f} % in the last, against the middle. Large gradient steps first change the "
-        f"error by {by_rule}. In random orders it is {far} times the Bayes rule's. "
+        f"Two causal layers mind the order: it moves the answer by "
+        f"{float(two.min()):.2g} to {float(two.max()):.2g} of what other demonstrations would. The "
+        f"relevant demonstration raises the error by {rises[0]:+.0f} % in the first place, against "
+        f"the middle. In the last it is {rises[1]:+.0f} %. Large steps first change "
+        f"the error by {by_rule}. Random orders have {far} times the Bayes rule's error. "
     )

@@ -25,7 +25,7 @@ def plot(dataset):
         change = changes(dataset, case, DISPARITY)
         middles[name] = _draw_layers(axes[1], change, name, i - 1)
     ends = {f"{name} × {middle[-1]:.2f}": middle[-1] for name, middle in middles.items()}
-    _finish_layers(axes[1], change.shape[1], f"Trained: up to {max(ends.values()):.2f} times")
+    _finish_layers(axes[1], change.shape[1], "Trained stacks grow little")
     end_labels(axes[1], ends, [style.METHOD[name]["color"] for name in kinds])
     axes[0].set_ylabel("|log ratio| of two flows / layer 1")
     return figure

@@ -30,7 +30,7 @@ def plot(dataset):
     axes[0].axhspan(1 - BAND, 1 + BAND, color="grey", alpha=0.2, lw=0)
     axes[0].axvline(NEAR, ymax=0.5, color="grey", lw=0.8)
     axes[0].set(xlabel="excess risk / the Bayes rule's risk", ylabel="|log ratio| / Bayes rule's")
-    axes[0].set(title="Near in risk, near in flow")
+    axes[0].set(title="What is near in risk is near in flow")
     axes[0].legend(loc="upper left")
     axes[1].axhline(1, color="grey", lw=0.8)
     axes[1].set(xlabel="layer / depth", ylabel="correlation of log flows")
@@ -43,11 +43,9 @@ def caption(dataset) -> str:
     ends = [flows.once_near(k, p, d) for k in KERNELS for p in PRIORS for d in config.depths]
     near = [float(np.median(values)) for values in ends if values is not None]
     words = " to ".join(dict.fromkeys(f"{f(near):.2f}" for f in (min, max) if near)) or "unknown"
-    depths = ", ".join(map(str, config.depths))
     return (
-        f"Stacks that come near the Bayes rule make two flows {words} times as unequal as the "
-        f"Bayes rule does. That is judged in {len(near)} of {len(ends)} kinds, whose runs all come "
-        f"near. A point of panel a is one run at one of {config.parts} checkpoints. The depths are "
-        f"{depths}. The grey line is an excess risk of {NEAR:.0%}, and the band is {BAND:.0%}. "
-        "Panel b shows trained stacks of a dense prior, one line a depth."
+        f"Stacks that come near the Bayes rule in risk make two flows {words} times as unequal as "
+        f"it does. All runs come near in {len(near)} of {len(ends)} kinds, and only these are "
+        f"judged. A point of a is one run at one of {config.parts} checkpoints. The grey line is "
+        f"an excess risk of {NEAR:.0%}, and the band is {BAND:.0%}. A line of b is one depth."
     )

@@ -27,11 +27,11 @@ def caption(dataset) -> str:
     )
     ours, best = (float(share) for share in dataset.lowers.mean("run"))
     return (
-        "What a demonstration takes off the error is nearly its relevance times its novelty: R² is "
-        f"{product:.2f} or more, of a sum {total:.2f} or less. Its gradient flow alone is nearer "
-        f"to a sum. A relevant and new one lowers the error in {ours:.0%} of cases, for the Bayes "
-        f"rule in {best:.0%}. a: means over deciles; open marks are roots of squares. "
-        "b: orange lines are products, dashed ones Eq. 2 without its cross term."
+        "What a demonstration takes off the error is nearly its relevance times its novelty: the "
+        f"product has an R² of {product:.2f} or more. A sum reaches {total:.2f}. The gradient "
+        f"itself is nearer to a sum. A relevant and new one helps in {ours:.0%} "
+        f"of cases; for the Bayes rule it does in {best:.0%}. Points in a are means over deciles, "
+        "open ones of roots. In b solid lines are products and dashed ones sums."
     )
 
 

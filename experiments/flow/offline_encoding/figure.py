@@ -17,7 +17,7 @@ def plot(dataset):
     style.mean_points(ax, np.arange(dataset.sizes["rule"]), errors, **look)
     names = [name.replace("alone", "all layers, alone") for name in dataset.rule.values]
     ax.set_xticks(np.arange(len(names)), [n.replace(", ", ",\n") for n in names], fontsize=7)
-    ax.set(ylabel="excess risk", ylim=(0, None), title="Cheap, and worse than online")
+    ax.set(ylabel="excess risk", ylim=(0, None), title="Encoding ahead selects worse than online")
     return figure
 
 

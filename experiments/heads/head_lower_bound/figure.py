@@ -35,7 +35,7 @@ def plot_ratio(ax, dataset, config):
     dearer = judged.bounds[0]
     ax.axhspan(dearer, max(top, dearer), color="grey", alpha=0.2, lw=0)
     ax.set(xlabel=f"heads H < d = {config.d}", ylabel=f"risk / that with {config.d} heads")
-    ax.set(title="fewer heads cost risk", ylim=(0, top))
+    ax.set(title="Fewer heads cost risk", ylim=(0, top))
 
 
 def plot_risk(ax, dataset, config):
@@ -45,7 +45,7 @@ def plot_risk(ax, dataset, config):
     ax.axhline(ridge, color=RIDGE["color"], lw=1.2)
     direct_label(ax, dataset.used.values[-1], ridge, "ridge", RIDGE["color"], (-2, 3))
     ax.set(xlabel="heads H of the first layer", ylabel="excess risk of descent", ylim=(0, None))
-    ax.set_title("beside ridge")
+    ax.set_title("With all heads descent beats ridge")
 
 
 def curves(ax, values):  # [features, run, used]

@@ -46,7 +46,7 @@ def own_heads(ax, dataset, own: list[str]):
     direct_label(ax, 2, ONE_LATER, "A4: one head", "dimgrey", (0, 2))
     ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=range(1, depth + 1))
     ax.set(xlim=(0.5, depth + 0.7), ylim=(0.8, h + 0.9))
-    ax.set_title("first layers use no more heads")
+    ax.set_title("First layers use no more heads")
     ax.legend(loc="upper right")
 
 
@@ -64,7 +64,7 @@ def all_treatments(ax, dataset, own: list[str]):
     ax.set_yticks(range(len(ROWS)), ROWS, fontsize=7)
     style.log_axes(ax, x=True, ticks=(1, 3, 10, 30, 100, 300))
     ax.set(xlabel=OVER_FULL, ylim=(len(ROWS) - 0.5, -0.5))
-    ax.set_title("pruning without retraining costs risk")
+    ax.set_title("Pruning without retraining costs risk")
     ax.legend(loc="upper right")
 
 

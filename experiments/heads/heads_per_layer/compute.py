@@ -1,6 +1,6 @@
 """Risks of every variant, of descent and of rules that know the task, on the same prompts."""
 
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -8,13 +8,11 @@ import numpy as np
 import xarray as xr
 from jax import Array
 
-from experiments.heads import sparse_rules
 from experiments.heads.heads_per_layer.config import Config, depths, sizes
+from experiments.heads.model_risks import pairs_of, risks_of, risks_of_rules
 from experiments.heads.rule_names import RULES
-from experiments.models import tasks
-from experiments.models.model import Model, cut
+from experiments.models.model import cut
 from lsa_lab import estimators, prompts
-from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
 from lsa_lab.store import parts
 from lsa_lab.tasks.linear import LinearTask, sample
@@ -62,7 +60,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
 
 def depth_risks(config: Config, models):
-    pairs, arrays = pairs_of(config, depths(config)), {}
+    pairs, arrays = pairs_of(config, depths(config)[0][1].task), {}
     for name, spec in depths(config):
         runs, axes = models[name], (f"heads, {name}", "seed")
         arrays[f"risk, {name}"] = ((*axes, "shots"), risks_of(runs, pairs))
@@ -80,7 +78,7 @@ def depth_risks(config: Config, models):
 
 
 def size_risks(config: Config, models):
-    pairs, arrays = pairs_of(config.beyond_d, sizes(config)), {}
+    pairs, arrays = pairs_of(config.beyond_d, sizes(config)[0][1].task), {}
     for name, _ in sizes(config):
         runs = models[name]
         (risks,) = risks_of(runs, pairs)
@@ -88,37 +86,3 @@ def size_risks(config: Config, models):
         arrays[f"risk, {name}"] = ((f"seed, {name}", "shots"), risks)
     arrays["rule_risk"] = (("rule", "shots"), risks_of_rules(pairs))
     return xr.Dataset(arrays, {"shots": list(config.beyond_d.shots), "rule": list(RULES)})
-
-
-def pairs_of(config, models) -> list:
-    """Prompts [B] of every length, and their task."""
-    own = [tasks.distribution(models[0][1].task, n) for n in config.shots]
-    return [(prompts_of(config, task), task) for task in own]
-
-
-def prompts_of(config, task) -> Prompt:  # [B]
-    key = jax.random.fold_in(jax.random.key(config.seed), task.n)
-    return tasks.draw(key, task, config.test_prompts)
-
-
-def risks_of(runs, pairs) -> np.ndarray:  # [A, S, shots]
-    """The mean excess risk of every run, one after the other; models whose layers have as many
-    heads share a program."""
-    models = jax.vmap(jax.vmap(Model.plain))(runs.every.cast_float64())
-    return np.stack([np.asarray(_risks()(models, batch)) for batch, _ in pairs], axis=-1)
-
-
-@cache
-def _risks():
-    """(models [A, S, ...], prompts [B]) -> [A, S], compiled."""
-
-    def risks(models, batch):
-        by_seed = partial(jax.lax.map, lambda model: model.risk(batch))
-        return jax.lax.map(by_seed, models)
-
-    return jax.jit(risks, compiler_options=moments.compiler_options())
-
-
-def risks_of_rules(pairs) -> np.ndarray:  # [rules, shots]
-    errors = sparse_rules.errors
-    return np.array([[float(errors(rule, *pair).mean()) for pair in pairs] for rule in RULES])

@@ -58,7 +58,7 @@ def shots_curves(ax, dataset, name: str, spec):
     style.log_axes(ax, x=True, ticks=shots)
     ax.set(xlabel="demonstrations n", ylabel="risk / ridge's")
     ax.set(xlim=(None, shots[-1] * 2.6), ylim=(0, 1.25 * ax.get_ylim()[1]))
-    ax.set_title("later heads do more than first ones")
+    ax.set_title("Later heads do more than first ones")
     ax.legend(loc="upper right", ncols=2)
 
 
@@ -84,7 +84,7 @@ def heads_curves(ax, dataset):
     ax.axvline(d, color="grey", lw=0.8, zorder=0)
     style.log_axes(ax, x=True, ticks=sorted({h for _, h in models}))
     ax.set(xlabel="heads, in layer 1 or in all", ylim=(0, None))
-    ax.set_title(f"heads gain less beyond d = {d}")
+    ax.set_title(f"Heads gain less beyond d = {d}")
     ax.set(ylabel=f"risk / ridge's, n = {config.beyond_d.judged}")
     heights = {name: height for name, (height, _) in ends.items()}
     end_labels(ax, heights, [color for _, color in ends.values()])

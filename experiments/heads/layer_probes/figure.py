@@ -18,9 +18,9 @@ def plot(dataset):
     config = results.config_of(dataset)
     figure, axes = style.figure(6.75, 2.8, (1, 2))
     readers(axes[0], dataset, config.dissected[0])
-    axes[0].set_title("the answer gets more readable")
+    axes[0].set_title("The answer gets more readable")
     first_layers(axes[1], dataset, config)
-    axes[1].set_title("first layers hold part of $r_j x_j$")
+    axes[1].set_title("First layers hold part of $r_j x_j$")
     return figure
 
 

@@ -24,9 +24,9 @@ def plot(dataset):
     figure, (many, heads) = style.figure(6.75, 2.8, (1, 2))
     plot_many_steps(many, dataset.by_step)
     levels(many, medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES), left=True)
-    many.set(ylabel="excess risk", title="preprocessing wins after many steps")
+    many.set(ylabel="excess risk", title="Preprocessing wins after many steps")
     plot_heads(heads, dataset)
-    heads.set_title(f"it takes d = {config.d} heads")
+    heads.set_title(f"It takes d = {config.d} heads")
     return figure
 
 
@@ -36,9 +36,10 @@ def caption(dataset) -> str:
     fewer = np.median(claims.numbers(dataset).fewer_heads_ratio().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
-        f"{shared} if one size serves all. There x̃ = Rx and R = diag(Xᵀy/n). With one head for "
-        f"each covariate the risk is {fewer:.2f} of that with half as many, which share them. "
-        f"Here d = {config.d}, s = {config.sparsity} and n = {config.n}. Bands are the middle 80 %."
+        f"{shared} if one size serves all. Preprocessing multiplies each covariate by its "
+        f"correlation with the labels. With a head for each covariate the risk is {fewer:.2f} of "
+        f"that with half as many. Prompts have n = {config.n} and s = {config.sparsity}. Bands "
+        "are the middle 80 %."
     )
 
 

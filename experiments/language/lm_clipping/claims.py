@@ -4,13 +4,14 @@ from functools import partial
 
 from experiments.language.data_sets import bounds_or_pilot, data_grid, families
 from experiments.language.language_config import redrawn
-from experiments.language.lm_clipping.config import PARTS, WIDE
+from experiments.language.lm_clipping.config import PARTS, SQUARE, WIDE
 from experiments.language.lm_clipping.readings import Numbers
 from lsa_lab.judging.statements import Statement, grid
 
 A2, OURS = "A2 (2406.03768)", "derived here"
 SETTING = "in our setting"
 EACH = "of each collection, since a look at these runs: the average of two hid that signs differ"
+SEEN = "added; the largest ratio of attention and that of MLPs by layer had been seen"
 ADDED = "added to these runs: beside Algorithm 1, which gains less, alone"
 SETS = "sets of demonstrations"
 
@@ -18,7 +19,11 @@ numbers = Numbers
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*layer_statements(config), *search_statements(config))
+    return (
+        *layer_statements(config),
+        *search_statements(config),
+        *spectrum_statements(config),
+    )
 
 
 def layer_statements(config):
@@ -176,5 +181,90 @@ def search_statements(config):
             sample=lambda n, rival: n.gains.rivals[rival] - n.gains.gain("more layers"),
             cells=grid("threshold calibration_wider", rival=rivals),
             words=lambda rival: rivals[rival],
+        ),
+    )
+
+
+def spectrum_statements(config):
+    spectra, model = config.spectra, config.model_name
+    # The last singular value, as in A2, and the one in the middle, which rounding hardly moves.
+    ratios = {1: "condition number", 0.5: "ratio of the first to the median singular value"}
+    layers = {
+        "deeper": ("in the deeper half of its layers", "a layer less the one half the depth above"),
+        "last": (
+            f"in its last {spectra.last} layers",
+            f"the last {spectra.last} layers less one of the others",
+        ),
+    }
+    ids = "deep_condition last_condition deep_median last_median"
+
+    def words(ratio, where):
+        place, less = layers[where]
+        return dict(measure=ratios[ratio], place=place, less=less)
+
+    def places(ids):
+        return grid(ids, ratio=tuple(ratios), where=tuple(layers))
+
+    logs = "log10 of the {measure}, averaged over matrices"
+    return (
+        Statement(
+            "spectra_rise",
+            f"{A2}, figure 3, our reading, {SETTING}",
+            f"{model}: the matrices {{place}} have a larger {{measure}}",
+            f"{logs}, {{less}},",
+            at_least=0.0,
+            over="layers",
+            revision=SEEN,
+            sample=lambda n, ratio, where: n.spectra.rise(where, "stored", ratio),
+            cells=places(ids),
+            words=words,
+            message=f"{model}: deep layers, and the last ones, have larger condition numbers",
+        ),
+        Statement(
+            "spectra_rise_beyond_norms",
+            OURS,
+            f"{model}: {{place}} the {{measure}} is larger by more than in random matrices with "
+            "the same norms of rows and columns",
+            f"{logs}, {{less}}, less the same of random matrices,",
+            at_least=0.0,
+            over="layers",
+            note="the null of figure 3",
+            revision=SEEN,
+            sample=lambda n, ratio, where: (
+                n.spectra.rise(where, "stored", ratio) - n.spectra.rise(where, "random", ratio)
+            ),
+            cells=places(
+                "deep_condition_beyond_norms last_condition_beyond_norms deep_median_beyond_norms "
+                "last_median_beyond_norms"
+            ),
+            words=words,
+        ),
+        Statement(
+            "spectra_rounding",
+            OURS,
+            f"{model}: another error of rounding to {spectra.bits} bits leaves the {{measure}} "
+            "within a factor 2",
+            "|log10| of the {measure} with that error over without, averaged over matrices and "
+            "draws,",
+            at_most=0.3,
+            over="layers",
+            note="above it, the number is that of the rounding and not of the model",
+            revision=SEEN,
+            sample=lambda n, ratio: n.spectra.moved(ratio),
+            cells=grid("condition_rounded median_rounded", ratio=tuple(ratios)),
+            words=lambda ratio: dict(measure=ratios[ratio]),
+        ),
+        Statement(
+            "spectra_rounding_square",
+            OURS,
+            f"{model}: so it does for the square matrices, W_Q and W_O, alone",
+            "|log10| of the {measure} with that error over without, averaged over these two and "
+            "draws,",
+            at_most=0.3,
+            over="layers",
+            revision="added, for the mean over all matrices hides that these two differ",
+            sample=lambda n, ratio: n.spectra.moved(ratio, SQUARE),
+            cells=grid("condition_rounded_square median_rounded_square", ratio=tuple(ratios)),
+            words=lambda ratio: dict(measure=ratios[ratio]),
         ),
     )

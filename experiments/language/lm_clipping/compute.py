@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from experiments.language import decoders, sentences
-from experiments.language.lm_clipping import search
+from experiments.language.lm_clipping import search, spectra
 from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, Config
 from experiments.language.lm_clipping.search import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping import DROP
@@ -23,6 +23,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     return parts.join(
         clip_layers(config, clipped, *place("layers")),
         search=search.search(config.search, clipped, *place("search")),
+        spectra=spectra.measure(config.spectra, clipped.decoder.params, *place("spectra")),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.language.language_config import (
+    PARTS,
     SMOKE,
     SMOKE_TEXTS,
     LanguageConfig,
@@ -11,12 +12,12 @@ from experiments.language.language_config import (
     TextTask,
     text_tasks,
 )
-from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
+from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
-PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
+SQUARE = ("w_q", "w_o")  # all heads as one matrix
 READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
 DROPPED = 1.0  # the rate that stands for rank 0
 ALGORITHM = tuple(f"Algorithm 1, {part}" for part in PARTS)
@@ -50,6 +51,29 @@ class Search(Texts):
 
 
 @dataclass(frozen=True)
+class Spectra(Bounded):
+    """Singular values of every matrix of every layer, as A2's figure 3 has their ratio.
+
+    A file of four bits a weight has an error of rounding in every one: another error as large is
+    added in draws, and random matrices with the same norms of rows and columns stand beside.
+    """
+
+    # At which singular values are kept: 0 the first, 1 the last of a matrix.
+    shares: Annotated[tuple[float, ...], between(0.0, 1.0), INCREASING] = (
+        0.0,
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+    )
+    bits: Annotated[int, at_least(1)] = 4  # of a weight in the file
+    block: Annotated[int, at_least(2)] = 32  # weights that are rounded together
+    draws: Annotated[int, at_least(1)] = 5  # of the error, and of random matrices
+    last: Annotated[int, at_least(1)] = 2  # layers that figure 3 calls the last ones
+    seed: Seed = 19
+
+
+@dataclass(frozen=True)
 class Config(LanguageConfig):
     """Readings of label scores after one part of one layer of a decoder is clipped or dropped.
 
@@ -67,6 +91,7 @@ class Config(LanguageConfig):
     fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
     seed: Seed = 17
     search: Search = Search()  # Algorithm 1 and a wider search
+    spectra: Spectra = Spectra()  # singular values by layer
 
     def __post_init__(self):
         super().__post_init__()
@@ -87,6 +112,7 @@ TIERS = {
         search=Search(
             **SMOKE_TEXTS, rates=(0.5,), wide_layers=(1, 3), wide_rates=(0.5, 0.75), validation=8
         ),
+        spectra=Spectra(draws=2, last=1),
     ),
     "laptop": Config(**_FILMS, search=Search(**_FILMS)),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.

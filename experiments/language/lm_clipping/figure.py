@@ -3,21 +3,48 @@
 import itertools
 
 from experiments.language.lm_clipping import claims
-from experiments.language.lm_clipping.config import DROPPED, PARTS, SEARCHES, WIDE
+from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, SEARCHES, WIDE
 from lsa_lab.harness.draw import style
 from lsa_lab.store import parts, results
 
 LINES = {"attention": "-", "MLP": "--"}
+LABELS = dict(zip(MATRICES, ("W_Q", "W_K", "W_V", "W_O", "in", "gate", "out"), strict=True))
 
 
 def plot(dataset):
     first, gains = parts.part(dataset).isel(task=0), claims.numbers(dataset).gains
     figure, axes = style.figure(6.75, 2.7, (1, 2))
     plot_layers(axes[0], first, "auc")
-    axes[0].set(title="late layers tolerate clipping", ylabel="change of AUC")
+    axes[0].set(title="Late layers tolerate clipping", ylabel="change of AUC")
     axes[0].legend(ncols=1, fontsize=7, loc="lower right")
     plot_gains(axes[1], gains)
     return figure
+
+
+def appendix(dataset):
+    """Ratios of singular values by layer, as stored and with another error of rounding."""
+    spectra = claims.numbers(dataset).spectra
+    figure, axes = style.figure(6.75, 2.9, (1, 2))
+    plot_ratios(axes[0], spectra, 1, "rounded")
+    axes[0].set(title="condition numbers do not rise", ylabel="condition number")
+    plot_ratios(axes[1], spectra, 0.5, "random")
+    axes[1].set(title="layer 0 stands out in attention", ylabel="first over median singular value")
+    figure.legend(*axes[0].get_legend_handles_labels(), ncols=7, loc="outside upper center")
+    return figure
+
+
+def plot_ratios(ax, spectra, share, version):
+    """A line for each matrix as stored; dots: medians of draws of another version."""
+    stored, others = (10 ** spectra.logs(each, share) for each in ("stored", version))
+    layers = range(stored.sizes["depth"])
+    for name, color in zip(MATRICES, (*style.COLOURS[:6], style.BLACK), strict=True):
+        style.line(ax, layers, stored.sel(matrix=name), color=color, label=LABELS[name])
+        middle = others.sel(matrix=name).median("draw")
+        ax.plot(layers, middle, ".", color=color, ms=3, alpha=0.6)
+    style.log_axes(ax, y=True)
+    if share < 1:
+        ax.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
+    ax.set(xlabel="layer, from 0")
 
 
 def plot_layers(ax, dataset, reading):
@@ -45,7 +72,7 @@ def plot_gains(ax, gains):
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(rows)), [name.replace(", ", ",\n") for name in rows])
     ax.set(ylim=(len(rows) - 0.5, -0.6), xlabel="gain of accuracy")
-    ax.set_title("a threshold gains as much")
+    ax.set_title("A threshold gains as much")
 
 
 def caption(dataset) -> str:
@@ -59,6 +86,7 @@ def caption(dataset) -> str:
         f"{config.model_name}, on {task.title}: clipping layer {deep} changes AUC by "
         f"{attention:+.3f} (attention) and {mlp:+.3f} (MLP). On fresh sentences the wider search "
         f"gains {wide:+.3f} of accuracy; a threshold fitted on the same labels gains "
-        f"{fitted:+.3f}. Grey squares are gains on validation. "
-        f"Bands are intervals over {config.runs} sets. "
+        f"{fitted:+.3f}. Squares are gains on validation. "
+        f"Bands are intervals over {config.runs} sets. Dots of the appendix are another error of "
+        f"rounding in a, and random matrices of the same norms in b. "
     )

@@ -1,6 +1,8 @@
-"""What clipping does: changes by layer, and gains of searches."""
+"""What clipping does: changes by layer, gains of searches; and how singular values fall."""
 
-from experiments.language.lm_clipping.config import ALGORITHM, DROPPED, WIDE
+import numpy as np
+
+from experiments.language.lm_clipping.config import ALGORITHM, DROPPED, MATRICES, WIDE
 from lsa_lab.judging.statistics import best_elsewhere
 from lsa_lab.store import parts, results
 
@@ -12,6 +14,7 @@ class Numbers:
         main = parts.part(dataset)
         self.changes = {name: Changes(main.sel(task=name)) for name in main.task.values}
         self.gains = Gains(parts.part(dataset, "search"))
+        self.spectra = Ratios(parts.part(dataset, "spectra"))
 
 
 class Changes:
@@ -80,6 +83,35 @@ class Gains:
         if search == "more layers":
             return averaged(values.sel(search=WIDE))
         return averaged(values.sel(search=list(ALGORITHM)).mean("search"))
+
+
+class Ratios:
+    """Logarithms of the first singular value over another one, by layer, averaged over matrices."""
+
+    def __init__(self, dataset):
+        self.dataset, self.last = dataset, results.config_of(dataset).last
+
+    def logs(self, version, share):  # (depth, matrix, ...)
+        values = self.dataset[version]
+        return np.log10(values.sel(share=0) / values.sel(share=share))
+
+    def by_layer(self, version, share):  # [L]
+        logs = self.logs(version, share)
+        return logs.mean([axis for axis in logs.dims if axis != "depth"]).values
+
+    def rise(self, where, version, share):
+        """The later half less the earlier half, layer by layer [L // 2]; or the last layers less
+        each of the others [L - last]."""
+        logs = self.by_layer(version, share)
+        half = len(logs) // 2
+        if where == "deeper":
+            return logs[-half:] - logs[:half]
+        return logs[-self.last :].mean() - logs[: -self.last]
+
+    def moved(self, share, matrices=MATRICES):  # [L]
+        """How far another error of rounding moves the logarithm, whatever its sign."""
+        moved = abs(self.logs("rounded", share) - self.logs("stored", share))
+        return moved.sel(matrix=list(matrices)).mean(["matrix", "draw"]).values
 
 
 def averaged(values):  # (task, run) -> [R]

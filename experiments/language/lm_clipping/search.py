@@ -13,32 +13,11 @@ import xarray as xr
 from jax import Array
 
 from experiments.language import decoders, sentences
+from experiments.language.edits import Clipped, Edit, condition_numbers
 from experiments.language.lm_clipping.config import PARTS, SEARCHES, WIDE
-from lsa_lab import lm
-from lsa_lab.analyses import clipping
-from lsa_lab.analyses.clipping.ranks import condition
 from lsa_lab.lm import halts, readings, text
 from lsa_lab.lm.decoder import Params, logits
 from lsa_lab.lm.text import CONTENT_FREE
-from lsa_lab.models import leaves
-from lsa_lab.store.cache import cache
-
-Edit = tuple[int, str, float | str]  # layer, module, rate of clipping or "drop"
-
-
-class Clipped:
-    """A decoder and edits of its single layers; the factors of its matrices stay in the cache."""
-
-    def __init__(self, decoder: lm.Decoder):
-        self.decoder = decoder
-        self.factors = clipping.Factors(cache() / "factors", decoder.params, ("attention", "mlp"))
-
-    def layer(self, edit: Edit) -> Params:
-        """The layer's own leaves, those of a module cut at a rate, the heads of each stacked."""
-        layer, module, rate = edit
-        edit = clipping.Edit((layer,), (module,), rate)
-        keep = clipping.keep_masks(self.decoder.params, self.factors, edit)
-        return clipping.rebuild_layer(self.decoder.params, self.factors, keep, layer)
 
 
 class Answers:
@@ -89,7 +68,7 @@ READ = ("accuracy", "auc", "fitted")
 
 def search(config, clipped: Clipped, *place):
     params, pools = clipped.decoder.params, [sentences.read(task) for _, task in config.tasks]
-    conditions = {part: condition_numbers(params, part) for part in PARTS}
+    conditions = {part: condition_numbers(params, name) for part, name in PARTS.items()}
     searches = candidates(config, conditions)
     layers = {layer for edits in searches.values() for layer, *_ in edits}
 
@@ -135,13 +114,6 @@ def search(config, clipped: Clipped, *place):
             "part": list(PARTS),
         },
     )
-
-
-def condition_numbers(params, part) -> np.ndarray:  # [L]
-    """s_1/s_min of each layer, of a part's matrices the largest; heads are stacked."""
-    every = leaves.matrices(params, PARTS[part]).values()
-    spectra = (np.linalg.svd(np.asarray(x, float), compute_uv=False) for x in every)
-    return np.max([np.asarray(condition(values)) for values in spectra], axis=0)
 
 
 def candidates(config, conditions) -> dict[str, list[tuple]]:

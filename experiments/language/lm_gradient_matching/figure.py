@@ -17,7 +17,7 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 2.5, (1, 2))
     judged = dataset.sel(n=results.config_of(dataset).shots)
     plot_ratios(axes[0], judged, readings.cross_entropy)
-    axes[0].set(xlabel="label cross-entropy / random's", title="same label shares do as well")
+    axes[0].set(xlabel="label cross-entropy / random's", title="Same label shares do as well")
     plot_gaps(axes[1], judged.isel(task=0))
     return figure
 
@@ -57,7 +57,7 @@ def plot_gaps(ax, dataset):
     ax.set_yticks([0.7, 1, 1.5, 2, 3], ["0.7", "1", "1.5", "2", "3"])
     ax.axhline(1, color="grey", lw=0.8)
     ax.set(xlabel="gap / that of random subsets", ylabel="cross-entropy / random's")
-    ax.set_title("a small gap tells little")
+    ax.set_title("A small gap tells little")
 
 
 def caption(dataset) -> str:

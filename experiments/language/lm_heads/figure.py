@@ -21,7 +21,7 @@ def plot(dataset):
 
 def plot_effective_heads(ax, heads):
     """N_l of every layer by slopes, and of some by closing heads."""
-    depth, number = np.arange(heads.dataset.sizes["depth"]), heads.number
+    depth, number = 1 + np.arange(heads.dataset.sizes["depth"]), heads.number
     for name, words, color in (
         ("random_slope", "slopes, random weights", GREY),
         ("absolute_slope", "slopes", BLUE),
@@ -31,14 +31,14 @@ def plot_effective_heads(ax, heads):
     for i, (reading, words, fill) in enumerate(
         (("change", "closed", style.BLACK), ("mean", "mean write", "white"))
     ):
-        x, count = heads.dataset.layer.values + 0.5 * i, heads.count(reading)
+        x, count = heads.dataset.layer.values + 1 + 0.5 * i, heads.count(reading)
         look = {"color": style.BLACK, "mfc": fill, "ms": 4}
         style.mean_points(ax, x, count, words, fmt="o", **look)
     for level in (1, number):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
     ax.legend(ncols=2, fontsize=7, loc="upper center")
-    ax.set_title("late layers use many heads")
+    ax.set_title("Late layers use many heads")
 
 
 def plot_order_kept(ax, heads):
@@ -50,7 +50,7 @@ def plot_order_kept(ax, heads):
     ax.set_yticks(range(len(middle)), list(heads.order_kept))
     ax.axvline(0, color=GREY, lw=0.8)
     ax.set(xlim=(-0.5, 1.05), ylim=(len(middle) - 0.5, -0.5))
-    ax.set(xlabel="rank correlation of margins", title="one head a layer loses the order")
+    ax.set(xlabel="rank correlation of margins", title="One head a layer loses the order")
 
 
 def caption(dataset) -> str:

@@ -84,10 +84,10 @@ def plot(dataset):
     config = results.config_of(dataset)
     figure, axes = style.figure(6.75, 2.9, (1, 2))
     plot_normalised(axes[0], dataset, config.noise_std)
-    axes[0].set_title("divided by their number, more help")
+    axes[0].set_title("Divided by their number, more help")
     name_normalised(axes[0], dataset.sel(noise=config.noise_std), config)
     plot_fixed(axes[1], dataset, config.noise_std)
-    axes[1].set_title(f"divided by {claims.trained_length(config)} always, more explode")
+    axes[1].set_title(f"Divided by {claims.trained_length(config)} always, more explode")
     name_fixed(axes[1], dataset.sel(noise=config.noise_std), config)
     return figure
 

@@ -17,7 +17,7 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 3.0, (1, 2))
     descents(axes[0], dataset.linear.sel(square="free"), config)
     axes[0].legend(loc="center left", bbox_to_anchor=(0, 0.55), handlelength=1)
-    axes[0].set_title("descent equals its pool at d + 1")
+    axes[0].set_title("Descent equals its pool at d + 1")
     softmax(axes[1], dataset)
     for ax in axes:
         twins(ax, dataset, config)
@@ -69,7 +69,7 @@ def softmax(ax, dataset):
         upright(ax, matched + shift, runs, LEAST, mfc=face, **look)
         y = np.quantile(runs[:, -1], style.QUANTILES[edge])
         direct_label(ax, matched[-1] + 0.3, y, weights, look["color"], (-0.1, 2 if edge else -2))
-    ax.set_title("softmax still differs (y² matched)")
+    ax.set_title("Softmax still differs (y² matched)")
 
 
 def caption(dataset) -> str:

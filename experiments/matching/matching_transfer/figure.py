@@ -1,4 +1,4 @@
-"""Errors after chosen subsets over those after random ones, and who ranks subsets alike."""
+"""Errors after chosen subsets over those after random ones, and One layer ranks poorly."""
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def plot_errors(ax, dataset):
     style.log_axes(ax, x=True, ticks=(0.1, 1, 10, 100))
     ax.set_yticks(places, dataset.target.values)
     ax.set(xlim=SPAN, ylim=(len(places) - 0.5, -0.5), xlabel="error relative to a random subset")
-    ax.set_title("chosen subsets transfer")
+    ax.set_title("Chosen subsets transfer")
     ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.17), ncols=2)
 
 
@@ -77,5 +77,5 @@ def plot_ranks(ax, dataset):
     ax.axvline(0, color="grey", lw=0.8)
     ax.set_yticks(places, kinds)
     ax.set(xlim=(-0.3, 1.03), ylim=(len(places) - 0.5, -0.5), xlabel="rank correlation of errors")
-    ax.set_title("who ranks subsets alike")
+    ax.set_title("One layer ranks poorly")
     ax.legend(loc="upper center", bbox_to_anchor=(0.3, -0.17), ncols=1)

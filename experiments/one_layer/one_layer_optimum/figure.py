@@ -118,9 +118,9 @@ def caption(dataset) -> str:
     loss = float(shift.risk.isel(case=-1).mean() / shift.zero.mean())
     return (
         f"A trained layer's risk is at most {100 * samples['risk'].mean():.2g} % above theory's "
-        f"optimum, and its matrix has cosine {samples['matrix'].mean():.4f} with the optimal one. "
-        "These are means at the worst task and length. Lines are closed forms, the dashed one is "
-        f"a bound. Appendix: at scale {SHIFTS[-1]:g} the layer's "
-        f"risk is {loss:.2f} times that of predicting zero. On the diabetes table its error is "
-        f"{trained:.2g} times the variance; descent with each prompt's own step has {descent:.2g}."
+        "optimum. This is the mean of runs at the worst task and length. Lines are closed forms, "
+        "and the dashed one is the bound. At scale "
+        f"{SHIFTS[-1]:g} (appendix) the layer has {loss:.2f} times the risk of predicting 0. On "
+        f"the diabetes table its error is {trained:.2g} times the variance; descent with each "
+        f"prompt's own step has {descent:.2g}."
     )

@@ -12,7 +12,24 @@ COLOURS = style.COLOURS[3:]  # of one layer and of two
 
 
 def plot(dataset):
-    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)))
+    """A layer that stops learning, and one that does not."""
+    figure, axes = style.figure(6.75, 2.9, (1, 2))
+    titles = {"delta": "DeltaNet stays at its floor", "mesa": "Mesa keeps learning"}
+    for ax, (layer, title) in zip(axes, titles.items(), strict=True):
+        plot_layer(ax, dataset, layer)
+        ax.set(title=title, xlabel="demonstrations")
+        ax.set_ylim(0.4 * float(dataset.closed[:, -1].min()), 1.5)
+    axes[0].set_ylabel("excess risk")
+    axes[1].legend(loc="lower left")
+    return figure
+
+
+def appendix(dataset):
+    return every_layer(dataset), longer(dataset)
+
+
+def every_layer(dataset):
+    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)), "c")
     low = 0.4 * float(dataset.closed[:, -1].min())
     for ax, layer in zip(axes, dataset.layer.values, strict=False):
         plot_layer(ax, dataset, layer)
@@ -27,9 +44,9 @@ def plot(dataset):
     return figure
 
 
-def appendix(dataset):
+def longer(dataset):
     """Two layers after a longer training, on bound and on interleaved tokens."""
-    figure, axes = style.figure(6.75, 2.5, (1, 4), first="g")
+    figure, axes = style.figure(6.75, 2.5, (1, 4), first="i")
     stacks = parts.part(dataset, "stacks")
     for ax, layer in zip(axes, stacks.layer.values, strict=False):
         plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
@@ -88,8 +105,7 @@ def caption(dataset) -> str:
     return (
         f"Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
         f"{most:.2f} times that of its closed curve. On prompts {longest} times longer than in "
-        f"training (dashed) the risk of DeltaNet stays at {stays:.2g}. The risk of ridge "
-        f"regression falls to {falls:.2g}. A layer's distance to its nearest rule is at most "
-        f"{null:.2g} of that to ridge on another task. Bands hold the middle 80 % of "
-        f"{config.runs} runs. {diverged} stacks diverged."
+        f"training (dashed) DeltaNet's risk stays at {stays:.2g}; ridge's falls to {falls:.2g}. A "
+        f"layer is {1 / null:.0f} times nearer to its rule than to ridge on another task, or more. "
+        f"Bands hold the middle 80 % of {config.runs} runs. {diverged} stacks diverged."
     )

@@ -159,5 +159,5 @@ def _model(name: str, config: Any, path: str) -> list[str]:
     """``--model`` as a change of the keys that say which decoder it is, as far as there are any."""
     if not hasattr(config, "model"):
         raise RefusalError(f"--model: {name} reads no language model, so it has no key model")
-    facts = needs.of_ones_own(path)
-    return [f"{PREFIX}{key}={value}" for key, value in facts.items() if hasattr(config, key)]
+    keys = needs.of_ones_own(config, path)
+    return [word for key, values in keys.items() for word in (f"{PREFIX}{key}", *map(str, values))]

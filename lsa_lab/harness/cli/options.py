@@ -27,12 +27,15 @@ class Option(NamedTuple):
 
 # The words after a command, and what it does.
 USAGE = {
-    "list": ("[NAME...]", "what there is, and how it ended; with a NAME all of it"),
+    "list": ("[NAME...]", "list experiments and their verdicts; with a NAME all of it"),
     "run": ("NAME...", "compute, judge, save and draw; NAME may be all"),
     "submit": ("NAME...", "run as tasks of a cluster, or of this machine; --status, --again"),
     "draw": ("[NAME...]", "draw again from the files"),
     "report": ("", "the tables of claims and index.html"),
-    "compare": ("A B", "two results, folders or names: keys, verdicts and numbers that differ"),
+    "compare": (
+        "A [B]",
+        "two results: keys, verdicts, numbers that differ; or all of experiment A",
+    ),
     "fetch": ("[SOURCE...]", "download a language model and texts, once; all if none is named"),
     "card": ("MODULE:FORWARD MODULE:INIT", "a report on your sequence model; --check FOLDER"),
     "new": ("PACKAGE/THEME/NAME", "write a small experiment that works, to be changed"),

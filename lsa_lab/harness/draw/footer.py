@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from string import ascii_lowercase
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,9 @@ KEY = (
     f"what is judged, with {level()} intervals; grey: where a row would hold; blue dots hold, "
     "orange crosses fail, black rings are undecided; arrows and numbers: beyond the axis"
 )
-judged_axes: "WeakSet[Axes]" = WeakSet()  # the panels of ``judged_panel``
+# What a panel is for, its label: the message of a figure's first picture, rows that are judged, or
+# what is kept for whoever wants more.
+MESSAGE, JUDGED, APPENDIX = "message", "judged", "appendix"
 _left_out: "WeakKeyDictionary[Axes, int]" = WeakKeyDictionary()
 
 
@@ -36,7 +38,7 @@ def with_footer(caption: str, config: SimpleNamespace, pictures: "Iterable[Figur
     """A caption and what it does not say itself."""
     caption = " ".join(caption.split())
     panels = {name: ax for picture in pictures for name, ax in panels_of(picture).items()}
-    letters = ", ".join(name for name, ax in panels.items() if ax in judged_axes)
+    letters = ", ".join(name for name, ax in panels.items() if ax.get_label() == JUDGED)
     counts = {name: _whole(config, name) for name in ("runs", "seeds", "d", "n")}
     facts = [f"{counts[name]} {name}" for name in ("runs", "seeds") if counts[name]]
     facts += [f"{name} = {counts[name]}" for name in ("d", "n") if counts[name]]

@@ -38,7 +38,7 @@ def rows(
     The axis is ``span``. An interval that leaves it ends in an arrow at the edge; a value beyond it
     is written there, beside an open triangle, so that nobody takes the edge for the value.
     """
-    footer.judged_axes.add(ax)
+    ax.set_label(footer.JUDGED)
     by_id = {cell.id: cell for cell in cells_of(statements)}
     if ids is None:
         ids = [id for id, cell in by_id.items() if cell.label]

@@ -107,6 +107,9 @@ def stacked(
 
 
 def _letter(axes: "list[Axes]", first: str) -> None:
+    """Panels have letters where there are several, and a role: from "a" on they are the message."""
+    for ax in axes:
+        ax.set_label(footer.MESSAGE if first == "a" else footer.APPENDIX)
     if len(axes) > 1 or first != "a":
         for ax, letter in zip(axes, ascii_lowercase[ascii_lowercase.index(first) :], strict=False):
             ax.set_title(letter, loc="left", fontweight="bold")

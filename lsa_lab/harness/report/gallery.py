@@ -1,4 +1,4 @@
-"""The pages of figures: all in small under their answers, a page a theme, pages of claims.
+"""The pages of figures: all in small under their answers, a page a question, pages of claims.
 
 They need no network and no fonts of their own; the figures lie beside them. One script filters and
 searches, and without it everything is there.
@@ -6,10 +6,11 @@ searches, and without it everything is there.
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lsa_lab import __version__
 from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.pages import RULE, summary
 from lsa_lab.harness.report.result import Result
@@ -54,10 +55,12 @@ def pages(
     broken: dict[str, str],
     levels: Levels,
     theorems: dict[str, list[Theorem]],
+    about: Mapping[str, str],
     findings: Sequence[Finding] = (),
 ) -> dict[str, str]:
     """{name: text} of the pages under ``root``, with links up to the working folder that holds it:
-    index.html, one of statements and one of all cells, and a page a theme."""
+    index.html, one of statements and one of all cells, a page a theme and a page a question.
+    ``about`` is what an entry of a bibliography says of the software."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -73,6 +76,8 @@ def pages(
     is_inside = not root.is_absolute()
     context = {
         "title": "lsa_lab",
+        "about": about,
+        "home": "",  # from a page to index.html
         "themes": themes(whole),
         "theorems": theorems if is_inside else {},
         "findings": findings if is_inside else (),
@@ -87,6 +92,9 @@ def pages(
     }
     own = {f"{theme.name}.html": ("theme.html", {"theme": theme}) for theme in themes(whole)}
     own |= {name: (name, {}) for name in ("index.html", "statements.html", "cells.html")}
+    for result in whole:
+        more = {"result": result, "home": "../", "moved": levels.moved(result.name)}
+        own[f"{result.name}/index.html"] = ("question.html", more)
     return {
         name: environment.get_template(template).render(context | more)
         for name, (template, more) in own.items()
@@ -135,6 +143,18 @@ def findings(notes: Iterable[Path]) -> list[Finding]:
     """The notes by their headings."""
     heads = ((path, path.read_text(encoding="utf-8").partition("\n")[0]) for path in notes)
     return [Finding(head.removeprefix("# "), path.as_posix()) for path, head in heads]
+
+
+def about(package: str, citation: Path) -> dict[str, str]:
+    """Title, author and version for a bibliography, as CITATION.cff has them; without one those of
+    the package, judged by this version of the harness."""
+    text = citation.read_text(encoding="utf-8") if citation.exists() else ""
+    said = {
+        key: match[1] if (match := re.search(rf'^[ -]*{name}: "?([^"\n]+)', text, re.M)) else ""
+        for key, name in (("title", "title"), ("author", "name"), ("version", "version"))
+    }
+    plain = {"title": package, "author": f"The authors of {package}", "version": __version__}
+    return {key: said[key] or plain[key] for key in plain}
 
 
 def _anchor(heading: str) -> str:

@@ -1,7 +1,7 @@
 """What is read first of a package. ``headlines.py`` has HEADLINES, level 0 of its ledger: a line
 for each statement of a paper, and FIRST, the places of those that its front page shows.
 ``messages.py`` has MESSAGES, level 1: {theme: messages}. All numbers come from the cells that a
-sentence names."""
+sentence names. ``so_what.py`` has SO_WHAT, what follows from an answer: {experiment: sentences}."""
 
 import importlib
 import importlib.util
@@ -132,6 +132,11 @@ def headlines_of(package: str) -> tuple[Headline, ...]:
 def messages_of(package: str) -> Mapping[str, tuple[Message, ...]]:
     """MESSAGES of ``PACKAGE/messages.py``, {theme: messages}; none without that file."""
     return getattr(_door(package, "messages"), "MESSAGES", {})
+
+
+def so_what_of(package: str) -> Mapping[str, str]:
+    """SO_WHAT of ``PACKAGE/so_what.py``, {experiment: sentences}; none without that file."""
+    return getattr(_door(package, "so_what"), "SO_WHAT", {})
 
 
 def first_of(package: str) -> tuple[str, ...]:

@@ -40,6 +40,16 @@ class Levels:
         }
         return {theme: each for theme, each in themes.items() if each}
 
+    def moved(self, experiment: str) -> str:
+        """What is no longer as the messages of an experiment suppose; empty where nothing moved."""
+        messages = [message for each in self.by_theme.values() for message in each]
+        return ", ".join(
+            message.sentence.moved
+            for message in messages
+            if message.sentence.moved
+            and any(result.name == experiment for result, _ in message.sentence.rows)
+        )
+
     @cached_property
     def cells(self) -> Cells:
         """Every judged cell of level 0."""

@@ -1,7 +1,7 @@
 """How results read: the ledger in levels, the front page's lines, a page for each result."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lsa_lab.harness.report.cells import Index
@@ -83,16 +83,25 @@ def _tiers(whole: Sequence[Result]) -> str:
     return f"Of {rows} rows that stand in two tiers {apart} lie apart."
 
 
-def page(result: Result) -> str:
-    """README.md of one result: question, answer, figure, claims, and where the numbers are from."""
+def page(result: Result, about: Mapping[str, str]) -> str:
+    """README.md of one result: the answer, its figure, what follows, in which setting, how to cite
+    it; folded the claims and where the numbers are from; further figures last."""
     facts = "".join(f"- {key}: {literal(text)}\n" for key, text in result.provenance.items())
-    appendix = "".join(f"![Appendix]({name})\n\n" for name in result.appendix)
+    so_what = f"**So what.** {result.so_what}\n\n" if result.so_what else ""
+    appendix = "".join(f"\n![Appendix]({name})\n" for name in result.appendix)
     return (
-        f"# {result.title}\n\n**{result.question}**\n\n![{result.question}](figure.png)\n\n"
-        f"{result.caption}\n\n{appendix}[Vector figure](figure.pdf), [data](result.nc), "
-        f"[configuration](config.json)\n\n## Claims: {result.counts}\n\n{table(result.families)}\n"
-        f"{guards(result)}## Where the numbers come from\n\n{facts}"
+        f"# {result.answer}\n\n**{result.question}** `{result.name}`, {result.tier} tier\n\n"
+        f"![{result.question}](figure.png)\n\n{result.rest}\n\n{so_what}"
+        f"**Setting.** {result.setting}\n\n**Limits.** {result.limits}\n\n"
+        "[Vector figure](figure.pdf), [data](result.nc), [configuration](config.json)\n\n"
+        f"{_folded(f'Claims: {result.counts}', table(result.families))}{guards(result)}"
+        f"{_folded('Cite this', f'```bibtex{chr(10)}{result.bibtex(about)}```{chr(10)}')}"
+        f"{_folded('Where the numbers come from', facts)}{appendix}"
     )
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{text}\n</details>\n\n"
 
 
 def front_lines(levels: Levels, root: Path) -> str:
@@ -152,4 +161,4 @@ def guards(result: Result) -> str:
     text += "".join(f"- {note}\n" for note in result.notes)
     if not text:
         return ""
-    return f"<details><summary>Controls and notes</summary>\n\n{LEGEND}\n\n{text}\n</details>\n\n"
+    return _folded("Controls and notes", f"{LEGEND}\n\n{text}")

@@ -89,11 +89,12 @@ def write(
             new["family_confidence"] = levels.confidence
         if records.judge_again(folder, new):
             print(folder / "config.json")
-    texts = {root / result.folder / "README.md": pages.page(result) for result in every}
+    about = gallery.about(package, Path("CITATION.cff"))
+    texts = {root / each.folder / "README.md": pages.page(each, about) for each in every}
     texts[root / "CLAIMS.md"] = pages.ledger(whole, broken, levels)
     theorems = gallery.theorems(theory)
     notes = gallery.findings(findings)
-    figures = gallery.pages(root, whole, broken, levels, theorems, notes)
+    figures = gallery.pages(root, whole, broken, levels, theorems, about, notes)
     texts |= {root / name: text for name, text in figures.items()}
     if readme is not None and readme.exists() and levels.first:
         old = readme.read_text(encoding="utf-8")

@@ -1,15 +1,21 @@
 """What the pages show of a result: its question, its answer, its claims, its provenance."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lsa_lab.harness.report.tables import Family, families
+from lsa_lab.harness.report.headlines import so_what_of
+from lsa_lab.harness.report.tables import Family, families, marks
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.harness.run.outcomes import counts
 from lsa_lab.judging.claims import Claim, judge
 from lsa_lab.judging.statements import Statement
+
+_LATEX = r"[&%$#_{}]"
+_SIZES = ("d", "n", "m", "sparsity", "noise_std", "noise_var", "depth", "layers", "heads", "shots")
+_SIZES += ("runs", "seeds")  # numbers of a Config that the line on the setting names
 
 
 def _gap(low: Claim, high: Claim) -> float:
@@ -55,6 +61,55 @@ class Result:
     def rest(self) -> str:
         """The caption after its first sentence."""
         return self.caption.removeprefix(self.answer).strip()
+
+    @property
+    def so_what(self) -> str:
+        """What follows from the answer; empty where the package does not say."""
+        return so_what_of(self.experiment.package).get(self.name, "")
+
+    @property
+    def setting(self) -> str:
+        """What was compared, the docstring of its Config, and at which sizes."""
+        config = self.experiment.tiers[self.tier]
+        what = (type(config).__doc__ or "").partition("\n\n")[0]
+        numbers = {name: getattr(config, name, None) for name in _SIZES}
+        sizes = [f"{k} = {v:g}" for k, v in numbers.items() if type(v) in (int, float)]
+        models = len(getattr(config, "models", ()))
+        sizes += [f"{models} model{'s' * (models > 1)}"] if models else []
+        return f"{' '.join(what.split())} {', '.join([f'{self.tier.capitalize()} tier', *sizes])}."
+
+    @property
+    def limits(self) -> str:
+        """What the answer does not reach: other settings, and cells that are not safe."""
+        kinds = {
+            "undecided": sum(claim.verdict == "undecided" for claim in self.claims),
+            "thin": sum(claim.thin for claim in self.claims),
+            "post hoc": sum("†" in marks(claim) for claim in self.claims),
+            "without a bound": sum(claim.verdict == "estimated" for claim in self.claims),
+        }
+        unsafe = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+        text = "Nothing is said of other settings."
+        text += f" Of {len(self.claims)} cells these are not safe: {unsafe}." if unsafe else ""
+        for each, words in self.beside:
+            if words != "none":
+                text += f" Verdicts that differ at the {each.tier} tier: {len(words.split(', '))}."
+        return text
+
+    def bibtex(self, about: Mapping[str, str]) -> str:
+        """An entry for this result; ``about`` has title, author and version of the software."""
+        title = re.sub(_LATEX, r"\\\g<0>", self.answer.rstrip("."))
+        software = re.sub(_LATEX, r"\\\g<0>", about["title"])
+        contents = self.provenance["contents"].removeprefix("sha256 ")
+        experiment = re.sub("_", r"\_", f"{self.experiment.package}, {self.name}")
+        return (
+            f"@misc{{{self.experiment.package}_{self.name},\n"
+            f"  title = {{{{{title}}}}},\n"
+            f"  author = {{{{{about['author']}}}}},\n"
+            f"  year = {{{self.provenance['date'][:4]}}},\n"
+            f"  howpublished = {{{software}, version {about['version']}}},\n"
+            f"  note = {{{experiment}, {self.tier} tier, contents {contents[:16]}}},\n"
+            "}\n"
+        )
 
     @property
     def anchor(self) -> str:
@@ -105,8 +160,9 @@ class Result:
         """How many rows lie apart from the same ones of a smaller tier, and of how many: two values
         that differ by more than the halves of their intervals that face each other, √(h² + h'²).
 
-        Of rows with true intervals one in twenty does, where both tiers ask for the same number."""
-        others = {claim.id: claim for claim in smaller.claims}
+        Of rows with true intervals one in twenty does, where both tiers ask for the same number.
+        What a smaller tier estimates without a verdict, as a pilot does, is left out."""
+        others = {c.id: c for c in smaller.claims if c.verdict != "estimated"}
         pairs = [(claim, others[claim.id]) for claim in self.claims if claim.id in others]
         gaps = [_gap(*sorted(pair, key=lambda claim: claim.value)) for pair in pairs]
         finite = [gap for gap in gaps if math.isfinite(gap)]

@@ -38,7 +38,12 @@ def changes_of(declared: Any, config: Any) -> dict[str, Any]:
 
 
 def named_for(changes: Mapping[str, Any]) -> str:
-    """A folder's name, as "n=5,lengths=1_2"; where that is long, every key and a digest."""
+    """A folder's name, as "n=5,lengths=1_2"; where that is long, every key and a digest. A model is
+    named by its digest, wherever it lies."""
+    if {"model", "model_name", "sha256"} <= set(changes):
+        model, digest = changes["model_name"], str(changes["sha256"])[:12]
+        rest = {k: v for k, v in changes.items() if k not in ("model", "model_name", "sha256")}
+        changes = {"model": f"{model}-{digest}"} | rest
     name = ",".join(f"{key}={_word(value)}" for key, value in changes.items())
     if len(name) <= _LONGEST_NAME:
         return name

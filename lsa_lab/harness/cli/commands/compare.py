@@ -1,4 +1,5 @@
-"""``compare``: two results, key by key, verdict by verdict, array by array."""
+"""``compare``: two results, key by key, verdict by verdict, array by array; or all results of an
+experiment, such as those of several models, side by side."""
 
 import argparse
 import json
@@ -10,6 +11,7 @@ from lsa_lab.harness.cli import terminal
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.folders import FIGURES
+from lsa_lab.harness.run.outcomes import number
 
 ROUNDING = 1e-6  # relative: what other orders of summation make of these results
 
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
 
 def obey(options: argparse.Namespace) -> int:
     """Each result is a folder that holds result.nc, or its name under the folder of results, such
-    as depth or depth/paper. What differs is listed, beside how much there is."""
-    if options.unknown or len(options.names) != 2:
-        raise RefusalError("compare needs two results: compare depth depth/paper")
+    as depth or depth/paper. What differs is listed, beside how much there is. Of one name all
+    results of that experiment are listed, the tiers and those of changed configurations, such as
+    other models': a row for each claim, a column for each result."""
+    if options.unknown or len(options.names) not in (1, 2):
+        raise RefusalError("compare needs two results, or an experiment: compare depth depth/paper")
+    if len(options.names) == 1:
+        return _side_by_side(_folder_of(options.names[0], options.out or FIGURES))
     from lsa_lab.store import results
 
     folders = [_folder_of(name, options.out or FIGURES) for name in options.names]
@@ -43,6 +49,30 @@ def obey(options: argparse.Namespace) -> int:
         print(terminal.bold(f"{title}: {len(rows)} of {count} differ"))
         lines = terminal.columns([(f"  {name}", *row) for name, row in rows.items()])
         print("".join(f"{line}\n" for row in lines for line in row), end="")
+    return 0
+
+
+def _side_by_side(top: Path) -> int:
+    """The values and verdicts of every result in a folder, by claim."""
+    from lsa_lab.harness.run.laboratory import experiments_of
+    from lsa_lab.judging.claims import evidence, judge
+    from lsa_lab.store import results
+
+    names, table = [""], dict[str, list[str]]()
+    for file in sorted(top.rglob("result.nc"), key=lambda file: (len(file.parts), file)):
+        if not (file.parent / "config.json").exists():  # a cell of a sweep
+            continue
+        dataset = results.load(file)
+        origin = dataset.attrs.get("package", "experiments"), dataset.attrs.get("experiment")
+        experiment = experiments_of(origin[0])[origin[1] or top.name]
+        names.append(str(file.parent.relative_to(top.parent)))
+        for claim in judge(*evidence(experiment.door("claims"), dataset)):
+            row = table.setdefault(claim.id, [claim.id])
+            row += [""] * (len(names) - 1 - len(row)) + [f"{number(claim.value)} {claim.verdict}"]
+    print(*(f"{place}: {name}" for place, name in enumerate(names) if name), sep="\n")
+    rows = [["claim", *map(str, range(1, len(names)))], *table.values()]
+    whole = [[*row, *[""] * (len(names) - len(row))] for row in rows]
+    print(*(line for lines in terminal.columns(whole) for line in lines), sep="\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``list``: what there is, and how it ended."""
+"""``list``: experiments and their verdicts."""
 
 import argparse
 import sys

@@ -37,7 +37,8 @@ def obey(options: argparse.Namespace) -> int:
         interrupt.words = words_of(options, interrupt.jobs)
         raise
     if status == 0 and jobs[0].tier != TIERS[0] and not (cells or options.changes or options.seeds):
-        page = (options.out or FIGURES) / "index.html"
+        own = jobs[0].experiment.name if len(jobs) == 1 else ""
+        page = (options.out or FIGURES) / own / "index.html"
         print(f"to see it on its page: {options.program} {_report_words(options)}, then {page}")
     return status
 

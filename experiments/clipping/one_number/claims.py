@@ -1,0 +1,196 @@
+"""What `one_number` judges: what clipping leaves beyond one number, and how affine it is."""
+
+from experiments.clipping.clipped_models import PARTS
+from experiments.clipping.one_number.config import (
+    CALIBRATED,
+    CLASSES,
+    CLIPPED,
+    CUBIC,
+    MODELS,
+    NO_NOISE,
+    RANDOM_EDIT,
+    REGRESSION,
+    SIZED,
+    TASKS,
+    THRESHOLD,
+    UNEDITED,
+)
+from lsa_lab.judging.statements import Statement, grid
+
+OURS = "derived here"
+NOTHING = 0.02  # share of the risk that is no gain to speak of
+READ = {"AUC": "auc", "calibrated cross-entropy": "calibrated entropy"}
+NAMES = {CLASSES: "two-class models", REGRESSION: "regression models"}
+GAIN = "relative to the unedited risk on the same prompts,"
+
+
+class Numbers:
+    """Changes by rule and gains by map, [R], and shares of affine maps."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.change = dataset.test - dataset.test.sel(rule=UNEDITED, drop=True)
+
+    def changes(self, rule, reading="accuracy"):  # [R]
+        return self.change.sel(rule=rule, reading=reading).mean("task").values
+
+    def searched(self, kind):  # [R]
+        """The change of accuracy by a search, averaged over parts and tasks."""
+        names = [f"{kind}, {part}" for part in PARTS]
+        return self.change.sel(rule=names, reading="accuracy").mean(("rule", "task")).values
+
+    def beyond(self, part, task, kind=CLIPPED):  # [R]
+        return self.dataset.gain_beyond.sel(search=f"{kind}, {part}", task=task).values
+
+    def over_map(self, name):  # [R]
+        """A map's gain less that of Algorithm 1 on the MLP, without noise: the exception."""
+        exception = self.dataset.sel(task=NO_NOISE)
+        edit = exception.searched_gain.sel(search=f"{CLIPPED}, MLP")
+        return (exception.gain.sel(map=name) - edit).values
+
+    def shares(self, model, part, measure, kind=CLIPPED, **place):  # [R]
+        own = self.dataset.shares.sel(model=model, part=part, measure=measure, kind=kind)
+        own = own.sel(place) if place else own.mean(("layer", "clipping"))
+        return own.values
+
+
+numbers = Numbers
+
+
+def statements(config) -> tuple[Statement, ...]:
+    depth = dict(config.models)[CLASSES].architecture.depth
+    rate = config.rates[len(config.rates) // 2]
+    layers = dict(first=1, last=depth)
+
+    def named(model, **_):
+        return dict(models=NAMES[model])
+
+    return (
+        Statement(
+            "stays",
+            OURS,
+            "Algorithm 1 on the {part} of two-class models leaves the {reading} as it was",
+            "the change of the {reading} on test prompts, averaged over tasks,",
+            margin=0.01,
+            note="calibrated: after an affine map of the answer, fitted on validation; one "
+            "threshold, one temperature and both leave either reading as it is",
+            sample=lambda n, part, reading: n.changes(f"{CLIPPED}, {part}", READ[reading]),
+            cells=grid(
+                "attention_auc attention_entropy mlp_auc mlp_entropy", part=PARTS, reading=READ
+            ),
+        ),
+        Statement(
+            "rivals",
+            OURS,
+            "Of two-class models {rival} raises accuracy as far as Algorithm 1",
+            "the change of accuracy by {rival} less that by Algorithm 1, averaged over parts and "
+            "tasks,",
+            at_least=-0.01,
+            sample=lambda n, rival: n.changes(rival) - n.searched(CLIPPED),
+            cells=grid("threshold calibration", rival=(THRESHOLD, CALIBRATED)),
+        ),
+        Statement(
+            "random_gains",
+            "derived here, a control",
+            "Of two-class models the same search over random edits raises accuracy as far",
+            "the change of accuracy by random edits less that by Algorithm 1, averaged over parts "
+            "and tasks,",
+            at_least=-0.01,
+            note="the null: Gaussian matrices of the Frobenius norm of what is cut away",
+            sample=lambda n: n.searched(RANDOM_EDIT) - n.searched(CLIPPED),
+        ),
+        Statement(
+            "beyond",
+            OURS,
+            "Of regression models Algorithm 1 on the {part} gains nothing beyond two numbers: "
+            "{task}",
+            "1 less the risk after the edit over that without, each after an affine map that is "
+            "fitted on the same validation prompts,",
+            at_most=NOTHING,
+            note="no noise and the MLP are the exception that was known before",
+            sample=lambda n, part, task: n.beyond(part, task),
+            cells=grid(
+                "attention_as_trained attention_no_noise attention_fewer_shots "
+                "attention_smaller_inputs attention_larger_inputs mlp_as_trained mlp_no_noise "
+                "mlp_fewer_shots mlp_smaller_inputs mlp_larger_inputs",
+                part=PARTS,
+                task=TASKS,
+            ),
+            message="Of regression models Algorithm 1 gains nothing beyond an affine map",
+        ),
+        Statement(
+            "exception",
+            OURS,
+            "Without noise a {map} of the answer gains as much as Algorithm 1 on the MLP",
+            f"the gain by the {{map}} less that by Algorithm 1, {GAIN}",
+            at_least=-NOTHING,
+            note="label size: the root mean square of the labels of a prompt",
+            sample=lambda n, map: n.over_map(map),
+            cells=grid("exception_sized exception_cubic", map=(SIZED, CUBIC)),
+        ),
+        Statement(
+            "exception_null",
+            "derived here, a control",
+            "Without noise a search over random edits of the MLP gains nothing beyond two numbers",
+            "1 less the risk after the random edit over that without, each after an affine map,",
+            at_most=NOTHING,
+            note="the null of the exception",
+            sample=lambda n: n.beyond("MLP", NO_NOISE, RANDOM_EDIT),
+        ),
+        Statement(
+            "affine",
+            OURS,
+            f"Clipping the {{part}} of the {{layer}} layer of {{models}} at rate {rate:g} is an "
+            "affine map of the answer",
+            "R² of the best affine map from the unedited to the clipped answers",
+            at_least=0.9,
+            sample=lambda n, model, part, layer: n.shares(
+                model, part, "R2", layer=layers[layer], clipping=rate
+            ),
+            cells=grid(
+                "classes_attention_first classes_attention_last classes_mlp_first "
+                "classes_mlp_last regression_attention_first regression_attention_last "
+                "regression_mlp_first regression_mlp_last",
+                model=MODELS,
+                part=PARTS,
+                layer=layers,
+            ),
+            words=named,
+            message="Clipping the attention or the MLP, of the first or the last layer, of models "
+            f"of two classes or of regression, at rate {rate:g}, is an affine map of the answer",
+        ),
+        Statement(
+            "share",
+            OURS,
+            "Most of what clipping the {part} of {models} changes is an affine map of the answer",
+            "the share of the mean squared change that the best affine map accounts for, averaged "
+            "over layers and rates,",
+            at_least=0.5,
+            sample=lambda n, model, part: n.shares(model, part, "share"),
+            cells=grid(
+                "classes_attention_share classes_mlp_share regression_attention_share "
+                "regression_mlp_share",
+                model=MODELS,
+                part=PARTS,
+            ),
+            words=named,
+        ),
+        Statement(
+            "random_share",
+            "derived here, a control",
+            "Of a random edit of the {part} of {models} as large no less is an affine map",
+            "the share by random edits less that by clipping, averaged over layers and rates,",
+            at_least=-0.1,
+            note="the null: does any edit move one number?",
+            sample=lambda n, model, part: (
+                n.shares(model, part, "share", RANDOM_EDIT) - n.shares(model, part, "share")
+            ),
+            cells=grid(
+                "classes_attention_random classes_mlp_random regression_attention_random "
+                "regression_mlp_random",
+                model=MODELS,
+                part=PARTS,
+            ),
+            words=named,
+        ),
+    )

@@ -1,0 +1,284 @@
+"""Clip, disturb and calibrate trained models on the same prompts."""
+
+import itertools
+import operator
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from experiments.clipping.clipped_models import PARTS
+from experiments.clipping.one_number.config import (
+    AFFINE,
+    CALIBRATED,
+    CLASSES,
+    CUBIC,
+    KINDS,
+    MAPS,
+    MULTIPLE,
+    READINGS,
+    REGRESSION,
+    RULES,
+    SEARCHES,
+    SIZED,
+    TASKS,
+    THRESHOLD,
+    TRAINED,
+    UNEDITED,
+    Config,
+)
+from experiments.models import tasks
+from experiments.models.model import Model, cut
+from lsa_lab.analyses import clipping
+from lsa_lab.lm import readings
+from lsa_lab.models import moments
+
+
+def tasks_of(spec, config):
+    """The task of training, and others that differ from it in one thing."""
+    trained = tasks.distribution(spec.task, dtype=jnp.float32)
+    eye = jnp.eye(spec.task.d, dtype=jnp.float32)
+    trained = trained.replace(covariance=eye)
+    others = (
+        trained.replace(noise_std=0.0),
+        trained.replace(n=trained.n // config.fewer),
+        trained.replace(covariance=config.small**2 * eye),
+        trained.replace(covariance=config.large**2 * eye),
+    )
+    return dict(zip(TASKS, (trained, *others), strict=True))
+
+
+class Edited:
+    """One trained model and edits of its layers, each as params of its own."""
+
+    def __init__(self, spec, params, seed):
+        self.spec, self.params, self.seed = spec, params, seed
+        self.pieces = clipping.by_singular_value(params, tuple(PARTS.values()))
+
+    def params_of(self, kind, edit):
+        layer, module, rate = edit
+        mask = clipping.keep_masks(
+            self.params, self.pieces, clipping.Edit((layer,), (module,), rate)
+        )
+        clipped = clipping.rebuild(self.params, self.pieces, mask)
+        return disturbed(self.params, clipped, self.seed) if kind == KINDS[1] else clipped
+
+    def answers(self, edits, batch):  # [E] of (kind, edit), None for none; Prompt [B] -> [E, B]
+        every = [self.params if edit is None else self.params_of(*edit) for edit in edits]
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *every)
+        return np.asarray(predict(self.spec, stacked, batch), float)
+
+
+def disturbed(params, clipped, seed):
+    """The params with a Gaussian matrix in the place of what was cut away, as large in the
+    Frobenius norm."""
+    rng = np.random.default_rng(seed)
+
+    def change(whole, own):
+        size = np.linalg.norm(np.asarray(whole - own, float))
+        noise = rng.standard_normal(whole.shape)
+        return whole + jnp.asarray(size / np.linalg.norm(noise) * noise, whole.dtype)
+
+    return jax.tree.map(change, params, clipped)
+
+
+@partial(moments.compiled, static_argnums=0)
+def predict(spec, stacked, batch):
+    """Answers after each edit; those of regression are cut, as a clipped model may explode."""
+
+    def answer(params):
+        values = Model(spec, params).predict(batch)
+        return values if spec.task.labels == "signs" else cut(values, batch)
+
+    return jax.lax.map(answer, stacked)
+
+
+def compute(config: Config, models, *, progress=None, checkpoints=None):
+    root = jax.random.key(config.seed)
+    rows, shares = {name: [] for name in models}, []
+    for place, (name, spec) in enumerate(config.models):
+        finished = models[name]
+        params = finished.models(seeds=finished.finished[0]).params
+        own_tasks = tasks_of(spec, config)
+        count = len(params.w_q)
+        steps = range(count)
+        if progress is not None:
+            steps = progress.track(steps, description=f"one_number: {name}")
+        of_model = []
+        for run in steps:
+            model = Edited(spec, jax.tree.map(operator.itemgetter(run), params), run)
+            key = jax.random.fold_in(jax.random.fold_in(root, place), run)
+            keys = jax.random.split(key, len(own_tasks))
+            deepest = [_deepest(model.params, module, config.top_k) for module in PARTS.values()]
+            by_task = []
+            for own, (label, task) in zip(keys, own_tasks.items(), strict=True):
+                batch = tasks.draw(own, task, config.validation + config.test)
+                repeats = own_tasks[TRAINED].n // task.n
+                batch = batch.replace(
+                    x=jnp.tile(batch.x, (1, repeats, 1)), y=jnp.tile(batch.y, (1, repeats))
+                )
+                parts = [
+                    jax.tree.map(lambda leaf, at=at: leaf[at], batch)
+                    for at in (slice(config.validation), slice(config.validation, None))
+                ]
+                by_task.append(search_task(model, name, deepest, *parts, config))
+                if label == TRAINED:
+                    of_model.append(share_table(model, parts[0], config))
+            rows[name].append(by_task)
+        shares.append(of_model)
+    return dataset_of(config, models, rows, shares)
+
+
+def dataset_of(config, models, rows, shares):
+    depths = {spec.architecture.depth for _, spec in config.models}
+    if len(depths) > 1 or len({len(own) for own in shares}) > 1:
+        raise ValueError(f"models of {depths} layers: choose two of one depth and as many runs")
+    reordered = {name: np.moveaxis(np.array(own), 0, 1) for name, own in rows.items()}
+    gains = reordered[REGRESSION]  # [task, run, M + 2 S]
+    status = [str(each) for each in models[REGRESSION].status]
+    return xr.Dataset(
+        {
+            "test": (("task", "run", "rule", "reading"), reordered[CLASSES]),
+            "gain": (("task", "run", "map"), gains[..., : len(MAPS)]),
+            "searched_gain": (("task", "run", "search"), gains[..., len(MAPS) : -len(SEARCHES)]),
+            "gain_beyond": (("task", "run", "search"), gains[..., -len(SEARCHES) :]),
+            "shares": (
+                ("model", "run", "kind", "part", "layer", "clipping", "measure"),
+                np.array(shares),
+            ),
+            "status": ("trained", status),
+        },
+        {
+            "task": list(TASKS),
+            "rule": list(RULES),
+            "reading": list(READINGS),
+            "map": list(MAPS),
+            "search": list(SEARCHES),
+            "model": [name for name, _ in config.models],
+            "kind": list(KINDS),
+            "part": list(PARTS),
+            "layer": np.arange(depths.pop()) + 1,
+            "clipping": list(config.rates),
+            "measure": ["R2", "share"],
+        },
+    )
+
+
+def _deepest(params, module, top_k) -> int:
+    conditions = clipping.condition_numbers(params, module)
+    return int(max(np.lexsort((np.arange(len(conditions)), conditions))[-top_k:]))
+
+
+def share_table(model, batch, config):  # -> [kind, part, layer, rate, 2]
+    """How far answers after each edit of the model are an affine map of those before it."""
+    sizes = len(KINDS), len(PARTS), model.spec.architecture.depth, len(config.rates)
+    edits = [
+        (kind, (layer, module, rate))
+        for kind, module, layer, rate in itertools.product(
+            KINDS, PARTS.values(), range(sizes[2]), config.rates
+        )
+    ]
+    plain, *edited = model.answers([None, *edits], batch)
+    return np.reshape([readings.affine_shares(plain, own) for own in edited], (*sizes, 2))
+
+
+def search_task(model, name, deepest, validation, test, config):
+    """What searches and maps of the answer do on one task."""
+    places = list(itertools.product(KINDS, zip(deepest, PARTS.values(), strict=True)))
+    edits = [[(kind, (*place, rate)) for rate in config.rates] for kind, place in places]
+    plain, *tried = model.answers([None, *itertools.chain(*edits)], validation)
+    tried = np.reshape(tried, (len(places), len(config.rates), -1))
+    judge = accuracy if name == CLASSES else fit
+    goods = [[judge(values, validation) for values in own] for own in tried]
+    chosen = [
+        None if max(own) <= judge(plain, validation) else int(np.argmax(own)) for own in goods
+    ]
+    unedited, *after = model.answers(
+        [None, *(None if c is None else own[c] for own, c in zip(edits, chosen, strict=True))], test
+    )
+    before = [plain if c is None else own[c] for own, c in zip(tried, chosen, strict=True)]
+    pairs = {UNEDITED: (plain, unedited)} | {
+        search: pair for search, *pair in zip(SEARCHES, before, after, strict=True)
+    }
+    if name == CLASSES:
+        free = [
+            model.answers([None], each.replace(x_query=jnp.zeros_like(each.x_query)))[0]
+            for each in (validation, test)
+        ]
+        return read_classes(pairs, free, validation, test)
+    return read_regression(pairs, validation, test)
+
+
+def accuracy(answers, batch) -> float:
+    return readings.accuracy(_scores(answers), _labels(batch))
+
+
+def fit(answers, batch) -> float:
+    """Less the mean squared error."""
+    return -float(((answers - np.asarray(batch.y_query)) ** 2).mean())
+
+
+def _scores(answers):  # [B] -> [B, 2]
+    return np.stack([np.zeros_like(answers), answers], axis=1)
+
+
+def _labels(batch):
+    return (np.asarray(batch.y_query) > 0).astype(int)
+
+
+def read_classes(pairs, free, validation, test):  # -> [rule, reading]
+    """Accuracy, AUC, and the cross-entropy after an affine map of each rule's own answers."""
+    plain, unedited = pairs[UNEDITED]
+    labels = _labels(validation), _labels(test)
+    shift = readings.best_threshold_shift(_scores(plain), labels[0])
+    pairs = pairs | {
+        THRESHOLD: (plain + shift, unedited + shift),
+        CALIBRATED: (plain - free[0], unedited - free[1]),
+    }
+    rows = []
+    for first, own in (pairs[name] for name in RULES):
+        after = readings.affine(_scores(own), *readings.best_affine(_scores(first), labels[0]))
+        rows.append(
+            [
+                readings.accuracy(_scores(own), labels[1]),
+                readings.auc(_scores(own), labels[1]),
+                readings.cross_entropy(after, labels[1]),
+            ]
+        )
+    return rows
+
+
+def read_regression(pairs, validation, test):  # -> [M + 2 S]
+    """Gains of maps and of edits over the unedited risk, and of edits beyond the affine map, each
+    followed by an affine map of its own."""
+    plain, unedited = pairs[UNEDITED]
+    risk = -fit(unedited, test)
+    mapped = {name: mapped_risk(name, plain, unedited, validation, test) for name in MAPS}
+    edits = [pairs[name] for name in SEARCHES]
+    after = [mapped_risk(AFFINE, *pair, validation, test) for pair in edits]
+    return [
+        *(1 - mapped[name] / risk for name in MAPS),
+        *(1 + fit(own, test) / risk for _, own in edits),
+        *(1 - own / mapped[AFFINE] for own in after),
+    ]
+
+
+def mapped_risk(name, plain, unedited, validation, test) -> float:
+    """The risk of the map of answers that is best, by least squares, on validation."""
+
+    def features(answers, batch):
+        size = np.sqrt((np.asarray(batch.y, float) ** 2).mean(-1))
+        columns = {
+            MULTIPLE: [answers],
+            AFFINE: [answers, np.ones_like(answers)],
+            SIZED: [answers, answers * size],
+            CUBIC: [answers, answers**3],
+        }
+        return np.stack(columns[name], axis=1)
+
+    rows, target = features(plain, validation), np.asarray(validation.y_query, float)
+    weights = np.linalg.lstsq(rows, target, rcond=None)[0]
+    most = 2 * np.abs(np.asarray(test.y, float)).max(-1)
+    return -fit(np.clip(features(unedited, test) @ weights, -most, most), test)

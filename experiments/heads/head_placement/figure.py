@@ -1,0 +1,98 @@
+"""Risks by where heads stand, every seed a dot, between the sparse Bayes rule and ridge."""
+
+import numpy as np
+
+from experiments.heads.head_placement import claims
+from experiments.heads.head_placement.claims import PATTERN, log_risks
+from experiments.heads.head_placement.config import specs
+from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
+from lsa_lab.harness.draw import style
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import results
+
+LINEAR, RULE = style.METHOD["linear, narrow keys"], style.METHOD[RIDGE]["color"]
+HIGHLIGHT = style.COLOURS[1]  # A4's pattern
+
+
+def plot(dataset):
+    figure, axes = style.figure(6.75, 3.0, (1, 2))
+    by_placement(axes[0], dataset)
+    by_length(axes[1], dataset)
+    return figure
+
+
+def ordered(dataset) -> list[str]:
+    """Placements from the least risk to the most, averaged over seeds."""
+    means = log_risks(dataset).mean("seed")
+    return [str(name) for name in means.sortby(means).heads.values]
+
+
+def color_of(name: str) -> str:
+    return HIGHLIGHT if name == PATTERN else LINEAR["color"]
+
+
+def by_placement(ax, dataset):
+    """A row for each placement: seeds, their geometric mean and its interval."""
+    logs, names = log_risks(dataset), ordered(dataset)
+    for row, name in enumerate(names):
+        own = logs.sel(heads=name).values
+        own, first = own[np.isfinite(own)], row == 0
+        ends = np.exp(np.concatenate(style.mean_ends(own[:, None])))
+        ax.plot(ends, [row, row], "-", color=color_of(name))
+        ax.plot(
+            np.exp(own),
+            [row] * len(own),
+            ".",
+            color="grey",
+            ms=4,
+            label="a seed" if first else None,
+        )
+        look = dict(color=color_of(name), marker="|", ls="none", ms=11, mew=1.6)
+        ax.plot(np.exp(own.mean()), row, **look, label="mean" if first else None)
+    ax.axvline(ridge_level(dataset), color=RULE, lw=0.8, ls=":", label="ridge")
+    ax.set_yticks(range(len(names)), names)
+    ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="risk / sparse Bayes rule's")
+    ax.set(ylabel="heads of layers 1, 2, 3")
+    ax.set_title(f"{PATTERN} is number {names.index(PATTERN) + 1} of {len(names)}")
+    ax.legend(loc="best")
+
+
+def ridge_level(dataset) -> float:
+    """Ridge's risk over the sparse Bayes rule's, averaged as those of models are."""
+    spec, *_ = specs(results.config_of(dataset)).values()
+    rules = dataset.rule_risk.isel(shots=dataset.shots.isin(spec.task.lengths).values)
+    return float(np.exp(np.log(rules.sel(rule=RIDGE) / rules.sel(rule=SPARSE_BAYES)).mean()))
+
+
+def by_length(ax, dataset):
+    """Geometric means over seeds against n; the best, A4's and the worst have names."""
+    names, bayes = ordered(dataset), dataset.rule_risk.sel(rule=SPARSE_BAYES)
+    ratios, shots = claims.finite_risks(dataset) / bayes, dataset.shots.values
+    looks = {names[0]: "-", names[-1]: ":", PATTERN: "--"}
+    for name in names:
+        means = np.exp(np.log(ratios.sel(heads=name)).mean("seed"))
+        named = name in looks
+        look = dict(color=color_of(name) if named else "lightgrey", ls=looks.get(name, "-"))
+        ax.plot(shots, means, **look, label=name if named else None, zorder=2 if named else 1)
+    style.line(ax, shots, dataset.rule_risk.sel(rule=RIDGE) / bayes, "ridge", RULE, ":")
+    style.log_axes(ax, x=True, ticks=shots)
+    ax.set(xlabel="demonstrations n", ylabel="risk / sparse Bayes rule's", ylim=(0, None))
+    ax.set_title("at every n")
+    ax.legend(loc="lower right")
+
+
+def caption(dataset) -> str:
+    _, samples = evidence(claims, dataset)
+    names, logs = ordered(dataset), log_risks(dataset)
+    config, means = results.config_of(dataset), np.exp(logs.mean("seed"))
+    moves = [np.exp(np.log(samples[f"to_layer_{place}"]).mean()) for place in (2, 3)]
+    least, most = (float(means.sel(heads=names[end])) for end in (0, -1))
+    spec = specs(config)[PATTERN]
+    return (
+        f"Of {len(names)} ways to place as many heads, {PATTERN} has risk number "
+        f"{names.index(PATTERN) + 1}. A head that moves from layer 1 to layer 2 changes the risk "
+        f"by a factor of {moves[0]:.2f}, and to layer 3 by {moves[1]:.2f}. The best placement, "
+        f"{names[0]}, has {least:.2f} times the sparse Bayes rule's risk, the worst, "
+        f"{names[-1]}, {most:.2f} times. Models have equal parameters and {spec.training.steps} "
+        f"steps. {int((dataset.taken < spec.training.steps).sum())} trainings diverged."
+    )

@@ -1,0 +1,71 @@
+"""Singular values of a decoder's matrices by layer: as stored, rounded once more, and by chance."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from experiments.language.lm_clipping.config import MATRICES, PARTS, Spectra
+from lsa_lab.models import leaves
+from lsa_lab.store.grids import grid
+
+
+def rounding_error(rng, matrix, config):  # [p, q] -> [p, q]
+    """An error as that of rounding to 2^b levels, b = 4 bits, in runs of 32 weights of a row:
+    uniform in ±s/2, s = (largest - smallest) / (2^b - 1) of the run."""
+    width = min(config.block, matrix.shape[1])
+    blocks = matrix.reshape(len(matrix), -1, width)
+    step = np.ptp(blocks, axis=-1, keepdims=True) / (2**config.bits - 1)
+    return (step * rng.uniform(-0.5, 0.5, blocks.shape)).reshape(matrix.shape)
+
+
+def random_alike(rng, matrix):  # [p, q] -> [p, q]
+    """A normal matrix, scaled to the norms of the rows and the columns of another one in turns."""
+    rows, columns = (np.linalg.norm(matrix, axis=axis, keepdims=True) for axis in (1, 0))
+    normal = rng.standard_normal(matrix.shape)
+    for _ in range(30):
+        normal *= rows / np.linalg.norm(normal, axis=1, keepdims=True)
+        normal *= columns / np.linalg.norm(normal, axis=0, keepdims=True)
+    return normal
+
+
+def values_at(matrix, shares):  # [p, q] -> [S]
+    """The singular values at these shares of the way from the first, 0, to the last, 1."""
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return values[[round(share * (len(values) - 1)) for share in shares]]
+
+
+def measure(config: Spectra, params, progress=None, folder: Path | None = None, label="spectra"):
+    """The Dataset of the part: matrices of each layer, in float64, heads stacked as in A2."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as passing:
+            return measure(config, params, progress, Path(passing), label)
+    stacks = [leaf for part in PARTS.values() for leaf in leaves.matrices(params, part).values()]
+    report, depth, facts = None, len(stacks[0]), {"measured": label}
+    if progress is not None:
+        bar = progress.add_task(label)
+
+        def report(done: int, every: int) -> None:
+            progress.update(bar, completed=done, total=every)
+
+    def of_layer(cell):
+        (layer,) = cell
+        rng = np.random.default_rng([config.seed, layer])
+        every = [np.asarray(stack[layer], float) for stack in stacks]
+        rounded = [[m + rounding_error(rng, m, config) for _ in range(config.draws)] for m in every]
+        random = [[random_alike(rng, m) for _ in range(config.draws)] for m in every]
+        return {
+            "stored": [values_at(m, config.shares) for m in every],
+            "rounded": [[values_at(m, config.shares) for m in draws] for draws in rounded],
+            "random": [[values_at(m, config.shares) for m in draws] for draws in random],
+        }
+
+    cells = [(layer,) for layer in range(depth)]
+    arrays = grid(cells, of_layer, folder, facts=facts, progress=report)
+    axes = {"stored": ("matrix", "share")}
+    axes |= dict.fromkeys(("rounded", "random"), ("matrix", "draw", "share"))
+    return xr.Dataset(
+        {name: (("depth", *axes[name]), values) for name, values in arrays.items()},
+        {"matrix": list(MATRICES), "share": list(config.shares)},
+    )

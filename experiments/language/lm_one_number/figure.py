@@ -1,0 +1,45 @@
+"""What clipping gains beside one number of the answer, and what it leaves."""
+
+import numpy as np
+
+from experiments.language.lm_one_number import claims
+from experiments.language.lm_one_number.config import METHODS, UNEDITED
+from lsa_lab.harness.draw import style
+from lsa_lab.store import results
+
+PANELS = {"accuracy": "Accuracy moves", "auc": "The AUC stays"}
+
+
+def plot(dataset):
+    figure, axes = style.figure(6.75, 2.8, (1, 2))
+    for ax, (reading, title) in zip(axes, PANELS.items(), strict=True):
+        plot_changes(ax, claims.numbers(dataset), reading)
+        ax.set_title(title)
+    axes[1].set_yticklabels([])
+    return figure
+
+
+def plot_changes(ax, numbers, reading):
+    """A row a method: the mean over all sets and its interval, and each collection's mean."""
+    names = [name for name in METHODS if name != UNEDITED]
+    for row, name in enumerate(names):
+        runs = numbers.gain(name, reading)
+        by_task = numbers.by_task(name, reading)
+        ax.plot(by_task, np.full(len(by_task), row), "|", color="grey", ms=7)
+        ax.plot(style.mean_ends(runs[:, None]), [row, row], color=style.COLOURS[0], lw=0.8)
+        ax.plot(runs.mean(), row, "o", color=style.COLOURS[0])
+    ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
+    ax.set_yticks(range(len(names)), names)
+    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"change of {reading}")
+
+
+def caption(dataset) -> str:
+    config, numbers = results.config_of(dataset), claims.numbers(dataset)
+    gain, auc = (float(numbers.searched("Algorithm 1", name).mean()) for name in PANELS)
+    return (
+        f"{config.model_name}: Algorithm 1 changes accuracy by {gain:+.3f} and the AUC by "
+        f"{auc:+.3f}. One threshold, fitted on the same sentences, changes accuracy by "
+        f"{float(numbers.gain('one threshold').mean()):+.3f}. Grey strokes are means of "
+        f"{len(config.tasks)} collections; bars are intervals over {len(numbers.gain(UNEDITED))} "
+        "sets of demonstrations. "
+    )

@@ -1,0 +1,222 @@
+"""What follows from the answer of each experiment, for whoever reads or builds: two or three
+sentences without a number, under the answer on its page. The messages of `messages.py` say which
+verdicts it supposes."""
+
+SO_WHAT = {
+    "one_layer_optimum": (
+        "Theory's optimum can stand in for a trained layer of linear attention on prompts like "
+        "those of training. On prompts of another scale the layer keeps its one step size, and "
+        "it can answer worse than no prediction. Rescale the inputs before you trust such a layer "
+        "on real tables."
+    ),
+    "training_dynamics": (
+        "The closed laws predict when a layer learns each direction of its data, so that a "
+        "training budget can be read off the spectrum. A small eigenvalue costs training time "
+        "rather than final risk. Whoever stops early keeps a layer that ignores the small "
+        "directions."
+    ),
+    "depth": (
+        "Plain gradient descent, with steps tuned to the prompts, is a fair summary of converged "
+        "linear layers with as many steps. It is no lower bound for them, and GD++ is no upper "
+        "bound that training reaches. Check convergence before you read an algorithm into a "
+        "stack: stacks that have not converged tell another story."
+    ),
+    "finite_pretraining": (
+        "Count tasks as well as prompts when you plan pretraining. With fewer tasks than "
+        "covariates a layer learns the tasks themselves and fails on new ones. Near the peak more "
+        "prompts make new tasks worse, as in other kinds of double descent."
+    ),
+    "common_map": (
+        "A2's theorems replace a model by one matrix a layer. That matrix exists for masked linear "
+        "attention and for nothing else that we tried. Treat bounds that rest on it as statements "
+        "about linear attention, and measure the missed share before you carry them to a softmax "
+        "model."
+    ),
+    "noisy_descent": (
+        "Gaussian noise on gradients is no model of what trained layers do: its size and its shape "
+        "both matter for the test risk. A bound that assumes such noise "
+        "describes another algorithm. Model the deviations as they are, or leave them out."
+    ),
+    "norms_and_updates": (
+        "A norm makes updates larger and lowers no risk here, so that smaller updates do not "
+        "explain what norms are good for. Shrinking a model's writes helps only where labels are "
+        "noisier than in training. Say whether updates are sums or means before you call them "
+        "growing."
+    ),
+    "order": (
+        "A mask, rather than depth alone, makes a model mind the order of its demonstrations. Put "
+        "what is relevant at the end of a prompt for a causal model. An order that suits gradient "
+        "descent can harm softmax attention, so tune the order on the model that will read it."
+    ),
+    "implicit_trajectories": (
+        "A good fit to gradient descent in early layers does not name the algorithm: the last "
+        "layer is nearer to ridge regression, which takes no steps. Compare a model with the "
+        "estimator that it approaches, beside the path. Judge each layer, and not the end alone."
+    ),
+    "flow_factors": (
+        "A demonstration needs both factors to help: it must bear on the query, and it must be new "
+        "to the model. The gradient itself does not rank demonstrations by their worth, and even "
+        "the best rule often errs on a single one. Expect gains on average only."
+    ),
+    "amplification": (
+        "Depth as such does not sort demonstrations. Large random weights do, and trained stacks "
+        "show little of it. A claim on amplification should name the weights, the share of pairs "
+        "and whether demonstrations share a prompt."
+    ),
+    "amplification_limits": (
+        "No theorem can say that every stack amplifies: ascent finds linear stacks that do the "
+        "opposite. The sign follows how a layer feeds its output back. Ask for this feedback "
+        "before you argue from depth."
+    ),
+    "many_shot_flow": (
+        "Trained models end where the Bayes rule does: they listen to the same demonstrations "
+        "about as unequally. The Bayes rule, rather than depth without end, is the yardstick for "
+        "unequal gradients. A near-duplicate in the prompt lowers a demonstration's influence."
+    ),
+    "bayes_flows": (
+        "When a stack is near the Bayes rule in risk, its gradients are near too, whatever its "
+        "depth. Look at the risk first if gradients seem too unequal. A stack that is far from the "
+        "Bayes rule says little about what in-context learning does."
+    ),
+    "grads": (
+        "Select by gradients when labels are clean, and not when they are noisy, because the score "
+        "takes noise for news. It beat the best rival in no kind of task. Compare it with "
+        "relevance and with a determinantal choice before you pay for gradients."
+    ),
+    "relevance_and_novelty": (
+        "Beside other demonstrations the product of gradient and surprise still tells what one is "
+        "worth. Trained models value them nearly as the Bayes rule does. Take the product as an "
+        "estimate of the expected gain, and not of a single one."
+    ),
+    "offline_encoding": (
+        "Encoding a pool once is cheap and still better than random choice. It selects worse "
+        "demonstrations than gradients made with the whole pool in the prompt. Use it for pools "
+        "that no prompt can hold."
+    ),
+    "clipping_curves": (
+        "Depth alone does not say which layer may be clipped: attention of an early layer can be "
+        "ruined while the last is nearly safe. MLPs tolerate it nearly everywhere, but for the "
+        "first when it is dropped. Measure each layer of your own model before you compress it."
+    ),
+    "condition_numbers": (
+        "Training makes deep layers worse conditioned, but that alone is a weak guide to what may "
+        "be clipped. Use condition numbers to order candidates, and test each of them. They do "
+        "not replace a search."
+    ),
+    "clipping_search": (
+        "A searched clipping rate rarely helps a model on the task that it was trained for. Where "
+        "it helps, on inputs too large for the model, one number times the answer does as well. "
+        "Compare any edit with this rescaling, on prompts that the search has not seen."
+    ),
+    "truncation_norms": (
+        "Truncation lowers A2's upper bounds, but often not the quantities that they bound. A "
+        "deep layer seems harmless because it touches little of the sum. Do not argue from one "
+        "norm to another without a test."
+    ),
+    "bound_and_gap": (
+        "The bound is valid and too large to say anything about these models. It does not rank "
+        "them by their generalisation gap once the number of shots is fixed. Do not choose a "
+        "model or an edit by it."
+    ),
+    "why_a_rate": (
+        "There is a rate worth searching for only where the unclipped model fails, as on shifted "
+        "inputs. The spectrum does not tell it. Spend the effort on the shift itself, and search "
+        "on prompts apart from those that you report."
+    ),
+    "label_clipping": (
+        "Accuracy hides what clipping does: these classifiers keep theirs under drastic rates, and "
+        "no edit improves it. A tolerance in accuracy is no evidence of one in risk. Try a moved "
+        "threshold before any edit."
+    ),
+    "published_logs": (
+        "A2's own logs agree that late layers tolerate clipping. They do not show that a searched "
+        "rate helps on test: selection explains the gain on validation. A rerun needs a test set "
+        "apart from the search."
+    ),
+    "gradient_matching": (
+        "Matched demonstrations teach better than random ones, so random choice is too weak a "
+        "rival. Designs that see no label do as well or better when the prompt is long. Compare "
+        "with them before you pay for gradients."
+    ),
+    "matching_is_exact": (
+        "Matching gradients exactly makes subset and pool interchangeable for descent of any "
+        "depth, and for softmax attention it does not. Real subsets match only nearly, and then a "
+        "part of the gap stays. Read the theorem as a limit, and whiten the gradients to come "
+        "nearer to it."
+    ),
+    "matching_transfer": (
+        "A cheap proxy can choose demonstrations that serve larger models. It does not rank "
+        "subsets that it has not chosen, so use it to select and not to score. A design that sees "
+        "no gradient serves larger models too: put it beside."
+    ),
+    "fixed_and_per_query": (
+        "Mix fixed and per-query demonstrations when clusters have tasks of their own. With a "
+        "single task, demonstrations chosen for each query bring little. Matching picks out the "
+        "clean part of a spoilt pool, but flipped labels cost descent much of its gain."
+    ),
+    "coverage": (
+        "Give the matched model an intercept and keep the gradients from before training: classes "
+        "then keep their shares, by a theorem. "
+        "Without one matching can distort them more than random choice does. A minority is taught "
+        "no worse either way."
+    ),
+    "many_shots": (
+        "More demonstrations than in training help if attention divides by their number. With a "
+        "fixed divisor the same weights explode. Check the divisor before you blame long prompts."
+    ),
+    "heads_per_layer": (
+        "Give heads to all layers: those in later layers do more than those in the first. Models "
+        "with one head a layer can still come near ridge regression. A rich first layer "
+        "alone is not the best use of them."
+    ),
+    "head_pruning": (
+        "Do not prune later layers to one head without training again: the risk rises several "
+        "times. A model that was trained so loses far less. Pruning therefore measures what a "
+        "model uses, and not what it needs."
+    ),
+    "layer_probes": (
+        "The answer becomes readable late, also in models with one head a layer, so that rising "
+        "readability is no sign of A4's mechanism. Later layers do more than descend on what the "
+        "first one wrote. Put a model with fewer heads beside a probe."
+    ),
+    "sparse_risk": (
+        "Only rules that see coordinates can use sparsity. Preprocessed descent is such a rule: it "
+        "gains much of what the Lasso gains, and it loses where weights are dense. Choose it when "
+        "sparsity is likely, and ridge otherwise."
+    ),
+    "preprocess_then_optimise": (
+        "Preprocessing pays at once if each prompt has its own step size, and only after many "
+        "steps if all share one. It needs a head for each covariate. A model with few layers "
+        "cannot gain by it unless it adapts its steps."
+    ),
+    "head_lower_bound": (
+        "Fewer heads than covariates leave covariates unseen, and no choice of the other weights "
+        "repairs that. Raw covariates beside the features soften the loss. Trained models need "
+        "fewer heads than the theorem's algorithm does, so they run another one."
+    ),
+    "learning_curves": (
+        "The closed curve of a recurrent rule predicts what one trained layer reaches, and what it "
+        "keeps on longer prompts. A layer with a fixed step stays at a floor, however long "
+        "the prompt is. Choose a layer by its curve before you train it."
+    ),
+    "lm_clipping": (
+        "Late layers of this language model tolerate clipping, and its early attention does not. A "
+        "searched edit gains accuracy, but a threshold fitted on the same labels gains as much. "
+        "Calibrate before you edit weights."
+    ),
+    "lm_flow": (
+        "In this language model depth amplifies lone gradients, and not those of one prompt. "
+        "Choosing demonstrations by gradients is worse than chance, because the label decides. "
+        "Similarity did no harm here; start there."
+    ),
+    "lm_gradient_matching": (
+        "What matching gains on this language model is explained by the shares of labels. Draw "
+        "demonstrations with the pool's shares first, at no cost. Claims for matching should stand "
+        "beside such a draw."
+    ),
+    "lm_heads": (
+        "Several heads of each later layer matter in this language model. One head a layer leaves "
+        "nothing of its order of answers. The pattern of A4's regression models does not carry "
+        "over."
+    ),
+}

@@ -1,0 +1,62 @@
+"""`head_placement`: what is judged of risks that are known in closed form."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from experiments.heads.head_placement import claims
+from experiments.heads.head_placement.config import TIERS, Config, specs
+from experiments.heads.rule_names import RULES
+from experiments.models.named import MODELS
+from lsa_lab.store import results
+
+CONFIG = TIERS["laptop"]
+STEPS = 30_000
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    """Log risks over the Bayes rule's: .1 h_2 - .2 h_3, and ± .03 by seed; a run diverged."""
+    names, seeds = list(specs(CONFIG)), np.array([-0.03, 0.03, 0.03, -0.03, 0.0])
+    rows = np.array([list(map(int, name.split(","))) for name in names])
+    logs = (rows @ [0, 0.1, -0.2])[:, None] + seeds
+    bayes = np.array([0.4, 0.2, 0.1, 0.05])
+    risks = np.exp(logs)[..., None] * bayes
+    risks[..., 3] = 99.0  # at an n that is not in the training
+    taken = np.full(logs.shape, STEPS)
+    taken[0, 4] = STEPS - 1
+    return xr.Dataset(
+        {
+            "risk": (("heads", "seed", "shots"), risks),
+            "taken": (("heads", "seed"), taken),
+            "rule_risk": (("rule", "shots"), np.outer([2, 2, 2, 1], bayes)),
+        },
+        {"heads": names, "shots": list(CONFIG.shots), "rule": list(RULES)},
+        {"config": json.dumps(results.plain(CONFIG))},
+    )
+
+
+def test_ratios_and_factors_are_those_of_the_law_without_the_run_that_diverged(dataset):
+    other = claims.over_other(dataset, "2,2,2")
+    np.testing.assert_allclose(other, np.full(4, np.exp(-0.1 - -0.2)), rtol=1e-9)
+    for to, slope in ((1, 0.1), (2, -0.2)):
+        np.testing.assert_allclose(claims.factor_of_move(dataset, to), np.exp(slope), rtol=1e-9)
+    np.testing.assert_allclose(
+        claims.ridge_ratio(dataset, "4,1,1"), np.exp([-0.13, -0.07, -0.07, -0.13]) / 2, rtol=1e-9
+    )
+
+
+def test_a_spread_over_placements_is_over_that_over_seeds(dataset):
+    rows = np.array([list(map(int, name.split(","))) for name in dataset.heads.values])
+    within = [[-0.03, 0.03, 0.03, -0.03]] + [[-0.03, 0.03, 0.03, -0.03, 0]] * 9
+    pooled = np.sqrt(np.mean([np.var(row, ddof=1) for row in within]))
+    expected = np.std(rows @ [0, 0.1, -0.2], ddof=1) / pooled
+    np.testing.assert_allclose(claims.spread_ratio(dataset), np.full(4, expected), rtol=1e-9)
+
+
+def test_models_with_more_heads_are_refused():
+    larger = ("size 4 4 4", MODELS["laptop"]["size 4 4 4"])
+    with pytest.raises(ValueError, match="rows of as many heads"):
+        Config(models=(*CONFIG.models, larger))
