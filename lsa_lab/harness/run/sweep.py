@@ -174,7 +174,7 @@ def _panel(ax: "Axes", dataset: "xr.Dataset", keys: list[str], ids: list[str]) -
         ax.errorbar(places, middle, bars, marker="o", capsize=2, label=", ".join(named))
     if is_number and len(x) > 1 and x.min() > 0 and x.max() / x.min() >= 10:
         style.log_axes(ax, x=True, ticks=list(x))
-    elif not is_number:
-        ax.set_xticks(places, [str(value) for value in x])
+    elif len(x) <= _MOST_LINES or not is_number:
+        ax.set_xticks(places, [f"{value:g}" if is_number else str(value) for value in x])
     if rest.sizes["line"] > 1:
         ax.legend(fontsize=5)
