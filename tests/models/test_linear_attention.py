@@ -49,7 +49,7 @@ def written_out(params, tokens, keys, normalise):
     return np.stack(streams)
 
 
-@pytest.mark.parametrize("num_tokens", [2, 33])
+@pytest.mark.parametrize("num_tokens", [5, 33])
 @pytest.mark.parametrize("normalise", [True, False])
 @pytest.mark.parametrize("keys", KEYS)
 def test_every_token_gains_the_sum_over_the_keys_it_may_read(keys, normalise, num_tokens):
