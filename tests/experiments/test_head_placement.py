@@ -41,7 +41,7 @@ def dataset():
 def test_ratios_and_factors_are_those_of_the_law_without_the_run_that_diverged(dataset):
     other = claims.over_other(dataset, "2,2,2")
     np.testing.assert_allclose(other, np.full(4, np.exp(-0.1 - -0.2)), rtol=1e-9)
-    for to, slope in ((1, 0.1), (2, -0.2)):
+    for to, slope in (("layer 2", 0.1), ("layer 3", -0.2)):
         np.testing.assert_allclose(claims.factor_of_move(dataset, to), np.exp(slope), rtol=1e-9)
     np.testing.assert_allclose(
         claims.ridge_ratio(dataset, "4,1,1"), np.exp([-0.13, -0.07, -0.07, -0.13]) / 2, rtol=1e-9

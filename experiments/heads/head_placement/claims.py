@@ -44,14 +44,14 @@ def over_other(dataset, other: str) -> np.ndarray:  # [S]
     return _finite(np.exp(logs.sel(heads=PATTERN) - logs.sel(heads=other)).values)
 
 
-def factor_of_move(dataset, to: int) -> np.ndarray:  # [S]
-    """The factor on the risk of a head's move from layer 1 to another one, counted from 0: the
-    least-squares slope of log risk over placements."""
+def factor_of_move(dataset, to: str) -> np.ndarray:  # [S]
+    """The factor on the risk of a head's move from layer 1 to "layer 2" or 3: the least-squares
+    slope of log risk over placements."""
     logs = log_risks(dataset).transpose("seed", "heads")
     rows = np.array([list(map(int, name.split(","))) for name in logs.heads.values])
     design = np.column_stack([np.ones(len(rows)), rows[:, 1:]])
     whole = logs.values[np.isfinite(logs.values).all(1)]
-    return np.exp(np.linalg.lstsq(design, whole.T, rcond=None)[0][to])
+    return np.exp(np.linalg.lstsq(design, whole.T, rcond=None)[0][int(to[-1]) - 1])
 
 
 def spread_ratio(dataset) -> np.ndarray:  # [S]
@@ -116,13 +116,12 @@ def _rows(config):
     yield Statement(
         "layer_1_does_most",
         f"{A4}, abstract, our reading, in our setting",
-        "A head that moves from layer 1 to layer {place} raises the risk",
+        "A head that moves from layer 1 to {to} raises the risk",
         f"the factor on {risk}, of such a move, the least-squares slope of its logarithm over "
         f"{len(rows)} placements,",
         note="1 where the layer makes no difference",
         sample=factor_of_move,
-        cells=grid("to_layer_2 to_layer_3", to=(1, 2)),
-        words=lambda to: dict(place=to + 1),
+        cells=grid("to_layer_2 to_layer_3", to=("layer 2", "layer 3")),
         message="A head that moves from layer 1 to a later one raises the risk",
         **(shared | {"at_least": 1.0} if is_long else early),
     )
