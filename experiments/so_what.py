@@ -123,6 +123,11 @@ SO_WHAT = {
         "inputs. The spectrum does not tell it. Spend the effort on the shift itself, and search "
         "on prompts apart from those that you report."
     ),
+    "one_number": (
+        "Most of what clipping changes is more than one number of the answers, and it seldom gains "
+        "by that. An affine map of the answers, fitted on as many labels, is a rival that any edit "
+        "should beat. Report the gain beyond such a map."
+    ),
     "label_clipping": (
         "Accuracy hides what clipping does: these classifiers keep theirs under drastic rates, and "
         "no edit improves it. A tolerance in accuracy is no evidence of one in risk. Try a moved "
@@ -164,6 +169,11 @@ SO_WHAT = {
         "More demonstrations than in training help if attention divides by their number. With a "
         "fixed divisor the same weights explode. Check the divisor before you blame long prompts."
     ),
+    "head_placement": (
+        "Where six heads stand in three layers changes the risk by a few hundredths, and a rich "
+        "first layer is not the best place. No placement comes near the sparse Bayes rule. Compare "
+        "patterns of heads at equal parameters and equal steps."
+    ),
     "heads_per_layer": (
         "Give heads to all layers: those in later layers do more than those in the first. Models "
         "with one head a layer can still come near ridge regression. A rich first layer "
@@ -203,6 +213,11 @@ SO_WHAT = {
         "Late layers of this language model tolerate clipping, and its early attention does not. A "
         "searched edit gains accuracy, but a threshold fitted on the same labels gains as much. "
         "Calibrate before you edit weights."
+    ),
+    "lm_one_number": (
+        "An edit of a language model that is chosen for accuracy may only move its threshold. Look "
+        "at the order of its answers and at the calibrated loss beside accuracy. Compare each "
+        "searched edit with one threshold, and with a random edit as large."
     ),
     "lm_flow": (
         "In this language model depth amplifies lone gradients, and not those of one prompt. "

@@ -73,6 +73,8 @@ WRONG = [
     ("notebook", "notebooks/a.py", NOTEBOOK, "lacks a test"),
     ("notebook", "notebooks/a.py", NOTEBOOK + "# ## More", "lacks an exercise and"),
     ("notebook", "notebooks/a.py", NOTEBOOK * 2, "lacks cells of the exercise"),
+    ("so_what", "experiments/so_what.py", 'SO_WHAT = {"b": "Take 3."}', "and no number"),
+    ("so_what", "experiments/so_what.py", 'SO_WHAT = {"c": "Take it."}', "experiments alone"),
     ("question", "figures/b/caption.txt", "Too short. More.", "has 9 letters"),
     ("committed_size", "figures/b/result.nc", "a" * (1 << 20), "1 MB or more"),
     ("claim_id", "figures/b/config.json", '{"verdicts": {"b.lost": "holds"}}', "id lost of a"),

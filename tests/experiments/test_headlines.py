@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from experiments import headlines, messages
+from lsa_lab.harness.run import runner
+from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.store import results
 
+EXPERIMENTS = experiments_of("experiments")
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 HEADLINES = headlines.HEADLINES
 MESSAGES = [message for each in messages.MESSAGES.values() for message in each]
@@ -58,14 +62,17 @@ def clipped_layers(dataset, config):
     return (dataset.unclipped + dataset.change) / d
 
 
+def verdicts(name, dataset):
+    return {claim.id: claim.verdict for claim in runner.judge_result(EXPERIMENTS[name], dataset)}
+
+
 def searched(dataset, config):
     return dataset.risk * (1 - dataset.test_gain) / dataset.zero
 
 
 def clipped_and_dropped(dataset, config):
     d = dict(config.models)["transformer"].task.d
-    zero = dataset.risk.isel(prompts=0, run=0) * 0 + d
-    zero = zero.where(dataset.condition != "shifted", d * config.shift**2)
+    zero = xr.where(dataset.condition == "shifted", d * config.shift**2, d)
     return dataset.risk * (1 + dataset.change) / zero
 
 
@@ -91,3 +98,22 @@ def test_what_is_judged_of_edited_models_is_no_explosion(name, risks):
         dataset = results.load(path)
         worst = float(risks(dataset, results.config_of(dataset)).mean("run").max())
         assert worst < most, f"{path}: {worst:.3g} times the risk of predicting 0"
+
+
+@pytest.mark.parametrize(
+    ("name", "risks", "base"),
+    [
+        ("clipping_curves", clipped_layers, lambda dataset: dataset.unclipped),
+        ("why_a_rate", clipped_and_dropped, lambda dataset: 1),
+    ],
+)
+def test_no_verdict_rests_on_risks_above_ten_times_that_of_predicting_0(name, risks, base):
+    """With ten times in the place of what is above, every verdict is the same."""
+    for path in sorted(FIGURES.glob(f"{name}/**/result.nc")):
+        dataset = results.load(path)
+        over = risks(dataset, results.config_of(dataset))
+        assert float(over.max()) > 10  # else there is nothing to ask
+        change = (dataset.change + base(dataset)) * over.clip(max=10) / over - base(dataset)
+        cut = dataset.assign(change=change.transpose(*dataset.change.dims))
+        assert float(risks(cut, results.config_of(dataset)).max()) < 10 + 1e-6
+        assert verdicts(name, cut) == verdicts(name, dataset)

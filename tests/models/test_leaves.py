@@ -16,20 +16,20 @@ L, D, H, K, M = 3, 6, 2, 4, 5
 
 
 def numbers(*shape, seed=0):
-    return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
+    return np.random.default_rng(seed).normal(size=shape)
 
 
 def layer(t):
     heads = {name: {"kernel": numbers(D, H, K, seed=9 * t + i)} for i, name in enumerate("qkv")}
     heads = dict(zip(("query", "key", "value"), heads.values(), strict=True))
-    heads["out"] = {"kernel": numbers(H, K, D, seed=9 * t + 3), "bias": jnp.zeros(D)}
-    mlp = {"kernel": numbers(D, M, seed=9 * t + 4), "bias": jnp.zeros(M)}
+    heads["out"] = {"kernel": numbers(H, K, D, seed=9 * t + 3), "bias": np.zeros(D)}
+    mlp = {"kernel": numbers(D, M, seed=9 * t + 4), "bias": np.zeros(M)}
     return {"attn": heads, "mlp": mlp}
 
 
 BY_NAME = {f"layers_{t}": layer(t) for t in range(L)} | {"embed": {"kernel": numbers(2, D)}}
 BY_LIST = {"params": {"layers": [layer(t) for t in range(L)]}}
-SCANNED = {"Scan_0": jax.tree.map(lambda *many: jnp.stack(many), *(layer(t) for t in range(L)))}
+SCANNED = {"Scan_0": jax.tree.map(lambda *many: np.stack(many), *(layer(t) for t in range(L)))}
 TREES = {"named": BY_NAME, "listed": BY_LIST, "scanned": SCANNED}
 
 
@@ -89,10 +89,10 @@ def test_heads_may_be_folded_into_one_axis():
     }
     (apart,) = leaves.matrices(tree, f"c_proj:({H}k)D", per_head=True).values()
     np.testing.assert_array_equal(apart[1], layer(1)["attn"]["out"]["kernel"])
-    turned = jax.tree.map(jnp.transpose, tree)
+    turned = jax.tree.map(np.transpose, tree)
     (apart,) = leaves.matrices(turned, f"c_proj:D({H}k)", per_head=True).values()
     np.testing.assert_array_equal(apart[1, 1], layer(1)["attn"]["out"]["kernel"][1].T)
-    stacked = {"c_proj": jnp.stack([turned["h_0"]["c_proj"], turned["h_1"]["c_proj"]])}
+    stacked = {"c_proj": np.stack([turned["h_0"]["c_proj"], turned["h_1"]["c_proj"]])}
     (again,) = leaves.matrices(stacked, f"c_proj:LD({H}k)", per_head=True).values()
     np.testing.assert_array_equal(again, apart)
     (name,) = leaves.resolve(stacked, f"c_proj:LD({H}k)")
@@ -117,10 +117,10 @@ def test_a_name_holds_for_many_models_at_once():
     names = leaves.resolve(BY_NAME, ("out/kernel", "mlp/kernel"))
     assert names[-1] == "layers_{0,1,2}/mlp/kernel:pq"
     assert leaves.resolve(BY_NAME, names) == names
-    runs = jax.tree.map(lambda leaf: jnp.stack([leaf, -leaf]), BY_NAME)
+    runs = jax.tree.map(lambda leaf: np.stack([leaf, -leaf]), BY_NAME)
     for name, one in leaves.matrices(BY_NAME, names).items():
         (many,) = leaves.matrices(runs, name).values()
-        np.testing.assert_array_equal(many, jnp.stack([one, -one]))
+        np.testing.assert_array_equal(many, np.stack([one, -one]))
     put_back = leaves.replace(runs, leaves.matrices(runs, names))
     assert jax.tree.all(jax.tree.map(lambda a, b: (a == b).all(), put_back, runs))
 

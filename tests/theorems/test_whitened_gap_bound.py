@@ -20,8 +20,7 @@ from lsa_lab.theory import matching
 
 D, M, SIZE, DEPTH = 3, 60, 20, 12
 descent = on_host(lambda steps: constructions.gradient_descent(steps, D))
-bounds = on_host(matching.descent_gap)
-largest = on_host(matching.least_squares_gap)
+bounds, largest = on_host(matching.descent_gap), on_host(matching.least_squares_gap)
 linear_gradients = on_host(prefix.linear_gradients)
 
 
@@ -44,9 +43,8 @@ def choose(pool, rule, rng):
 
 
 @on_host
-def objective(checkpoints, pool, indices):
-    rows = whitened(prefix.linear_gradients(checkpoints, pool), len(indices))
-    return certify(rows, indices).objective
+def objective(points, pool, indices):
+    return certify(whitened(prefix.linear_gradients(points, pool), len(indices)), indices).objective
 
 
 @on_host

@@ -7,18 +7,21 @@ import numpy as np
 
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
+from lsa_lab.store import parts
 
 SETTLED = 0.1  # a share of its risk below which a Gauss-Newton step changes nothing
 SETTLED_RUNS = 9  # at a depth and covariance, at least, to judge those alone
+DISTANCE = 0.1  # of a learned matrix to a multiple of its predicted shape
 
 # Stacks explode on rare prompts, and the mean over runs with them.
 MEDIAN = "it was the mean"
 TENTH = "the threshold of a tenth was chosen on earlier runs"
+EXACT = "added after a look, for the closed form was derived after these runs"
 ADDED = f"added, for few of them were trained; {TENTH}"
 
 
 class Stacks:
-    """A result's risk ratios, and which of its stacks have settled."""
+    """A result's risk ratios and distances, and which of its stacks have settled."""
 
     def __init__(self, dataset):
         self.dataset = dataset
@@ -27,6 +30,14 @@ class Stacks:
     def risk_ratios(self, algorithm):
         """Trained over tuned."""
         return self.dataset.trained_risk / self.dataset.algorithm_risk.sel(algorithm=algorithm)
+
+    @cached_property
+    def shapes(self):
+        """Each stack's distance of its worst layer. B of the last layer moves nothing that is read:
+        of one layer it is NaN."""
+        distance = self.dataset.distance
+        read = (distance.matrix == "A") | (distance.layer < distance.depth)
+        return distance.where(read).max("layer")
 
     @cached_property
     def settled(self):
@@ -43,6 +54,28 @@ class Stacks:
         columns = [runs[np.isfinite(runs)] for runs in rows]
         enough = [runs for runs in columns if len(runs) >= SETTLED_RUNS]
         return max(enough, key=badness) if enough else None
+
+    @cached_property
+    def closed_form_ratio(self):
+        """Tuned descent's and the stacks' risks over the exact one of the best L steps that all
+        prompts share, at the identity covariance."""
+        closed = parts.part(self.dataset, "closed").risk
+        here = self.dataset.sel(covariance="identity")
+        return here.algorithm_risk.sel(algorithm="gradient descent") / closed, (
+            here.trained_risk / closed
+        )
+
+    def settled_over_closed_form(self, depth):  # [R'], or None if too few have settled
+        at_rest = self.settled.sel(covariance="identity", depth=depth).values
+        ratios = self.closed_form_ratio[1].sel(depth=depth).values[at_rest]
+        return ratios if len(ratios) >= SETTLED_RUNS else None
+
+    @property
+    def least_clear_cost(self) -> tuple[float, float]:
+        """What dropping a demonstration costs where it is least clear, and its standard error."""
+        cost, error = self.dataset.cost_of_dropping, self.dataset.cost_of_dropping_se
+        place = (cost / error).argmin(...)
+        return cost[place].item(), error[place].item()
 
 
 numbers = Stacks
@@ -64,6 +97,7 @@ def disagreement(ratios) -> float:  # [R] -> []
 
 
 def statements(config) -> tuple[Statement, ...]:
+    before = "24, and 8" if config.runs > 24 else "8"
     ours = f"After {config.steps_per_layer} steps a layer our stacks"
     # GD++, tuned on few prompts, had lost to these runs by a tenth.
     tuned = (
@@ -75,18 +109,18 @@ def statements(config) -> tuple[Statement, ...]:
         """The words for all stacks, or for the settled ones, from a pair of each."""
         return lambda stacks: {name: pair[stacks == "settled"] for name, pair in words.items()}
 
-    common = dict(
-        place=(
-            "depth and covariance",
-            f"depth and covariance with {SETTLED_RUNS} settled runs, over these,",
-        ),
-        note=(
-            "most of them are far from trained: says nothing of stacks that are",
-            "settled: a Gauss-Newton step from half of the prompts changes the risk on the other "
-            f"half by less than {SETTLED:g} of it, which may be more than the bound allows for; "
-            "the caption names the depths with so many",
-        ),
+    places = (
+        "depth and covariance",
+        f"depth and covariance with {SETTLED_RUNS} settled runs, over these,",
     )
+    notes = (
+        "most of them are far from trained: says nothing of stacks that are",
+        "settled: a Gauss-Newton step from half of the prompts changes the risk on the other half "
+        f"by less than {SETTLED:g} of it, which may be more than the bound allows for; the caption "
+        "names the depths with so many",
+    )
+    common, fresh = dict(place=places, note=notes), f"{config.runs} fresh runs, {before} before"
+    shape = "the distance to that shape at the worst layer"
     stacks = ("all", "settled")
     ratio = "the risk ratio, trained over tuned, at the worst {place}"
     return (
@@ -113,6 +147,17 @@ def statements(config) -> tuple[Statement, ...]:
             "predict at least as well as L tuned steps of gradient descent",
         ),
         Statement(
+            "every_demonstration",
+            "derived here",
+            "A descent baseline that drops the last demonstration is worse than one that does not",
+            "mean difference of squared errors on the same prompts, where it is least clear,",
+            "estimate",
+            at_least=0.0,
+            note="the depth and covariance with the least difference for its error",
+            revision=tuned,
+            sample=lambda c: c.least_clear_cost,
+        ),
+        Statement(
             "as_good_as_plus_plus",
             "von Oswald et al. 2212.07677; Ahn et al. 2306.00297; in our setting",
             "{subject} have the risk of tuned GD++{no_less}",
@@ -132,5 +177,63 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="Stacks, all of them or those whose training has settled, have the risk of "
             "tuned GD++",
+        ),
+        Statement(
+            "shapes",
+            "Ahn et al. 2306.00297, in our setting",
+            f"{ours} have A_l ∝ Σ^{{-1}}, B_l ∝ I",
+            f"{shape}, {places[0]}",
+            "median",
+            at_most=DISTANCE,
+            note=notes[0],
+            revision=MEDIAN,
+            redrawn=fresh,
+            sample=lambda c: c.worst(c.shapes, "all"),
+        ),
+        Statement(
+            "shapes_settled",
+            "Ahn et al. 2306.00297, in our setting",
+            "Where training has settled, the learned matrices are A_l ∝ Σ^{-1} and B_l ∝ I",
+            f"{shape}, {places[1]}",
+            "median",
+            unjudged=f"the bound of {DISTANCE:g} lies in the interval of {config.runs} runs",
+            note=notes[1],
+            revision=ADDED,
+            redrawn=fresh,
+            sample=lambda c: c.worst(c.shapes, "settled"),
+        ),
+        Statement(
+            "closed_form",
+            'derived here (docs/theory, "The best steps at finite sizes")',
+            "Tuned descent has the exact risk of the best L steps, to which nothing is fitted",
+            "the largest |log of risk over closed form| over depths, identity covariance,",
+            "value",
+            at_most=0.1,
+            note="the risk of deep stacks rests on rare prompts",
+            revision=EXACT,
+            sample=lambda c: float(np.abs(np.log(c.closed_form_ratio[0])).max()),
+        ),
+        Statement(
+            "trained_and_exact",
+            "derived here",
+            "One trained layer has the exact risk of the best step",
+            "the risk over the closed form's, settled stacks, identity covariance,",
+            "median",
+            at_least=0.98,
+            at_most=1.02,
+            revision=EXACT,
+            sample=lambda c: c.settled_over_closed_form(1),
+        ),
+        Statement(
+            "below_any_two_steps",
+            "derived here",
+            "Two trained layers have less than half the risk of any two steps that prompts share",
+            "the risk over the closed form's, settled stacks, identity covariance,",
+            "median",
+            at_most=0.5,
+            note="the closed form bounds polynomials in the covariates' moment of degree below L; "
+            "layers that move the covariates too, as GD++ does, have a higher one",
+            revision=EXACT,
+            sample=lambda c: c.settled_over_closed_form(2),
         ),
     )

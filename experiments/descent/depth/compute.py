@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import xarray as xr
 
 from experiments.descent.depth.config import ALGORITHMS, COVARIANCES, Config
 from experiments.descent.depth.settled import left_to_gain
@@ -17,9 +16,13 @@ from experiments.descent.depth.tuned import (
     draw,
     errors,
     errors_of_each,
+    task_of,
     tune,
 )
-from lsa_lab.models import linear_attention
+from lsa_lab.models import linear_attention, moments
+from lsa_lab.store import parts
+from lsa_lab.tasks.linear import sample_moments
+from lsa_lab.theory.depth import best_descent_at
 from lsa_lab.training import Files, Training, fit
 from lsa_lab.training.status import refuse_divergence
 
@@ -35,9 +38,12 @@ def train(config, depth, sigmas, key, progress, checkpoints):
     schedule = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
     # Deep linear attention meets rare prompts with enormous gradients: clip early, forget soon.
     optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
+    loss, sample_batch = errors, draw
+    if config.prompts == "moments":
+        loss, sample_batch = errors_from_moments, draw_moments
     training = Training(
-        loss=lambda params, batch, sigma: errors(params, batch).mean(),
-        sample=lambda key, sigma: draw(key, sigma, config.n, config.batch),
+        loss=lambda params, batch, sigma: loss(params, batch).mean(),
+        sample=lambda key, sigma: sample_batch(key, sigma, config.n, config.batch),
         optimizer=lambda sigma: optimizer,
         steps=steps,
         label=f"depth: {depth} layers",
@@ -53,7 +59,34 @@ def train(config, depth, sigmas, key, progress, checkpoints):
     )
 
 
+def draw_moments(key, sigma, n, size):  # -> [e, e, B], [d, B], [B]
+    """Second moments of the demonstrations, queries and targets: no tokens, whatever n."""
+    draw_one = partial(sample_moments, task=task_of(sigma, n))
+    return jax.vmap(draw_one, out_axes=-1)(jax.random.split(key, size))
+
+
+def errors_from_moments(params, batch):  # [B]
+    second_moments, x_queries, targets = batch
+    return (moments.predictions_from_moments(params, second_moments, x_queries) - targets) ** 2
+
+
+def shape_distances(params, sigmas):  # -> [2, C * R, L]
+    """|M - (tr M / d) I|_F / |M|_F of Σ^{1/2} A Σ^{1/2} and of B (Ahn et al.)."""
+    values, vectors = jnp.linalg.eigh(sigmas)  # sqrtm rests on Schur's form, which no GPU has
+    roots = (vectors * jnp.sqrt(values)[:, None]) @ vectors.swapaxes(1, 2)
+
+    def distance(matrix):
+        scalar = jnp.trace(matrix) / len(matrix) * jnp.eye(len(matrix))
+        return jnp.linalg.norm(matrix - scalar) / jnp.linalg.norm(matrix)
+
+    a = jnp.einsum("rij,rtjk,rkm->rtim", roots, params.w_kq[:, :, 0, :-1, :-1], roots)
+    b = params.w_pv[:, :, 0, :-1, :-1]
+    return jax.vmap(jax.vmap(jax.vmap(distance)))(jnp.stack([a, b]))
+
+
 def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
+    import xarray as xr
+
     depths, runs = config.max_depth, config.runs
     root = jax.random.key(config.seed)
     key_tuning, key_test, key_training = (jax.random.fold_in(root, tag) for tag in range(3))
@@ -61,6 +94,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
     tests = [draw(key_test, sigma, config.n, config.test_prompts) for sigma in sigmas]
     squared = np.empty((len(ALGORITHMS), 2, depths, config.test_prompts))
     trained, left = np.empty((2, 2, depths, runs))
+    distances = np.full((2, 2, depths, runs, depths), np.nan)
     status = []
     for depth in range(1, depths + 1):
         tuned = tune(config, depth, sigmas, key_tuning)
@@ -72,18 +106,34 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
             ours = jax.tree.map(lambda leaf, c=c: leaf[c * runs : (c + 1) * runs], params)
             trained[c, depth - 1] = errors_of_each(ours, test).mean(1)
             left[c, depth - 1] = left_to_gain(ours, test)
+        both = shape_distances(params, jnp.repeat(sigmas, runs, axis=0))
+        distances[:, :, depth - 1, :, :depth] = both.reshape(2, 2, runs, depth)
         status.append(np.reshape([str(end) for end in run.status], (2, runs)))
-    axes = ("covariance", "depth")
-    return xr.Dataset(
+    lost, axes = squared[1] - squared[0], ("covariance", "depth")
+    whole = xr.Dataset(
         {
             "trained_risk": ((*axes, "run"), trained),
             "left_to_gain": ((*axes, "run"), left),
             "algorithm_risk": (("algorithm", *axes), squared.mean(-1)),
+            "cost_of_dropping": (axes, lost.mean(-1)),
+            "cost_of_dropping_se": (axes, lost.std(-1) / np.sqrt(config.test_prompts)),
+            "distance": (("matrix", *axes, "run", "layer"), distances),
             "status": ((*axes, "run"), np.stack(status, axis=1)),
         },
         {
             "covariance": list(COVARIANCES),
             "depth": np.arange(1, depths + 1),
             "algorithm": list(ALGORITHMS),
+            "matrix": ["A", "B"],
+            "layer": np.arange(1, depths + 1),
         },
     )
+    return parts.join(whole, closed=closed_form(config))
+
+
+def closed_form(config):
+    """The risk of the best L steps at the identity covariance, w ~ N(0, I), without a fit."""
+    import xarray as xr
+
+    risks = config.d * best_descent_at(config.n, config.d, 0.0, config.closed.most_steps)
+    return xr.Dataset({"risk": ("depth", risks[1:])}, {"depth": np.arange(1, len(risks))})

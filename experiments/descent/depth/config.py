@@ -3,23 +3,33 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between, one_of
 
 COVARIANCES = ("identity", "rotated")
-ALGORITHMS = ("gradient descent", "preconditioned", "GD++")
+ALGORITHMS = ("gradient descent", "without the last demonstration", "preconditioned", "GD++")
+
+
+@dataclass(frozen=True)
+class ClosedForm(Bounded):
+    """The exact least risk of steps that all prompts share, by depth."""
+
+    most_steps: Annotated[int, between(1, 8)] = 4
 
 
 @dataclass(frozen=True)
 class Config(Bounded):
-    """L trained layers beside L steps of three algorithms with tuned step sizes."""
+    """L trained layers beside L steps of four algorithms with tuned step sizes."""
 
     d: Annotated[int, between(1, 64)] = 5
-    n: Annotated[int, at_least(2)] = 20
+    n: Annotated[int, at_least(2)] = 20  # one of the algorithms drops a demonstration
     max_depth: Annotated[int, between(1, 8)] = 4  # layers of the deepest stack
     runs: Annotated[int, at_least(2)] = 12
     # A stack of L layers is trained for L times as many.
     steps_per_layer: Annotated[int, at_least(1)] = 600
     batch: Annotated[int, at_least(1)] = 128
+    # "tokens", or "moments": the same distribution at a cost that does not depend on n, from
+    # another random stream.
+    prompts: Annotated[str, one_of("tokens", "moments")] = "tokens"
     # Of one layer; L layers are trained at an L-th of it.
     learning_rate: Annotated[float, POSITIVE] = 0.1
     init_scale: Annotated[float, POSITIVE] = 0.1
@@ -29,6 +39,7 @@ class Config(Bounded):
     tuning_prompts: Annotated[int, at_least("coarse_prompts")] = 16_384
     test_prompts: Annotated[int, at_least(1)] = 20_000
     seed: Seed = 1
+    closed: ClosedForm = ClosedForm()
 
 
 TIERS = {
@@ -42,6 +53,7 @@ TIERS = {
         coarse_prompts=32,
         tuning_prompts=64,
         test_prompts=64,
+        closed=ClosedForm(2),
     ),
     "laptop": Config(),
     # 24 runs from seed 11 left two rows undecided, one of them narrowly.

@@ -11,7 +11,7 @@ from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
 
-PRECONDITIONED = ALGORITHMS[1:]  # by Σ^{-1}
+PRECONDITIONED = ALGORITHMS[2:]  # by Σ^{-1}
 
 
 def covariance(name: str, d: int) -> np.ndarray:  # [d, d]
@@ -49,7 +49,7 @@ def draw(key: jax.Array, sigma: jax.Array, n: int, size: int) -> Prompt:
 
 
 def tune(config, depth, sigmas, key):
-    """Every algorithm on every covariance with its best scalars: Params, leading axis [3 * C].
+    """Every algorithm on every covariance with its best scalars: Params, leading axis [4 * C].
 
     The scalars are fitted on prompts of their own, from unequal step sizes: equal ones are a saddle
     of this symmetric problem. Few prompts tell the starts apart; but the risk of deep stacks is
@@ -70,6 +70,7 @@ def tune(config, depth, sigmas, key):
     for name in ALGORITHMS:
         for sigma in sigmas:
             batch = draw(key, sigma, config.n, config.tuning_prompts)
+            batch = empty_last(batch) if name == ALGORITHMS[1] else batch
             matrix = jnp.linalg.inv(sigma) if name in PRECONDITIONED else jnp.eye(config.d)
             form = {"matrix": matrix, "gate": jnp.asarray(1.0 if name == "GD++" else 0.0)}
             few = jax.tree.map(lambda leaf: leaf[: config.coarse_prompts], batch)
@@ -80,12 +81,20 @@ def tune(config, depth, sigmas, key):
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *tuned)
 
 
+def empty_last(batch: Prompt) -> Prompt:
+    """An empty last demonstration: up to the step size as good as one demonstration less."""
+    return batch.replace(x=batch.x.at[:, -1].set(0), y=batch.y.at[:, -1].set(0))
+
+
 @moments.compiled
 def errors_of_each(stacks, batch):  # Params [S, ...], Prompt [B] -> [S, B]
     return jax.lax.map(lambda params: errors(params, batch), stacks)
 
 
 def algorithm_errors(tuned, c, test):  # -> [A, B]
-    """Errors of the algorithms tuned on covariance c."""
+    """Errors of the algorithms tuned on covariance c; the second lacks the last demonstration."""
     stacks = jax.tree.map(lambda leaf: leaf[c :: len(COVARIANCES)], tuned)
-    return errors_of_each(stacks, test)
+    rows = np.array(errors_of_each(stacks, test))
+    dropping = jax.tree.map(lambda leaf: leaf[1:2], stacks)
+    rows[1] = errors_of_each(dropping, empty_last(test))[0]
+    return rows

@@ -39,7 +39,7 @@ def layer_distances(ax, dataset, model):
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer, or step", ylabel="relative distance of ∂ŷ/∂x", xticks=layers)
     ax.set(ylim=(DISTANCE / 20, DISTANCE * 12))
-    ax.set_title(f"{model.capitalize()}: {nearest(dataset, model)} is nearest")
+    ax.set_title(f"{model.capitalize()} nears {nearest(dataset, model)}")
     ax.set_xlim(right=layers[-1] + 0.2)
     ax.plot([layers[-1] - 0.2, layers[-1] + 0.2], [DISTANCE] * 2, color="grey", lw=1.2)
     direct_label(ax, layers[-1] + 0.2, DISTANCE, "bound", "dimgrey", (-2, -2))

@@ -8,8 +8,8 @@ from experiments.models.specs import Spec, restored
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
 
-def _models(tier: str) -> Named:
-    return named(tier, [name for name in MODELS[tier] if name.startswith("place ")])
+def _models(tier: str, kind: str = "place ") -> Named:
+    return named(tier, [name for name in MODELS[tier] if name.startswith(kind)])
 
 
 _MODELS = _models("laptop")
@@ -48,4 +48,5 @@ def row_of(spec) -> tuple[int, ...]:
 TIERS = {
     "smoke": Config(models=_models("smoke"), shots=(4, 8), test_prompts=32),
     "laptop": Config(),
+    "paper": Config(models=_models("paper", "long place ")),
 }

@@ -84,6 +84,10 @@ class Gains:
             return averaged(values.sel(search=WIDE))
         return averaged(values.sel(search=list(ALGORITHM)).mean("search"))
 
+    def auc(self, part):  # [R]
+        """The change of AUC by Algorithm 1 on one part."""
+        return averaged(self.test.sel(reading="auc", search=f"Algorithm 1, {part}"))
+
 
 class Ratios:
     """Logarithms of the first singular value over another one, by layer, averaged over matrices."""

@@ -57,6 +57,7 @@ numbers = Numbers
 def statements(config) -> tuple[Statement, ...]:
     titles = ", ".join(task.title for _, task in config.tasks)
     where = f"{config.model_name}, {titles}"
+    last = max(config.layers)
     total = SimpleNamespace(runs=config.runs * len(config.tasks))
     over = dict(over="sets of demonstrations, all collections together")
 
@@ -144,11 +145,11 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         judged(
             "affine_by_layer",
-            f"clipping {{part}} of layer {{layer}} at rate {config.layer_rate:g} is an affine map "
+            f"clipping {{part}} of layer {last + 1} at rate {config.layer_rate:g} is an affine map "
             "of the log-odds",
             "R² of the best affine map from the unedited to the clipped log-odds",
-            lambda n, part, layer: n.layer_r2(part, layer),
-            _layer_cells(config.layers),
+            lambda n, part: n.layer_r2(part, last),
+            grid("attention_last_layer mlp_last_layer", part=PARTS),
             at_least=0.9,
         ),
         judged(
@@ -174,9 +175,3 @@ def statements(config) -> tuple[Statement, ...]:
             **bounds_or_pilot(total, at_least=-0.1),
         ),
     )
-
-
-def _layer_cells(layers):
-    """A cell for each part and layer: "attention_layer_1" of the first of them."""
-    ids = [f"{part.lower()}_layer_{i + 1}" for part in PARTS for i in range(len(layers))]
-    return grid(" ".join(ids), part=PARTS, layer=layers)

@@ -7,7 +7,7 @@ from experiments.language.lm_one_number.config import METHODS, UNEDITED
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
-PANELS = {"accuracy": "Accuracy moves", "auc": "The AUC stays"}
+PANELS = {"accuracy": "Accuracy moves", "auc": "Clipping leaves the AUC"}
 
 
 def plot(dataset):
@@ -30,7 +30,7 @@ def plot_changes(ax, numbers, reading):
         ax.plot(runs.mean(), row, "o", color=style.COLOURS[0])
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(names)), names)
-    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"change of {reading}")
+    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel="change of " + reading.replace("auc", "AUC"))
 
 
 def caption(dataset) -> str:
@@ -39,7 +39,8 @@ def caption(dataset) -> str:
     return (
         f"{config.model_name}: Algorithm 1 changes accuracy by {gain:+.3f} and the AUC by "
         f"{auc:+.3f}. One threshold, fitted on the same sentences, changes accuracy by "
-        f"{float(numbers.gain('one threshold').mean()):+.3f}. Grey strokes are means of "
+        f"{float(numbers.gain('one threshold').mean()):+.3f}. A fitted temperature may turn the "
+        "order of answers where the AUC is near .5. Grey strokes are means of "
         f"{len(config.tasks)} collections; bars are intervals over {len(numbers.gain(UNEDITED))} "
         "sets of demonstrations. "
     )

@@ -90,8 +90,11 @@ def pages(
         "legend": LEGEND,
         "level": level(),
     }
-    own = {f"{theme.name}.html": ("theme.html", {"theme": theme}) for theme in themes(whole)}
-    own |= {name: (name, {}) for name in ("index.html", "statements.html", "cells.html")}
+    own: dict[str, tuple[str, dict[str, object]]] = {
+        name: (name, {}) for name in ("index.html", "statements.html", "cells.html")
+    }
+    for theme in themes(whole):
+        own[f"{theme.name}.html"] = ("theme.html", {"theme": theme})
     for result in whole:
         more = {"result": result, "home": "../", "moved": levels.moved(result.name)}
         own[f"{result.name}/index.html"] = ("question.html", more)

@@ -14,8 +14,8 @@ from lsa_lab.judging.claims import Claim, judge
 from lsa_lab.judging.statements import Statement
 
 _LATEX = r"[&%$#_{}]"
-_SIZES = ("d", "n", "m", "sparsity", "noise_std", "noise_var", "depth", "layers", "heads", "shots")
-_SIZES += ("runs", "seeds")  # numbers of a Config that the line on the setting names
+# Numbers of a Config that the line on the setting names.
+_SIZES = "d n m sparsity noise_std noise_var depth layers heads shots runs seeds"
 
 
 def _gap(low: Claim, high: Claim) -> float:
@@ -72,7 +72,7 @@ class Result:
         """What was compared, the docstring of its Config, and at which sizes."""
         config = self.experiment.tiers[self.tier]
         what = (type(config).__doc__ or "").partition("\n\n")[0]
-        numbers = {name: getattr(config, name, None) for name in _SIZES}
+        numbers = {name: getattr(config, name, None) for name in _SIZES.split()}
         sizes = [f"{k} = {v:g}" for k, v in numbers.items() if type(v) in (int, float)]
         models = len(getattr(config, "models", ()))
         sizes += [f"{models} model{'s' * (models > 1)}"] if models else []
