@@ -46,10 +46,12 @@ def test_one_tuned_step_is_that_of_least_squares():
     key, sigma = jax.random.key(2), jnp.asarray(MATRIX)
     arrays = tune(config, 1, [sigma], key), draw(key, sigma, N, 6)
     tuned, batch = jax.tree.map(np.asarray, arrays)
-    for row, metric in enumerate((np.eye(D), np.linalg.inv(MATRIX), np.linalg.inv(MATRIX))):
+    inverse, n = np.linalg.inv(MATRIX), np.array([N, N - 1, N, N])
+    for row, used in enumerate(n):
+        metric = np.eye(D) if row < 2 else inverse
         a = np.array(
             [
-                q @ metric @ x.T @ y / N
+                q @ metric @ x[:used].T @ y[:used] / N
                 for q, x, y in zip(batch.x_query, batch.x, batch.y, strict=True)
             ]
         )

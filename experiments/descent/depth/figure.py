@@ -1,9 +1,9 @@
-"""Risks of trained layers over tuned descent's."""
+"""Risks of trained layers over tuned descent's, and the shapes that they learn."""
 
 import numpy as np
 
 from experiments.descent.depth import claims
-from experiments.descent.depth.claims import SETTLED, SETTLED_RUNS
+from experiments.descent.depth.claims import DISTANCE, SETTLED, SETTLED_RUNS
 from experiments.descent.depth.config import COVARIANCES
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
@@ -19,6 +19,13 @@ def plot(dataset):
         risks(ax, dataset.sel(covariance=name))
         ax.set_title(f"{name.capitalize()}: layers match descent")
     axes[0].legend(loc="lower left")
+    return figure
+
+
+def appendix(dataset):
+    """Distances of the learned matrices from the predicted shapes."""
+    figure, (ax,) = style.figure(5.5, 2.4, first="c")
+    shapes(ax, dataset)
     return figure
 
 
@@ -60,6 +67,26 @@ def mark_exploded(ax, x, ratios):
         ax.plot(x, TOP, "^", ms=5, mfc="white", color=TRAINED["color"], clip_on=False)
         text = f"{len(above)} above, up to {above.max():.0e}"
         direct_label(ax, x, TOP, text, TRAINED["color"], (-6, -1))
+
+
+def shapes(ax, dataset):
+    depth, distances = dataset.depth.values, claims.numbers(dataset).shapes
+    ends = distances.isel(depth=-1).median("run")
+    for name, color, marker in zip(COVARIANCES, (style.BLACK, "0.5"), "os", strict=True):
+        for matrix, aside, face in (("A", -0.06, color), ("B", 0.06, "white")):
+            # The last layer's B moves nothing that is read: one layer has none to speak of.
+            x = depth[1:] if matrix == "B" else depth
+            runs = distances.sel(matrix=matrix, covariance=name, depth=x).transpose("run", "depth")
+            look = dict(color=color, fmt=marker, mfc=face, capsize=2)
+            style.median_points(ax, x + aside, runs, **look)
+            end, both = ends.sel(matrix=matrix, covariance=name).item(), ends.sel(covariance=name)
+            up = 1 if end == both.max() else -1
+            direct_label(ax, depth[-1], end, f"{matrix}, {name}", color, (8, up))
+    ax.axhline(DISTANCE, color="grey", lw=0.8, ls="--")
+    direct_label(ax, depth[-1] + 1.1, DISTANCE, "bound", "dimgrey", (-2, -2))
+    style.log_axes(ax, y=True)
+    ax.set(xlabel="layers", ylabel="distance to the predicted shape", xticks=depth)
+    ax.set(title="worst learned matrix", xlim=(depth[0] - 0.3, depth[-1] + 1.1))
 
 
 def caption(dataset) -> str:
