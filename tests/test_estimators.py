@@ -243,6 +243,7 @@ def test_many_supports_are_refused_with_their_number():
     [
         (lambda p: estimators.ridge(p, -0.1), "penalty = -0.1: expected a finite number >= 0"),
         (lambda p: estimators.lasso(p, float("nan")), "penalty = nan"),
+        (lambda p: estimators.lasso(p, jnp.ones(3)), r"penalty has shape \(3,\).*vmap"),
         (lambda p: estimators.lasso_duality_gap(p, p.x_query, -1.0), "penalty = -1.0"),
         (lambda p: estimators.gaussian_posterior_mean(p, 1.0, 0.0), "noise_var = 0.0.*use ols"),
         (lambda p: estimators.gaussian_predictive_variance(p, 0.0, 1.0), "signal_var = 0.0"),

@@ -97,6 +97,7 @@ def test_only_what_an_edit_touches_is_computed():
     ("params", "modules", "layer", "message"),
     [
         (DECODER, "mlp", 3, "layer 3: this model has 0 to 2"),
+        (DECODER, "mlp", -1, "layer -1: this model has 0 to 2"),
         ([{"a": jnp.eye(3)}, {"a": jnp.eye(3)}], "*/a", 0, "layers stand on the first axis"),
         ({"w_q": TOY.w_q, "extra": jnp.ones(5)}, "w_q", 0, "extra has shape .* the params without"),
     ],

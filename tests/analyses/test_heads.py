@@ -211,6 +211,7 @@ def test_half_open_gates_mix_and_absent_heads_stay_silent():
     [
         (lambda: heads.losses(additive, jnp.zeros((2, L, H))), "head_mask 0 of 2 is all zero"),
         (lambda: heads.prune(jnp.ones((3, 4)), (4, 1)), "pass the head_counts of the config"),
+        (lambda: heads.prune(jnp.ones((3, 4)), (3, 1, 1)), "pass the head_counts of the config"),
         (lambda: heads.prune(jnp.ones((3, 4)), (4, 0, 1)), "pass the head_counts of the config"),
         (lambda: heads.prune(jnp.full((3, 4), jnp.inf)), r"12 NaN or infinite.*\(0, 0\)"),
         (lambda: heads.effective_heads(jnp.array([[1.0, jnp.nan]])), r"1 NaN.*\(0, 1\)"),

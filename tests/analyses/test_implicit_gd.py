@@ -72,6 +72,12 @@ def test_models_without_a_common_map_are_refused():
         implicit_gd.implicit_update(*jnp.zeros((3, 2, 2)), jnp.zeros((5, 4, 2)))
 
 
+def test_ranks_of_an_overflown_stream_are_refused():
+    broken = implicit_gd.Trajectory(None, np.full((L, 2, 2), np.nan), None)
+    with pytest.raises(ValueError, match="NaN"):
+        implicit_gd.ranks(broken)
+
+
 def test_implied_weights_of_softmax_are_its_sensitivities():
     config = transformer.Config(D + 1, 2, 2, 3, mlp_width=5, norm=True)
     shapes = jax.eval_shape(lambda key: transformer.init(key, config), jax.random.key(0))

@@ -41,3 +41,9 @@ def test_a_rotation_of_the_slots_between_read_and_write_does_not_change_it():
 def test_more_heads_than_the_tensor_has_numbers_can_move():
     many = heads(0, (9, 2, 2), 1), heads(1, (9, 2, 2), 1)
     assert condition_number(*many, 1) == np.inf
+
+
+def test_a_stack_is_refused():
+    stack = heads(0, (1, 4, 4), 2)[None]
+    with pytest.raises(AssertionError, match=r"one layer: w_pv \[H, a, b\]"):
+        condition_number(stack, stack, 2)

@@ -216,6 +216,8 @@ def test_a_long_prompt_gives_the_gradient_of_a_short_one(kernel, monkeypatch):
     ("change", "words"),
     [
         ({"heads": 0}, "heads is 0; the nearest valid value is 1"),
+        ({"heads": (2, 0)}, "heads is 0; the nearest valid value is 1"),
+        ({"heads": (8,)}, r"the nearest valid value is \(8, 1\)"),
         ({"heads": (8, 1, 1)}, r"3 counts for num_layers = 2; the nearest valid value is \(8, 1\)"),
         ({"heads": [2, 2]}, r"heads is \[2, 2\]; give an int, or a tuple"),
         ({"num_layers": 0}, "num_layers is 0; the nearest valid value is 1"),

@@ -159,6 +159,12 @@ def test_the_best_subset_is_the_least_of_all():
     np.testing.assert_allclose(least, min(errors), atol=1e-12)
 
 
+def test_of_equal_subsets_the_first_is_the_best():
+    indices, least = oracles.best_subset(lambda indices: jnp.zeros(()), 5, 3)
+    assert indices.tolist() == [0, 1, 2]
+    assert least == 0
+
+
 def test_nan_is_refused_and_under_jit_never_picked():
     values = jnp.array([1.0, np.nan, 2.0])
     with pytest.raises(ValueError, match="1 scores are NaN or infinite at pick 0"):

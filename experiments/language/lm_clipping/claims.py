@@ -213,9 +213,13 @@ def search_statements(config):
 def spectrum_statements(config):
     spectra, model = config.spectra, config.model_name
     # The last singular value, as in A2, and the one in the middle, which rounding hardly moves.
-    ratios = {1: "condition number", 0.5: "ratio of the first to the median singular value"}
+    shares = {"condition": 1.0, "median": 0.5}
+    ratios = {
+        "condition": "condition number",
+        "median": "ratio of the first to the median singular value",
+    }
     layers = {
-        "deeper": ("in the deeper half of its layers", "a layer less the one half the depth above"),
+        "deeper": ("in the deeper half of its layers", "a layer less the one that many before it"),
         "last": (
             f"in its last {spectra.last} layers",
             f"the last {spectra.last} layers less one of the others",
@@ -230,6 +234,7 @@ def spectrum_statements(config):
     def places(ids):
         return grid(ids, ratio=tuple(ratios), where=tuple(layers))
 
+    chosen = {"all": MATRICES, "square": SQUARE}  # the latter are W_Q and W_O
     logs = "log10 of the {measure}, averaged over matrices"
     return (
         Statement(
@@ -240,7 +245,7 @@ def spectrum_statements(config):
             at_least=0.0,
             over="layers",
             revision=SEEN,
-            sample=lambda n, ratio, where: n.spectra.rise(where, "stored", ratio),
+            sample=lambda n, ratio, where: n.spectra.rise(where, "stored", shares[ratio]),
             cells=places(ids),
             words=words,
             message=f"{model}: deep layers, and the last ones, have larger condition numbers",
@@ -256,7 +261,8 @@ def spectrum_statements(config):
             note="the null of figure 3",
             revision=SEEN,
             sample=lambda n, ratio, where: (
-                n.spectra.rise(where, "stored", ratio) - n.spectra.rise(where, "random", ratio)
+                n.spectra.rise(where, "stored", shares[ratio])
+                - n.spectra.rise(where, "random", shares[ratio])
             ),
             cells=places(
                 "deep_condition_beyond_norms last_condition_beyond_norms deep_median_beyond_norms "
@@ -268,19 +274,22 @@ def spectrum_statements(config):
             "spectra_rounding",
             OURS,
             f"{model}: another error of rounding to {spectra.bits} bits leaves the {{measure}} "
-            "{of}within a factor 2",
-            "|log10| of the {measure} {of}with that error over without, averaged over matrices and "
-            "draws,",
+            "of {of} matrices within a factor 2",
+            "|log10| of the {measure} with that error over without, averaged over {of} matrices "
+            "and draws,",
             at_most=0.3,
             over="layers",
-            note="above it, the number is that of the rounding and not of the model",
+            note="above it, the number is that of the rounding and not of the model; W_Q and W_O "
+            "are square",
             revision="{revision}",
-            sample=lambda n, ratio, of: n.spectra.moved(ratio, SQUARE if of else MATRICES),
+            sample=lambda n, ratio, of: n.spectra.moved(shares[ratio], chosen[of]),
             cells=grid(
                 "condition_rounded condition_rounded_square median_rounded median_rounded_square",
                 ratio=tuple(ratios),
-                of=("", "of W_Q and W_O, the square ones, "),
+                of=tuple(chosen),
             ),
-            words=lambda ratio, of: dict(measure=ratios[ratio], revision=HIDDEN if of else SEEN),
+            words=lambda ratio, of: dict(
+                measure=ratios[ratio], revision=SEEN if of == "all" else HIDDEN
+            ),
         ),
     )
