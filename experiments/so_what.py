@@ -33,8 +33,8 @@ SO_WHAT = {
         "model."
     ),
     "noisy_descent": (
-        "Gaussian noise on gradients is no model of what trained layers do: its size and its shape "
-        "both matter for the test risk. A bound that assumes such noise "
+        "Gaussian noise on gradients is no model of what trained layers do: its size "
+        "matters for the test risk. A bound that assumes such noise "
         "describes another algorithm. Model the deviations as they are, or leave them out."
     ),
     "norms_and_updates": (
