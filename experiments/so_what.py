@@ -38,8 +38,8 @@ SO_WHAT = {
         "describes another algorithm. Model the deviations as they are, or leave them out."
     ),
     "norms_and_updates": (
-        "A norm makes updates larger and lowers no risk here, so that smaller updates do not "
-        "explain what norms are good for. Shrinking a model's writes helps only where labels are "
+        "A norm makes updates smaller, beside their tokens, and lowers no risk here. Smaller "
+        "updates therefore do not explain what norms are good for. Shrinking a model's writes helps only where labels are "
         "noisier than in training. Say whether updates are sums or means before you call them "
         "growing."
     ),
