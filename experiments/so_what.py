@@ -39,9 +39,9 @@ SO_WHAT = {
     ),
     "norms_and_updates": (
         "A norm makes updates smaller, beside their tokens, and lowers no risk here. Smaller "
-        "updates therefore do not explain what norms are good for. Shrinking a model's writes helps only where labels are "
-        "noisier than in training. Say whether updates are sums or means before you call them "
-        "growing."
+        "updates therefore do not explain what norms are good for. Shrinking a model's writes "
+        "helps only where labels are noisier than in training. Say whether updates are sums or "
+        "means before you call them growing."
     ),
     "order": (
         "A mask, rather than depth alone, makes a model mind the order of its demonstrations. Put "
@@ -170,9 +170,10 @@ SO_WHAT = {
         "fixed divisor the same weights explode. Check the divisor before you blame long prompts."
     ),
     "head_placement": (
-        "Where six heads stand in three layers changes the risk by a few hundredths, and a rich "
-        "first layer is not the best place. No placement comes near the sparse Bayes rule. Compare "
-        "patterns of heads at equal parameters and equal steps."
+        "At this length of training no placement of six heads has learned more than ridge "
+        "regression, and where they stand moves the risk no more than the seed does. Nothing here "
+        "favours a rich first layer. Train longer before you call a pattern of heads best, at "
+        "equal parameters and steps."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in later layers do more than those in the first. Models "
