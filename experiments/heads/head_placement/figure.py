@@ -94,11 +94,13 @@ def caption(dataset) -> str:
     least, most = (float(means.sel(heads=names[end])) for end in (0, -1))
     spec = specs(config)[PATTERN]
     better = int((means < ridge_level(dataset)).sum())
+    seeds = np.exp(np.log(samples["placement_over_seed"]).mean())
     return (
-        f"After {spec.training.steps} steps, {PATTERN} is number {names.index(PATTERN) + 1} by "
-        f"risk of {len(names)} placements of as many heads, and {better} of them have less risk "
-        f"than ridge. A head that moves from layer 1 to layer 2 changes the risk by a "
-        f"factor of {moves[0]:.3f}, and to layer 3 by {moves[1]:.3f}. The best placement, "
+        f"After {spec.training.steps} steps {better} of {len(names)} placements of six heads have "
+        f"less risk than ridge, and where they stand moves the risk {seeds:.2f} times as much as "
+        f"the seed does. {PATTERN} is number {names.index(PATTERN) + 1} by risk. A head that moves "
+        f"from layer 1 to layer 2 changes the risk by a factor of {moves[0]:.3f}, and to layer 3 "
+        f"by {moves[1]:.3f}. The best placement, "
         f"{names[0]}, has {least:.2f} times the sparse Bayes rule's risk, the worst, "
         f"{names[-1]}, {most:.2f} times. All models have equal parameters. "
         f"{int((dataset.taken < spec.training.steps).sum())} trainings diverged."
