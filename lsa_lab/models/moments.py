@@ -78,10 +78,11 @@ def compiler_options() -> dict[str, str] | None:
     """Options of the jit around ``predictions`` or its gradient: 5 times faster, the same numbers.
 
     On CPU XLA drops optimisation barriers before it fuses, and would compute each small product
-    again in each of its readers. Other platforms' code generators know no barriers.
+    again in each of its readers; from jaxlib 0.12 on it keeps them apart by itself, and cannot
+    generate code for a barrier that stays. Other platforms' code generators know no barriers.
     """
-    on_cpu = jax.default_backend() == "cpu"
-    return {"xla_disable_hlo_passes": "cse_barrier_expander"} if on_cpu else None
+    drops = jax.default_backend() == "cpu" and jax.__version_info__ < (0, 12)
+    return {"xla_disable_hlo_passes": "cse_barrier_expander"} if drops else None
 
 
 def compiled(function: Callable, **options: Any) -> Callable:

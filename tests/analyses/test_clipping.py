@@ -60,7 +60,8 @@ def test_dtype_follows_the_matrix_and_the_svd_is_in_float64(dtype):
     expected = (left[:, :2] * values[:2]) @ right[:2]
     np.testing.assert_allclose(found, expected, atol=20 * np.finfo(dtype).eps)
     exact = values.astype(dtype)
-    np.testing.assert_allclose(clipping.singular_values(matrix), exact, rtol=2e-16)
+    # Of float64 to rounding, which two builds of LAPACK share; float32 would be 1e-7 off.
+    np.testing.assert_allclose(clipping.singular_values(matrix), exact, rtol=1e-15)
     for function in (clipping.condition_number, clipping.stable_rank):
         assert function(matrix).dtype == dtype
 

@@ -29,7 +29,7 @@ REFUSED = {
     "runn toy": ("'runn'", "nearest 'run'"),
     "run toi": ("'toi'", "package toy_lab", "nearest toy or all;", "list has all 1"),
     "run toy --tier laptob": ("'laptob'", "nearest 'laptop'"),
-    "run toy --teir smoke": ("--teir smoke", "nearest --tier"),
+    "run toy --teir smoke": ("--teir", "nearest --tier"),
     "run toy --nn 3": ("--nn 3", "nearest --config.n"),
     "run toy --config.nn 3": ("--config.nn 3", "nearest --config.n;", "sparsity"),
     "run toy --config.n": ("--config.n", "nearest 40"),
