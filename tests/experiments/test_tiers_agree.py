@@ -41,7 +41,7 @@ def test_one_row_in_twenty_lies_apart_between_tiers_of_one_size():
         result.apart(smaller) for result in report.largest(whole) for smaller in result.smaller
     ]
     apart, rows = map(sum, zip(*pairs, strict=True))
-    assert rows > 100
+    assert rows > 80
     assert apart <= stats.binom.ppf(0.975, rows, 0.05), f"{apart} of {rows} rows lie apart"
 
 

@@ -30,7 +30,7 @@ REFUSED = {
     "run toi": ("'toi'", "package toy_lab", "nearest toy or all;", "list has all 1"),
     "run toy --tier laptob": ("'laptob'", "nearest 'laptop'"),
     "run toy --teir smoke": ("--teir", "nearest --tier"),
-    "run toy --nn 3": ("--nn 3", "nearest --config.n"),
+    "run toy --nn 3": ("--nn", "nearest --config.n"),
     "run toy --config.nn 3": ("--config.nn 3", "nearest --config.n;", "sparsity"),
     "run toy --config.n": ("--config.n", "nearest 40"),
     "run toy --config.n x": ("--config.n x", "whole number", "nearest 40"),
@@ -246,7 +246,7 @@ def test_the_version_and_help_are_words_of_their_own(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"lsa_lab {lsa_lab.__version__}\n"
     assert main(["help", "compare"]) == 0
-    assert capsys.readouterr().out.startswith("lsa-lab compare A B")
+    assert capsys.readouterr().out.startswith("lsa-lab compare A [B]")
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.6])

@@ -73,7 +73,15 @@ def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(fo
     assert (folder / ".cache" / "smoke" / "one_step" / "figure.png").exists()
     names = {path.name for path in (folder / "figures" / "one_step").iterdir()}
     assert names == {
-        *("result.nc", "config.json", "figure.pdf", "figure.png", "caption.txt", "README.md")
+        *(
+            "result.nc",
+            "config.json",
+            "figure.pdf",
+            "figure.png",
+            "caption.txt",
+            "README.md",
+            "index.html",
+        )
     }
     assert "| [one_step](one_step/README.md) |" in (folder / "figures/CLAIMS.md").read_text("utf-8")
     page = (folder / "figures" / "one_step" / "README.md").read_text("utf-8")

@@ -28,12 +28,13 @@ for name in names:  # redrawn there, for its picture has intervals of another co
     shutil.copytree(Path("figures") / name, root / name)
 whole, broken = report.collect(experiments.values(), root)
 assert not broken, broken
+about = gallery.about("experiments", Path("CITATION.cff"))
 for result in whole:
-    print(pages.page(result))
+    print(pages.page(result, about))
 whole = report.largest(whole)
 levels = report.levels_of("experiments", whole)
 print(pages.ledger(whole, broken, levels))
-print(*gallery.pages(root, whole, broken, levels, {}).values())
+print(*gallery.pages(root, whole, broken, levels, {}, about).values())
 """
 
 
