@@ -15,13 +15,13 @@ def plot(dataset):
     """A layer that stops learning, and one that does not."""
     figure, axes = style.figure(6.75, 2.9, (1, 2))
     titles = {"delta": "DeltaNet stays at its floor", "mesa": "Mesa keeps learning"}
-    shown = [layer for layer in titles if layer in dataset.layer.values]  # the smoke tier has one
-    for ax, layer in zip(axes, shown, strict=False):
+    kinds = [layer for layer in titles if layer in dataset.layer.values]  # the smoke tier has one
+    for ax, layer in zip(axes, kinds, strict=False):
         plot_layer(ax, dataset, layer)
         ax.set(title=titles[layer], xlabel="demonstrations")
         ax.set_ylim(0.4 * float(dataset.closed[:, -1].min()), 1.5)
     axes[0].set_ylabel("excess risk")
-    axes[len(shown) - 1].legend(loc="lower left")
+    axes[len(kinds) - 1].legend(loc="lower left")
     return figure
 
 
