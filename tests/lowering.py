@@ -61,7 +61,7 @@ def lacking(kinds: Kinds, platform: str) -> list[str]:
 
 def _holds_a_function(primitive: Primitive) -> bool:
     """Whether what it does is a Python function's, whose own operations are bound too."""
-    return primitive.name == "shard_map" or "custom_" in primitive.name
+    return primitive.name.startswith(("shard_map", "custom_", "call_hi_primitive", "vjp_node"))
 
 
 def _lower(kinds: Kinds, platform: str) -> bool:
