@@ -53,7 +53,7 @@ def by_placement(ax, dataset):
     ax.set_yticks(range(len(names)), names)
     ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="risk / sparse Bayes rule's")
     ax.set(ylabel="heads of layers 1, 2, 3")
-    ax.set_title(f"{PATTERN} is number {names.index(PATTERN) + 1} of {len(names)}")
+    ax.set_title(f"Heads {PATTERN} are number {names.index(PATTERN) + 1} of {len(names)}")
     ax.legend(loc="best")
 
 
@@ -78,7 +78,7 @@ def by_length(ax, dataset):
     style.log_axes(ax, x=True, ticks=shots)
     ax.set(xlabel="demonstrations n", ylabel="risk / sparse Bayes rule's", ylim=(0, None))
     most = float((means_of(ratios).max("heads") / means_of(ratios).min("heads") - 1).max())
-    ax.set_title(f"means differ by {most:.0%} at most")
+    ax.set_title(f"Means differ by {most:.0%} at most")
     ax.legend(loc="lower right")
 
 

@@ -7,7 +7,7 @@ from experiments.language.lm_one_number.config import METHODS, UNEDITED
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
-PANELS = {"accuracy": "Accuracy moves", "auc": "Clipping leaves the AUC"}
+PANELS = {"accuracy": "One number moves accuracy", "auc": "Clipping leaves the AUC"}
 
 
 def plot(dataset):
