@@ -81,7 +81,7 @@ def statements(config) -> tuple[Statement, ...]:
 
     def bounded(**bound):
         """The bound of a row on the median pool, which means nothing over too few pools."""
-        few = f"the median of {config.pools} pools, and a verdict takes {FEWEST_POOLS}"
+        few = f"{config.pools} pools, and a verdict takes {FEWEST_POOLS}, set after a look"
         return bound if config.pools >= FEWEST_POOLS else {"unjudged": few}
 
     return (

@@ -62,7 +62,10 @@ def _side_by_side(top: Path) -> int:
     for file in sorted(top.rglob("result.nc"), key=lambda file: (len(file.parts), file)):
         if not (file.parent / "config.json").exists():  # a cell of a sweep
             continue
-        dataset = results.load(file)
+        try:
+            dataset = results.load(file)
+        except ValueError as error:
+            raise RefusalError(str(error)) from None
         origin = dataset.attrs.get("package", "experiments"), dataset.attrs.get("experiment")
         experiment = experiments_of(origin[0])[origin[1] or top.name]
         names.append(str(file.parent.relative_to(top.parent)))
