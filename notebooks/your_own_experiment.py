@@ -263,7 +263,10 @@ experiments_of("my_lab")["against_ridge"].door("figure").plot(ridge_dataset)
 # %%
 lsa_lab("report --package my_lab")
 page = Path("figures/one_step/README.md").read_text()
-display(Markdown(page[page.index("## Claims") : page.index("## Where")]))
+claims = page[page.index("<summary>Claims") :]
+display(
+    Markdown(claims[claims.index("</summary>") + len("</summary>") : claims.index("</details>")])
+)
 
 # %% [markdown]
 # The next experiment is yours: `lsa-lab new my_lab/your_question`, in any folder.
