@@ -13,12 +13,15 @@ FEWEST = 30
 _BOUNDS = ("at_least", "at_most", "margin")
 
 
-def families(config, texts=None, **shared) -> Callable[..., Statement]:
+def families(
+    config, texts=None, fresh: Mapping[str, str] | None = None, **shared
+) -> Callable[..., Statement]:
     """``Statement`` for families with an axis ``data``, and the fields that these share.
 
     The sentence and the message of one come after the model and its data sets: "{where}: ...".
     These are those of the config, or of the part of it that is ``texts``. With fewer than
-    ``FEWEST`` sets it is a pilot, which says so in the place of its bounds.
+    ``FEWEST`` sets it is a pilot, which says so in the place of its bounds. "{fresh}" stands for
+    what ``fresh`` says of a data set, or for nothing.
     """
     tasks = (texts or config).tasks
     where = {name: f"{config.model_name}, on {task.title}" for name, task in tasks}
@@ -30,7 +33,8 @@ def families(config, texts=None, **shared) -> Callable[..., Statement]:
         fields = bounds_or_pilot(texts or config, **fields)
 
         def named(data, **axes):
-            return {"where": where[data]} | dict(words(**axes) if words else {})
+            own = {"where": where[data], "fresh": (fresh or {}).get(data, "")}
+            return own | dict(words(**axes) if words else {})
 
         statement = Statement(
             id,

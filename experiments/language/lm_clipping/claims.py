@@ -30,7 +30,9 @@ def statements(config) -> tuple[Statement, ...]:
 
 def layer_statements(config):
     each = EACH if len(config.tasks) > 1 else ""
-    family = families(config, over=SETS, revision=each)
+    anew = config.deep and f"{config.deep.runs} fresh sets, {config.runs} before"
+    fresh = {name: anew for name, _ in config.deep.tasks} if config.deep else {}
+    family = families(config, fresh=fresh, over=SETS, revision=each)
     cells = data_grid("rotten_tomatoes", "reuters")
     both = partial(cells, part=PARTS)
     shallow, deep, high = min(config.layers), max(config.layers), max(config.rates)
@@ -42,7 +44,8 @@ def layer_statements(config):
             f"drastic clipping of {{part}} in layer {deep} costs no discrimination",
             f"AUC, clipped less unclipped, averaged over rates >= {min(config.rates):g},",
             at_least=-0.01,
-            sample=lambda n, data, part: n.changes[data].flatness(part),
+            redrawn="{fresh}",
+            sample=lambda n, data, part: n.deepest[data].flatness(part),
             cells=both(
                 "rotten_tomatoes_attention_deep_is_flat rotten_tomatoes_mlp_deep_is_flat "
                 "reuters_attention_deep_is_flat reuters_mlp_deep_is_flat"
@@ -82,7 +85,8 @@ def layer_statements(config):
             margin=0.05,
             revision="added to these runs: the row on AUC, dropped beside clipped, is not what the "
             "appendix says",
-            sample=lambda n, data, part: n.changes[data].drop_change(part),
+            redrawn="{fresh}",
+            sample=lambda n, data, part: n.deepest[data].drop_change(part),
             cells=both(
                 "rotten_tomatoes_attention_dropped rotten_tomatoes_mlp_dropped "
                 "reuters_attention_dropped reuters_mlp_dropped"

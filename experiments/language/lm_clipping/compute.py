@@ -20,8 +20,10 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     def place(name):  # where a part shows how far it is, and keeps its runs
         return progress, checkpoints and checkpoints / name, f"lm_clipping: {name}"
 
+    deep = {} if config.deep is None else {"deep": clip_deep(config, clipped, *place("deep"))}
     return parts.join(
         clip_layers(config, clipped, *place("layers")),
+        **deep,
         search=search.search(config.search, clipped, *place("search")),
         spectra=spectra.measure(config.spectra, clipped.decoder.params, *place("spectra")),
     )
@@ -79,6 +81,28 @@ def clip_layers(config: Config, clipped: Clipped, *place):
             "shots": list(config.other_shots),
         },
     )
+
+
+def clip_deep(config: Config, clipped: Clipped, *place):
+    """Parts of the deepest layer clipped and dropped, after sets that ``clip_layers`` has not."""
+    texts, layer = config.deep, max(config.layers)
+    pools, rates = [sentences.read(task) for _, task in texts.tasks], (*config.rates, DROP)
+
+    def measure(number, run):
+        task = texts.tasks[number][1]
+        own, fresh, _ = sentences.sets(pools[number], task, texts, run, number)
+        answers = Answers(clipped, task, sentences.alternate(own), fresh, {layer})
+        edits = itertools.product([layer], PARTS.values(), rates)
+        edited = [readings_of(answers.scores(edit), fresh.labels) for edit in edits]
+        return {
+            "unclipped": readings_of(answers.scores(), fresh.labels),
+            "edited": np.reshape(edited, (1, len(PARTS), len(rates), -1)),
+        }
+
+    axes = {"unclipped": ("reading",), "edited": ("layer", "part", "rate", "reading")}
+    coordinates = dict(task=[name for name, _ in texts.tasks], reading=list(READINGS))
+    coordinates |= dict(layer=[layer], part=list(PARTS), rate=[*config.rates, DROPPED])
+    return xr.Dataset(decoders.table(texts, measure, axes, *place), coordinates)
 
 
 def readings_of(scores, labels) -> list[float]:

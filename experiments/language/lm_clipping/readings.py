@@ -11,20 +11,27 @@ class Numbers:
     """Changes of every data set, and gains of searches."""
 
     def __init__(self, dataset):
-        main = parts.part(dataset)
-        self.changes = {name: Changes(main.sel(task=name)) for name in main.task.values}
+        rates = list(results.config_of(dataset).rates)
+        self.changes = _changes(parts.part(dataset), rates)
+        # Of the deepest layer those on fresh sets where there are such.
+        fresh = parts.part(dataset, "deep")
+        self.deepest = self.changes | (_changes(fresh, rates) if fresh.variables else {})
         self.gains = Gains(parts.part(dataset, "search"))
         self.spectra = Ratios(parts.part(dataset, "spectra"))
+
+
+def _changes(dataset, rates):
+    return {name: Changes(dataset.sel(task=name), rates) for name in dataset.task.values}
 
 
 class Changes:
     """A data set's changes by clipping, those in its shallow layer and in its deep one."""
 
-    def __init__(self, dataset):
-        self.dataset, config = dataset, results.config_of(dataset)
-        self.change, self.high = dataset.edited - dataset.unclipped, max(config.rates)
-        self.clipped = self.change.sel(rate=list(config.rates))
-        self.first, self.last = dataset.end.values
+    def __init__(self, dataset, rates):
+        self.dataset = dataset
+        self.change, self.high = dataset.edited - dataset.unclipped, max(rates)
+        self.clipped = self.change.sel(rate=rates)
+        self.first, self.last = min(dataset.layer.values), max(dataset.layer.values)
         self.shallow, self.deep = (
             self.clipped.sel(layer=end, drop=True) for end in (self.first, self.last)
         )
