@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import marks, style
 from lsa_lab.judging.claims import Statement, evidence, judge
 
 # %%
@@ -152,13 +152,16 @@ bounds = [low - 0.003, low - 0.0002, claim.value, high + 0.0002, high + 0.003, 1
 moved = [dataclasses.replace(statement, id=f"{bound:.4f}", at_most=bound) for bound in bounds]
 verdicts = judge(moved, {row.id: samples for row in moved})
 words = [f"{verdict.verdict}{', thin' * verdict.thin}" for verdict in verdicts]
-rows = [
-    dataclasses.replace(row, label=f"at most {row.at_most:.4f}: {verdict}")
-    for row, verdict in zip(moved, words, strict=True)
-]
 picture, (ax,) = style.figure(5.5, 2.6)
-judged_panel.rows(ax, rows, {row.id: samples for row in rows}, (low - 0.008, 1.06))
-ax.set(xlabel="risk of a layer over that of one step")
+left = low - 0.008
+for row, (bound, verdict) in enumerate(zip(bounds, verdicts, strict=True)):
+    look = marks.LOOKS[verdict.verdict]
+    ax.barh(row, bound - left, 0.8, left, color="grey", alpha=0.2)
+    ax.plot(verdict.interval, [row, row], "-", color=look["color"])
+    ax.plot(verdict.value, row, **look)
+names = [f"at most {bound:.4f}: {word}" for bound, word in zip(bounds, words, strict=True)]
+ax.set_yticks(range(len(names)), names)
+ax.set(xlim=(left, 1.06), ylim=(5.5, -0.5), xlabel="risk of a layer over that of one step")
 picture
 
 # %% [markdown]
@@ -178,7 +181,7 @@ counts = range(2, len(samples) + 1)
 firsts = [judge([near], {near.id: samples[:count]})[0] for count in counts]
 picture, (ax,) = style.figure(5.5, 2.4)
 for count, first in zip(counts, firsts, strict=True):
-    look = judged_panel.LOOKS[first.verdict]
+    look = marks.LOOKS[first.verdict]
     ax.plot([count, count], first.interval, "-", color=look["color"])
     ax.plot(count, first.value, **look)
 ax.axhline(near.at_most, color="grey", lw=0.8, ls="--")
@@ -246,10 +249,10 @@ change(
 change(new, "config", '"laptop": Config()', LAPTOP)
 change(new, "claims", "the best step of descent at n", "ridge regression at n")
 change(new, "claims", "over that of the step", "over that of ridge")
-change(new, "claims", "over step's", "over ridge's")
 change(new, "figure", "the best step of descent", "ridge regression")
 change(new, "figure", "one step of descent", "ridge regression")
-change(new, "figure", "(0.98, 1.08)", "(0, 12)")
+change(new, "figure", "learn a step", "stay above ridge")
+change(new, "figure", "layer / step's", "layer / ridge's")
 lsa_lab("run against_ridge --package my_lab")
 
 # %%

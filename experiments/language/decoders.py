@@ -58,6 +58,29 @@ def _code() -> str:
     return total.hexdigest()
 
 
+def cells(
+    places: Sequence[tuple[int, ...]],
+    measure: Callable[..., Mapping[str, Any]],
+    progress=None,
+    folder: Path | None = None,
+    label: str = "cells",
+    **facts: str,
+) -> dict[str, np.ndarray]:
+    """``grid`` of ``measure(*place)``, with a bar; without a folder nothing is kept."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as passing:
+            return cells(places, measure, progress, Path(passing), label, **facts)
+    report = None
+    if progress is not None:
+        bar = progress.add_task(label)
+
+        def report(done: int, every: int) -> None:
+            progress.update(bar, completed=done, total=every)
+
+    facts = {"measured": label} | facts
+    return grid(places, lambda place: measure(*place), folder, facts=facts, progress=report)
+
+
 def table(
     texts,
     measure: Callable[[int, int], Mapping[str, Any]],
@@ -70,19 +93,9 @@ def table(
 
     ``axes`` are the own ones of every array that it gives. With a folder each run is kept there.
     """
-    if folder is None:
-        with tempfile.TemporaryDirectory() as passing:
-            return table(texts, measure, axes, progress, Path(passing), label)
-    shape, report = (len(texts.tasks), texts.runs), None
-    if progress is not None:
-        bar = progress.add_task(label)
-
-        def report(done: int, every: int) -> None:
-            progress.update(bar, completed=done, total=every)
-
+    shape = (len(texts.tasks), texts.runs)
     places = list(itertools.product(*map(range, shape)))
-    facts = {"measured": label, "code": _code()}
-    arrays = grid(places, lambda place: measure(*place), folder, facts=facts, progress=report)
+    arrays = cells(places, measure, progress, folder, label, code=_code())
     return {
         name: (("task", "run", *axes[name]), values.reshape(*shape, *values.shape[1:]))
         for name, values in arrays.items()

@@ -1,5 +1,8 @@
 """Edits of single layers of a decoder: parts clipped, or changed at random by as much."""
 
+import functools
+from collections.abc import Iterable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +10,8 @@ import numpy as np
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.clipping.ranks import condition
-from lsa_lab.lm import halts
-from lsa_lab.lm.decoder import Params
+from lsa_lab.lm import halts, text
+from lsa_lab.lm.decoder import Params, logits
 from lsa_lab.models import leaves
 from lsa_lab.store.cache import cache
 
@@ -42,6 +45,54 @@ class Clipped:
             return whole + jnp.asarray(size / np.linalg.norm(noise) * noise, whole.dtype)
 
         return jax.tree.map(change, halts.layer_of(self.decoder.params, edit[0]), self.layer(edit))
+
+
+class Answers:
+    """Questions after demonstrations, walked once to some layers, and then on with any edit there:
+    what comes before an edited layer is never computed again."""
+
+    def __init__(self, clipped: Clipped, questions: text.Questions, layers: Iterable[int]):
+        self.clipped, self.questions, self.last = clipped, questions, max(layers)
+        params, config = clipped.decoder.params, clipped.decoder.config
+        prefix, self.kept = jnp.asarray(questions.prefix), []
+        for bucket in questions.buckets:
+            start = halts.start(params, prefix, jnp.asarray(bucket.ids), config)
+            self.kept.append(halts.keep(params, start, config, layers))
+
+    def scores(
+        self, edit: Edit | None = None, *, at: int | None = None, seed: int | None = None
+    ) -> np.ndarray:  # [B, C]
+        """The logit of each label word after each question: of the decoder as it is, walked on from
+        layer ``at``, the last one by default; or edited in one of the layers that were walked to,
+        with a seed at random by as much."""
+        layer, own = self.last if at is None else at, None
+        if edit is not None:
+            layer, clipped = edit[0], self.clipped
+            own = clipped.layer(edit) if seed is None else clipped.disturbed(edit, seed)
+        decoder, asks = self.clipped.decoder, self.questions
+        scores = np.full((len(asks.labels), len(asks.label_ids)), np.nan)
+        words = jnp.asarray(asks.label_ids)
+        for bucket, halted in zip(asks.buckets, self.kept, strict=True):
+            rows = halts.finish(decoder.params, halted[layer], decoder.config, at=layer, edit=own)
+            last = jnp.asarray(bucket.last)
+            read = _read(decoder.params, rows, last, words, config=decoder.config)
+            scores[bucket.rows] = np.asarray(read, float)[: len(bucket.rows)]
+        return scores
+
+
+@functools.partial(jax.jit, static_argnames="config")
+def _read(params, rows, last, words, *, config):
+    return logits(params, halts.last_rows(rows, last), config, words)
+
+
+def split_content_free(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # [B, C], [K, C]
+    """Scores of the queries, and of the texts at their end that say nothing."""
+    return scores[: -len(text.CONTENT_FREE)], scores[-len(text.CONTENT_FREE) :]
+
+
+def deepest_of(conditions: np.ndarray, top_k: int) -> int:  # [L]
+    """The deepest of the ``top_k`` layers with the largest condition numbers, as A2 takes it."""
+    return int(max(np.argsort(conditions, kind="stable")[-top_k:]))
 
 
 def condition_numbers(params, module: str) -> np.ndarray:  # [L]

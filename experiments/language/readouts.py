@@ -5,7 +5,7 @@ Prefixes [m, P] and questions [B, W] come as arrays: one program serves all runs
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,66 +23,14 @@ TOGETHER = 4  # prefixes that are run side by side
 class Alone(NamedTuple):
     """Sentences as questions by themselves."""
 
-    scores: np.ndarray  # [N, C]  the logits of the label words
-    rows: np.ndarray  # [N, D]  the mean of their rows after a layer
+    scores: Array  # [N, C]  the logits of the label words
+    rows: Array  # [N, D]  the mean of their rows after a layer
 
 
-def scores(
-    model: lm.Decoder,
-    prefixes: np.ndarray,
-    questions: np.ndarray,
-    last: np.ndarray,
-    label_ids: np.ndarray,
-) -> np.ndarray:  # [m, B, C]
-    """The logits of the label words after every question, each after every prefix."""
-    return np.asarray(
-        _scores(model.params, prefixes, questions, last, label_ids, config=model.config), float
-    )
-
-
-def paired_scores(
-    model: lm.Decoder,
-    prefixes: np.ndarray,
-    questions: np.ndarray,
-    last: np.ndarray,
-    label_ids: np.ndarray,
-) -> np.ndarray:  # [B, C]
-    """The same of every question after a prefix of its own, [B, P]."""
-    return np.asarray(
-        _paired_scores(model.params, prefixes, questions, last, label_ids, config=model.config),
-        float,
-    )
-
-
-def alone(
-    model: lm.Decoder,
-    prefix: np.ndarray,
-    questions: np.ndarray,
-    last: np.ndarray,
-    label_ids: np.ndarray,
-    layer: int,
-) -> Alone:
-    """Questions [N, W], each after the same prefix [P]; rows after a layer."""
-    arrays = (prefix, questions, last, label_ids)
-    values = _alone(model.params, *arrays, config=model.config, layer=layer)
-    return Alone(*(np.asarray(value, float) for value in values))
-
-
-def flows(
-    model: lm.Decoder,
-    prefixes: np.ndarray,
-    questions: np.ndarray,
-    last: np.ndarray,
-    read: flow.Read,
-    layers: tuple[int, ...],
-) -> np.ndarray:  # [m, B, len(layers), K, P]
-    """|∂ read_k(h_l) / ∂ e_i|² of a prefix's tokens i, with h_l the row of a question's last token.
-
-    ``read`` gives K numbers.
-    """
-    arrays = (prefixes, questions, last)
-    squares = _flows(model.params, *arrays, read, config=model.config, layers=tuple(layers))
-    return np.asarray(squares, float)
+def ask(program: Callable, model: lm.Decoder, *arrays, **static) -> Any:
+    """The numbers of one of the programs below, for a decoder, in float64."""
+    values = program(model.params, *arrays, config=model.config, **static)
+    return jax.tree.map(lambda value: np.asarray(value, float), values)
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:  # [m, D], [B, D] -> [m, B]
@@ -93,7 +41,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:  # [m, D], [B, D
 
 
 @functools.partial(jax.jit, static_argnames="config")
-def _scores(
+def scores(
     params: Params,
     prefixes: Array,
     questions: Array,
@@ -101,16 +49,17 @@ def _scores(
     label_ids: Array,
     *,
     config: Config,
-) -> Array:
+) -> Array:  # [m, B, C]
+    """The logits of the label words after every question, each after every prefix."""
+
     def read_prefix(prefix: Array) -> Array:  # [P] -> [B, C]
-        score = _scorer(params, prefix, label_ids, config)
-        return jax.vmap(score)(questions, last)
+        return jax.vmap(_scorer(params, prefix, label_ids, config))(questions, last)
 
     return jax.lax.map(read_prefix, prefixes, batch_size=TOGETHER)
 
 
 @functools.partial(jax.jit, static_argnames="config")
-def _paired_scores(
+def paired_scores(
     params: Params,
     prefixes: Array,
     questions: Array,
@@ -118,7 +67,9 @@ def _paired_scores(
     label_ids: Array,
     *,
     config: Config,
-) -> Array:
+) -> Array:  # [B, C]
+    """The same of every question after a prefix of its own, [B, P]."""
+
     def score(row: tuple[Array, Array, Array]) -> Array:  # [C]
         prefix, ids, place = row
         return _scorer(params, prefix, label_ids, config)(ids, place)
@@ -141,7 +92,7 @@ def _scorer(
 
 
 @functools.partial(jax.jit, static_argnames=("config", "layer"))
-def _alone(
+def alone(
     params: Params,
     prefix: Array,
     questions: Array,
@@ -151,6 +102,8 @@ def _alone(
     config: Config,
     layer: int,
 ) -> Alone:
+    """Questions [N, W], each after the same prefix [P]; rows after a layer."""
+
     def each(row: tuple[Array, Array]) -> Alone:
         ids, place = row
         stream = decoder.embed(params, jnp.concatenate([prefix, ids]), config)
@@ -163,7 +116,7 @@ def _alone(
 
 
 @functools.partial(jax.jit, static_argnames=("config", "layers"))
-def _flows(
+def flows(
     params: Params,
     prefixes: Array,
     questions: Array,
@@ -172,7 +125,10 @@ def _flows(
     *,
     config: Config,
     layers: tuple[int, ...],
-) -> Array:
+) -> Array:  # [m, B, len(layers), K, P]
+    """|∂ read_k(h_l) / ∂ e_i|² of a prefix's tokens i, with h_l the row of a question's last token;
+    ``read`` gives K numbers."""
+
     def read_prefix(prefix: Array) -> Array:  # [P] -> [B, len(layers), K, P]
         begin = decoder.embed(params, prefix, config)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.language.language_config import TextTask
 from lsa_lab.lm import text
-from lsa_lab.lm.text import Sentences, Template
+from lsa_lab.lm.text import Bucket, Questions, Sentences, Template
 from lsa_lab.lm.tokens import Tokenizer
 
 _K1, _B = 1.5, 0.75  # how soon a repeated word saturates, and how far long texts are held back
@@ -133,6 +133,18 @@ class Writer:
         for row, part in zip(ids, parts, strict=True):
             row[: len(part)] = part
         return ids, np.array([len(part) - 1 for part in parts], np.int32)
+
+    def ask(self, demonstrations: Sentences, queries: Sentences) -> Questions:
+        """Questions of one width after demonstrations of one width."""
+        prefix, spans = self.demonstrations(demonstrations)
+        bucket = Bucket(*self.questions(queries), np.arange(len(queries)))
+        return Questions(prefix, spans, (bucket,), queries.labels, self.label_ids)
+
+
+def ask(decoder, task: TextTask, demonstrations: Sentences, queries: Sentences) -> Questions:
+    """The questions that queries make after demonstrations, none of them cut or filled up."""
+    sizes = decoder.tokenizer, decoder.config.context
+    return text.ask(template(task), demonstrations, queries, *sizes)
 
 
 def short(sentences: Sentences, tokenizer: Tokenizer, fewest: int, most: int) -> Sentences:

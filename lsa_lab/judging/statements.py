@@ -21,7 +21,7 @@ METHODS = {  # how the interval of a statistic is found
     "value": "none",
     "estimate": "normal, from its standard error",
 }
-_WORDS = ("source", "says", "measured", "over", "note", "revision", "redrawn", "label")
+_WORDS = ("source", "says", "measured", "over", "note", "revision", "redrawn")
 _MOST_NAMED = 4  # cases that the sentence of a family lists
 
 
@@ -55,7 +55,6 @@ class Statement:
     note: str = ""  # a reading of the source, or a limit of the criterion
     revision: str = ""  # what was changed or added after a look at results
     redrawn: str = ""  # the fresh runs that judge it since that look: "12 fresh runs, 8 before"
-    label: str = ""  # of its row in a picture
     sample: Callable[..., Any] | None = None  # (result, **axes) -> [R], or None: nothing to judge
     cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     words: Callable[..., Mapping[str, Any]] | None = None  # (**axes) -> more words for templates

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from experiments.language import decoders, sentences
+from experiments.language.edits import Answers, Clipped
 from experiments.language.lm_clipping import compute, search, spectra
 from experiments.language.lm_clipping.config import MATRICES, TIERS
 from experiments.language.lm_clipping.readings import Ratios
-from experiments.language.lm_clipping.search import Answers, Clipped
 from lsa_lab.lm import halts, text
 
 TINY = TIERS["smoke"]
@@ -32,7 +32,8 @@ def clipped(tmp_path_factory):
 
 def ask(clipped, layers):
     demonstrations, fresh, _ = sentences.sets(sentences.read(TASK), TASK, TINY, 0, 0)
-    return Answers(clipped, TASK, demonstrations, fresh, layers), fresh
+    questions = sentences.ask(clipped.decoder, TASK, demonstrations, fresh)
+    return Answers(clipped, questions, layers), fresh
 
 
 def test_scores_from_any_layer_are_those_of_the_whole_walk(clipped):

@@ -1,12 +1,13 @@
 """What a figure shows is counted, and the same whatever the machine."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
 import pytest
 
-from lsa_lab.harness.draw import methods, style
+from lsa_lab.harness.draw import footer, methods, style
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +22,25 @@ def test_a_band_counts_what_it_does_not_draw():
     with pytest.raises(ValueError, match=r"expected \[R, 3\], runs first"):
         style.band(ax, [1, 2, 3], samples.T)
     assert len(style.figure(3, 2, (2, 2))[1]) == 4
+
+
+def test_a_caption_ends_in_the_runs_and_what_was_left_out():
+    picture, (ax, _) = style.figure(5.5, 2, (1, 2))
+    config = SimpleNamespace(runs=9, d=5, n=[10, 20], seed=3)
+    assert footer.with_footer("It is.\n a: d = 5.", config, [picture]) == "It is. a: d = 5. 9 runs."
+    style.band(ax, [1, 2], np.array([[np.nan, 1.0], [2.0, np.inf]]))
+    told = footer.with_footer("It is.", config, [picture])
+    assert told == "It is. 9 runs, d = 5, 2 numbers left out as not finite."
+    assert footer.with_footer("It is.", SimpleNamespace(), []) == "It is."
+
+
+def test_rows_of_means_are_points_on_their_intervals():
+    runs = np.array([[1.0, 5.0], [2.0, 7.0], [3.0, 6.0]])
+    picture = style.panels(runs, 2, lambda ax, runs: style.mean_rows(ax, [0, 1], runs, color="k"))
+    *bars, points = picture.axes[0].lines
+    np.testing.assert_allclose(points.get_xdata(), [2, 6])
+    for bar, column in zip(bars, runs.T, strict=True):
+        np.testing.assert_allclose(bar.get_xdata(), mean_interval(column))
 
 
 def test_a_mean_is_drawn_with_the_interval_that_judges_it():

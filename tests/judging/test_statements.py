@@ -21,7 +21,6 @@ def family(**changes):
         measured="the change of {part}",
         at_most=1.5,
         note="{{x}}",
-        label="{part}, {shots}",
         cells=grid("a4 a40 m4 m40", part=PARTS, shots=SHOTS),
         words=lambda part, shots: dict(ease="easily" if shots > 4 else "hardly"),
         sample=lambda result, part, shots: result[part, shots] + 0.01 * SAMPLES,
@@ -53,7 +52,7 @@ def test_words_of_a_cell_are_those_of_its_case():
     assert (first.id, first.family, first.case) == ("a4", "flat", {"part": "attention", "shots": 4})
     assert first.says == "In attention with 4 shots the risk stays, hardly"
     assert second.says == "In attention with 40 shots the risk stays, easily"
-    assert (first.measured, first.label) == ("the change of attention", "attention, 4")
+    assert first.measured == "the change of attention"
     assert first.criterion == "mean over runs of the change of attention <= 1.5 ({x})"
     assert first.judged() == (first,)
 

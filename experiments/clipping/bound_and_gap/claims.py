@@ -1,7 +1,7 @@
 """What `bound_and_gap` judges: bounds beside gaps at the worst places of the grid, how well they
 rank it, for each task, and how the bound, the risk and the gap change as a layer is clipped."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -21,8 +21,7 @@ DROPS = f"{PAPER}, appendix B.6, our reading, in our setting"
 BEST_C = "at the c of C = cI that suits the statement best on the other runs"
 RUNS = "16 fresh runs, 10 before"
 FRESH = f"{RUNS}, with four times the prompts"
-OVER_C = {"note": BEST_C, "revision": "it was c = 0.01", "redrawn": FRESH}
-MAY = {"note": f'{BEST_C}; A2 says that lower norms "may" help, and warns of lost expressive power'}
+MAY = f'{BEST_C}; A2 says that lower norms "may" help, and warns of lost expressive power'
 
 
 class Bounds:
@@ -123,9 +122,9 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _about_the_height(config) -> tuple[Statement, ...]:
-    positive = dict(at_least=0.0, over="tasks", redrawn="fresh tasks")
+    positive = partial(Statement, at_least=0.0, over="tasks", redrawn="fresh tasks")
     return (
-        Statement(
+        positive(
             "above",
             f"{THEOREM} and Assumption 1, our reading, in our setting",
             "With noise as large as the spread of the updates the bound lies above descent's gap",
@@ -133,9 +132,8 @@ def _about_the_height(config) -> tuple[Statement, ...]:
             note=SPREAD,
             revision=f"{ALONE}, which was ours",
             sample=lambda b: b.excess("spread_bound", "gap"),
-            **positive,
         ),
-        Statement(
+        positive(
             "above_with_noise",
             f"{THEOREM}, as stated",
             "The bound lies above the gap of descent that has the noise assumed, whatever its c",
@@ -143,9 +141,8 @@ def _about_the_height(config) -> tuple[Statement, ...]:
             note="the updates are those of the noisy path; a mean stands inside the logarithm",
             revision=f"{ALONE}, with the updates of the path without noise",
             sample=lambda b: b.excess("noisy_bound", "noisy_gap"),
-            **positive,
         ),
-        Statement(
+        positive(
             "says_something",
             f"modelled on {THEOREM}",
             "The least bound over c on the gap of descent without noise is below the largest loss "
@@ -155,21 +152,21 @@ def _about_the_height(config) -> tuple[Statement, ...]:
             note="the bound at c holds with that noise; c is chosen on the other tasks",
             revision=ALONE,
             sample=lambda b: _least(b.largest_loss - least_bounds(b.dataset)),
-            **positive,
         ),
     )
 
 
 def _about_the_order() -> tuple[Statement, ...]:
     source = f"{THEOREM} and Remark 4, our reading, in our setting"
-    common = dict(
+    ranked = partial(
+        Statement,
         over="tasks",
         note="c is free: of all c that which ranks best on the other tasks, one for the whole grid",
         revision=ALONE,
         redrawn="fresh tasks",
     )
     return (
-        Statement(
+        ranked(
             "ranks",
             source,
             "The bound ranks depths, numbers of demonstrations and noises as the gap does, at the "
@@ -177,43 +174,40 @@ def _about_the_order() -> tuple[Statement, ...]:
             "Spearman's correlation over the whole grid",
             at_least=0.5,
             sample=lambda b: best_elsewhere(b.everywhere),
-            **common,
         ),
-        Statement(
+        ranked(
             "ranks_at_equal_n",
             source,
             "It ranks depths and noises as the gap does where n is the same, at the best c",
             "Spearman's correlation at equal n, averaged over n,",
             at_least=0.5,
             sample=lambda b: b.equal_n_correlation(),
-            **common,
         ),
-        Statement(
+        ranked(
             "better_than_counting",
             "derived here",
             "The bound ranks the grid at least as well as 1/√n alone, at the best c",
             "the paired difference of the rank correlations",
             at_least=0.0,
             sample=lambda b: b.lead_over_counting(),
-            **common,
         ),
     )
 
 
 def _about_clipping() -> tuple[Statement, ...]:
     share = "the share of matrices, layers and ranks"
-    losses = {"risk": ("the risk", MAY["note"]), "gap": ("the generalisation gap", BEST_C)}
+    over_c = partial(Statement, note=BEST_C, revision="it was c = 0.01", redrawn=FRESH)
+    losses = {"risk": ("the risk", MAY), "gap": ("the generalisation gap", BEST_C)}
     return (
-        Statement(
+        over_c(
             "bound_falls",
             f"{PAPER}, Remark 6 and Theorem 2, our reading, in our setting",
             "Truncating w_kq or w_pv of a trained stack lowers the bound of Theorem 2",
             f"{share} at which it rises",
             at_most=0.05,
             sample=lambda b: b.clipped.rises(),
-            **OVER_C,
         ),
-        Statement(
+        over_c(
             "risk_falls_with_it",
             f"{PAPER}, Remark 4, our reading, in our setting",
             "Where truncation lowers the bound, it lowers the risk more often than random edits "
@@ -222,11 +216,11 @@ def _about_clipping() -> tuple[Statement, ...]:
             "random edits",
             at_least=0.0,
             sample=lambda b: b.clipped.risk_falls(),
-            **OVER_C
-            | MAY
-            | {"revision": "less that of random edits; it was the share", "redrawn": ""},
+            note=MAY,
+            revision="less that of random edits; it was the share",
+            redrawn="",
         ),
-        Statement(
+        over_c(
             "ranks_kept",
             f"{THEOREM} and Remark 4, our reading, in our setting",
             "Over the ranks kept the bound and {other} fall together",
@@ -237,16 +231,15 @@ def _about_clipping() -> tuple[Statement, ...]:
             words=lambda loss: dict(zip(("other", "note"), losses[loss], strict=True)),
             message="Over the ranks kept the bound falls together with the risk and with the "
             "generalisation gap",
-            **OVER_C | {"note": "{note}"},
+            note="{note}",
         ),
-        Statement(
+        over_c(
             "least_when_dropped",
             DROPS,
             "The bound is least where the layer is dropped",
             "the share of matrices and layers in which it is not",
             at_most=0.05,
             sample=lambda b: b.clipped.least_elsewhere(),
-            **OVER_C,
         ),
         Statement(
             "gap_least_when_dropped",

@@ -15,17 +15,12 @@ TICKS = {-0.01: "\u22121%", 0: "0", 0.01: "+1%", 1: "+100%", 100: "+10000%"}  # 
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 3.0, (1, 2))
-    main, clipped = parts.part(dataset), parts.part(dataset, "clipped")
-    whole_grid(axes[0], main)
-    axes[0].set_title("Bound and gap fall with n")
-    plot_truncations(axes[1], clipped)
-    axes[1].set_title("Truncation raises bound and risk")
-    return figure
+    return style.panels(dataset, 3.0, whole_grid, plot_truncations)
 
 
 def whole_grid(ax, dataset):
     """Every place of the grid: n by shade, label noise by size."""
+    dataset = parts.part(dataset)
     least, gaps = least_bounds(dataset).mean("group"), dataset.gap.mean("group")
     sizes = np.linspace(3, 6, dataset.sizes["noise"])
     style.log_axes(ax, x=True)
@@ -45,7 +40,7 @@ def whole_grid(ax, dataset):
     ax.axhline(largest, color="grey", lw=0.8, ls="--")
     direct_label(ax, float(gaps.max()), largest, f"losses end at {largest:g}", "dimgrey", (-2, 2))
     ax.set(xlabel="gap, mean over tasks", ylabel="least bound over c")
-    ax.set(xlim=(left, None), ylim=(0, None))
+    ax.set(xlim=(left, None), ylim=(0, None), title="Bound and gap fall with n")
 
 
 def best_c(clipped) -> float:
@@ -53,8 +48,9 @@ def best_c(clipped) -> float:
     return float((changes(clipped.bound) > EXACT).mean(("run", *CELLS)).idxmin("update_noise"))
 
 
-def plot_truncations(ax, clipped):
+def plot_truncations(ax, dataset):
     """Every truncation of every run: the change of the bound, and that of the risk."""
+    clipped = parts.part(dataset, "clipped")
     bound = changes(clipped.bound.sel(update_noise=best_c(clipped)))
     risk, layers = changes(clipped.risk), clipped.layer.values
     for layer, shade in zip(layers, shades(len(layers)), strict=True):
@@ -67,7 +63,7 @@ def plot_truncations(ax, clipped):
         getattr(ax, f"set_{axis}scale")("symlog", linthresh=2e-4, linscale=0.4)
         getattr(ax, f"set_{axis}ticks")(list(TICKS), list(TICKS.values()))
     ax.set(xlabel="change of the bound", ylabel="change of the risk")
-    ax.set(xlim=(-0.1, 40), ylim=(-0.02, 200))
+    ax.set(xlim=(-0.1, 40), ylim=(-0.02, 200), title="Truncation raises bound and risk")
 
 
 def caption(dataset) -> str:

@@ -34,8 +34,8 @@ def plot_tasks(ax, series):
     for i, (name, values) in enumerate(series.items()):
         runs = values.transpose("run", "task").values
         y = np.arange(len(TASKS)) + 0.2 * (i - (len(series) - 1) / 2)
-        ax.plot(style.mean_ends(runs), [y, y], color=style.COLOURS[i], lw=0.8)
-        ax.plot(runs.mean(0), y, style.MARKERS[i], color=style.COLOURS[i], ms=4, label=name)
+        look = dict(color=style.COLOURS[i], marker=style.MARKERS[i], ms=4, label=name)
+        style.mean_rows(ax, y, runs, **look)
     rows = -0.6, len(TASKS) - 0.4
     ax.vlines(0, *rows, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.vlines(claims.WORTHWHILE, *rows, color="grey", lw=0.8, ls=":", zorder=0)

@@ -1,7 +1,7 @@
 """What `condition_numbers` judges: where they are large, what they say about clipping, and who
 spreads disturbances."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def statements(config) -> tuple[Statement, ...]:
     ends = f"last {config.ends} layers less first {config.ends}, averaged over modules"
     correlation = "Spearman's correlation over layers, averaged over modules, of the"
     tolerance = f"the risk after clipping {config.rate:g} over that before"
-    fresh_runs, disturbed = dict(redrawn=fresh(config)), config.disturbed
+    row, disturbed = partial(Statement, redrawn=fresh(config)), config.disturbed
     later = {
         "deep": dict(
             sentence="Deep layers of our models have larger condition numbers than shallow ones",
@@ -84,7 +84,7 @@ def statements(config) -> tuple[Statement, ...]:
     }
     move = "the mean square by which answers move, over that of answers,"
     return (
-        Statement(
+        row(
             "later_is_larger",
             "A2 (2406.03768), figure 3, in our setting",
             "{sentence}",
@@ -97,9 +97,8 @@ def statements(config) -> tuple[Statement, ...]:
             words=lambda layers: later[layers],
             message="Deep layers of our models, and the last one, have larger condition numbers "
             "than the layers before",
-            **fresh_runs,
         ),
-        Statement(
+        row(
             "random_is_level",
             "derived here",
             "Random weights are as well conditioned deep as shallow, within a factor 2",
@@ -107,9 +106,8 @@ def statements(config) -> tuple[Statement, ...]:
             margin=0.3,
             note="a control: before training layers are alike but for luck",
             sample=lambda c: c.random_tilt.values,
-            **fresh_runs,
         ),
-        Statement(
+        row(
             "training_tilts",
             "derived here",
             "It is training that makes deep layers worse conditioned",
@@ -117,9 +115,8 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             note="to be read beside deep_is_larger: what lies before training is luck",
             sample=lambda c: (c.trained_tilt - c.random_tilt).values,
-            **fresh_runs,
         ),
-        Statement(
+        row(
             "condition_tells",
             "A2 (2406.03768), section 3.4, our reading, in our setting",
             "In our models the layer with the larger condition number tolerates clipping better",
@@ -128,7 +125,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="A2: it may serve as a reference for which layer to prune",
             revision=OWN_PROMPTS,
             sample=lambda c: c.correlation(c.after),
-            **fresh_runs,
         ),
         Statement(
             "condition_beats_depth",
@@ -140,7 +136,7 @@ def statements(config) -> tuple[Statement, ...]:
             revision="added",
             sample=lambda c: c.correlation(c.after) - c.depth_correlation(),
         ),
-        Statement(
+        row(
             "stable_rank_tells",
             "derived here",
             "In our models the layer with the smaller stable rank tolerates clipping better",
@@ -148,7 +144,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.0,
             revision=OWN_PROMPTS,
             sample=lambda c: c.correlation(c.final.stable_rank),
-            **fresh_runs,
         ),
         Statement(
             "input_spreads",

@@ -13,12 +13,7 @@ from lsa_lab.store import results
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.9, (1, 2))
-    plot_layers(axes[0], dataset)
-    axes[0].set_title("Training raises condition numbers")
-    plot_tolerance(axes[1], dataset)
-    axes[1].set_title("Two matrices carry the harm")
-    return figure
+    return style.panels(dataset, 2.9, plot_layers, plot_tolerance)
 
 
 def module_looks():
@@ -40,6 +35,7 @@ def plot_layers(ax, dataset):
     ax.set_ylim(bottom=0.4 * ax.get_ylim()[0])
     direct_label(ax, layers[0], float(before[0].min()), "before training", "dimgrey", (1, -4))
     ax.set(xlabel="layer", xticks=layers, ylabel="condition number")
+    ax.set_title("Training raises condition numbers")
     end_labels(ax, ends, [color for color, _ in module_looks().values()])
 
 
@@ -58,6 +54,7 @@ def plot_tolerance(ax, dataset):
     ax.set_yticks(ticks, [f"{tick}" for tick in ticks])
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="condition number", ylabel="risk clipped / unclipped")
+    ax.set_title("Two matrices carry the harm")
     ax.legend(fontsize=7)
 
 

@@ -10,10 +10,7 @@ from lsa_lab.store import results
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.8, (1, 2))
-    plot_shares(axes[0], dataset)
-    plot_beyond(axes[1], claims.numbers(dataset))
-    return figure
+    return style.panels(dataset, 2.8, plot_shares, plot_beyond)
 
 
 def plot_shares(ax, dataset):
@@ -32,19 +29,18 @@ def plot_shares(ax, dataset):
     ax.legend(fontsize=7)
 
 
-def plot_beyond(ax, numbers):
+def plot_beyond(ax, dataset):
     """A row a task: what Algorithm 1 gains beyond an affine map, by part."""
-    cells = [numbers.beyond(part, task).mean() for part in PARTS for task in TASKS]
-    wins, total = sum(gain > claims.NOTHING for gain in cells), len(cells)
+    numbers, wins = claims.numbers(dataset), 0
     for i, part in enumerate(PARTS):
         runs = np.stack([numbers.beyond(part, task) for task in TASKS], axis=1)
-        y = np.arange(len(TASKS)) + 0.2 * (i - 0.5)
-        ax.plot(style.mean_ends(runs), [y, y], color=style.COLOURS[i], lw=0.8)
-        ax.plot(runs.mean(0), y, style.MARKERS[i], color=style.COLOURS[i], ms=4, label=part)
+        wins += int((runs.mean(0) > claims.NOTHING).sum())
+        look = dict(color=style.COLOURS[i], marker=style.MARKERS[i], ms=4, label=part)
+        style.mean_rows(ax, np.arange(len(TASKS)) + 0.2 * (i - 0.5), runs, **look)
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(TASKS)), TASKS)
     ax.set(ylim=(len(TASKS) - 0.4, -0.6), xlabel="gain beyond an affine map")
-    ax.set_title(f"Beyond it, {wins} of {total} cells gain")
+    ax.set_title(f"Beyond it, {wins} of {len(PARTS) * len(TASKS)} cells gain")
     ax.legend(fontsize=7, loc="upper right")
 
 

@@ -12,12 +12,7 @@ from lsa_lab.store import results
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.7, (1, 2))
-    rate_curves(axes[0], dataset)
-    axes[0].set_title("First layers lose, last ones do not")
-    search_points(axes[1], dataset)
-    axes[1].set_title("What a search gains does not last")
-    return figure
+    return style.panels(dataset, 2.7, rate_curves, search_points)
 
 
 def rate_curves(ax, dataset):
@@ -33,11 +28,8 @@ def rate_curves(ax, dataset):
         direct_label(ax, places[-1], float(middle[-1]), f"{end} layers", color, (6, above))
     ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
     ax.set_xticks(places, [f"{rate:g}" for rate in rows.rate.values])
-    ax.set(
-        xlim=(-0.3, places[-1] + 2),
-        xlabel="clipping rate",
-        ylabel="change of the score, validation",
-    )
+    ax.set(xlabel="clipping rate", ylabel="change of the score, validation")
+    ax.set(xlim=(-0.3, places[-1] + 2), title="First layers lose, last ones do not")
 
 
 def search_points(ax, dataset):
@@ -50,6 +42,7 @@ def search_points(ax, dataset):
     ax.plot([0, most], [0, most], color="grey", lw=0.8)
     ax.axhline(0, color=style.BLACK, lw=0.8, ls="--")
     ax.set(xlabel="gain on validation, best rate", ylabel="gain on test")
+    ax.set_title("What a search gains does not last")
     ax.legend(loc="upper left")
 
 

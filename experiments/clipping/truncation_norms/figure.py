@@ -12,12 +12,7 @@ from lsa_lab.judging.statistics import level
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 3.6, (1, 2))
-    plot_table(axes[0], dataset)
-    axes[0].set_title("Most norms can rise")
-    plot_movement(axes[1], dataset)
-    axes[1].set_title("Deep layers touch little")
-    return figure
+    return style.panels(dataset, 3.6, plot_table, plot_movement)
 
 
 def plot_table(ax, dataset):
@@ -36,7 +31,7 @@ def plot_table(ax, dataset):
         first = [row.provable for row in table.values()].index(not i)
         ax.text(0.35, first, words, color=style.COLOURS[i], fontsize=7, va="center")
     ax.axvline(claims.RARELY, color="grey", lw=0.8, ls="--")
-    ax.set(xlabel="share in which it rises", xlim=(-0.04, 1.04))
+    ax.set(xlabel="share in which it rises", xlim=(-0.04, 1.04), title="Most norms can rise")
 
 
 def plot_movement(ax, dataset):
@@ -52,6 +47,7 @@ def plot_movement(ax, dataset):
             colors.append(color)
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer truncated", xticks=layers, ylabel="|log(after / before)|")
+    ax.set_title("Deep layers touch little")
     end_labels(ax, ends, colors)
 
 

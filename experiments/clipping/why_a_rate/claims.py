@@ -1,5 +1,7 @@
 """What `why_a_rate` judges: gains of searched edits in each condition, and rules for a rate."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.clipping.clipped_models import CUT, fresh_prompts
@@ -83,11 +85,11 @@ numbers = Searched
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = dict(redrawn=fresh_prompts(config))
-    return (*_gains(config, fresh), *_other_edits(fresh), *_rules(fresh))
+    row = partial(Statement, redrawn=fresh_prompts(config))
+    return (*_gains(config, row), *_other_edits(row), *_rules(row))
 
 
-def _gains(config, fresh):
+def _gains(config, row):
     gain = "the test gain, relative, of the layer, module and rate that validation chose,"
     searched = f"Clipping searched with {config.prompts} prompts lowers our models' risk"
 
@@ -95,7 +97,7 @@ def _gains(config, fresh):
         return dict(zip(("kind", "paper"), KINDS[condition], strict=True))
 
     return (
-        Statement(
+        row(
             "gain",
             "{paper}",
             f"{searched}: {{kind}}",
@@ -109,9 +111,8 @@ def _gains(config, fresh):
             words=words,
             message=f"{searched} on prompts as in training, in under-trained models, with noisier "
             "labels and with longer covariates",
-            **fresh,
         ),
-        Statement(
+        row(
             "w_k_alone",
             f"{PAPER}, appendix B.3, in our setting",
             "Clipping W_K alone, at its best layer and rate, gains nothing to speak of: {kind}",
@@ -127,9 +128,8 @@ def _gains(config, fresh):
             ),
             words=words,
             message="Clipping W_K alone, at its best layer and rate, gains nothing to speak of",
-            **fresh,
         ),
-        Statement(
+        row(
             "same_rate",
             f"modelled on {PAPER}, appendix B.5",
             "The edit that is best for matched prompts gains nothing elsewhere: {kind}",
@@ -143,9 +143,8 @@ def _gains(config, fresh):
             ),
             words=words,
             message="The edit that is best for matched prompts gains nothing elsewhere",
-            **fresh,
         ),
-        Statement(
+        row(
             "rate_varies",
             f"{PAPER}, appendix B.4, in our setting",
             "The best rate changes with the noise of model and prompts, not by luck alone",
@@ -155,12 +154,11 @@ def _gains(config, fresh):
             note="what two sets of prompts differ by is the null",
             revision=f"its sign is judged; the bound was .1. {CUT.capitalize()}",
             sample=lambda s: s.other_ranks(),
-            **fresh,
         ),
     )
 
 
-def _other_edits(fresh):
+def _other_edits(row):
     rivals = {
         "prune": dict(
             paper=f"modelled on {PAPER}, Remark 6",
@@ -172,7 +170,7 @@ def _other_edits(fresh):
         ),
     }
     return (
-        Statement(
+        row(
             "dropping",
             f"{PAPER}, appendix B.6, in our setting",
             "Dropping a layer of our models neither harms nor improves: {condition}",
@@ -185,9 +183,8 @@ def _other_edits(fresh):
                 condition=CONDITIONS,
             ),
             message="Dropping a layer of our models neither harms nor improves",
-            **fresh,
         ),
-        Statement(
+        row(
             "clip_or_drop",
             f"{PAPER}, appendix B.6, in our setting",
             "Clipping a layer at the searched rate predicts better than dropping it",
@@ -196,9 +193,8 @@ def _other_edits(fresh):
             note="the search may choose not to cut",
             revision=f"whole layers, of which B.6 speaks; it was single matrices too. {CUT}",
             sample=lambda s: s.drop_over_clip(),
-            **fresh,
         ),
-        Statement(
+        row(
             "clip_or_rival",
             "{paper}",
             "Clipping harms no more than {words}",
@@ -211,14 +207,13 @@ def _other_edits(fresh):
             cells=grid("clip_or_prune clip_or_project", rival=RIVALS),
             words=lambda rival: rivals[rival],
             message="Clipping harms no more than pruning or a random projection",
-            **fresh,
         ),
     )
 
 
-def _rules(fresh):
+def _rules(row):
     return (
-        Statement(
+        row(
             "search_repeats",
             "derived here",
             "A second search, with other prompts, orders matrices alike by their best rank",
@@ -227,9 +222,8 @@ def _rules(fresh):
             note="no rule can be expected to agree better with a search than another search does",
             revision=f"added. {CUT.capitalize()}",
             sample=lambda s: repeats(s.dataset).mean(0),
-            **fresh,
         ),
-        Statement(
+        row(
             "ranks",
             f"{PAPER}, section 4 (iii), open question",
             "The spectrum's {predictor} orders matrices by their best rank",
@@ -243,6 +237,5 @@ def _rules(fresh):
             ),
             message="A spectrum orders matrices by their best rank, by its gap, its stable rank, "
             "its participation or its energy",
-            **fresh,
         ),
     )

@@ -14,23 +14,17 @@ SEARCHED = {"of all": "best of all edits", "of w_k": "best of W_K alone"}
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.8, (1, 2))
-    worthwhile = dataset.gain.sel(search="of all").mean("run") >= claims.WORTHWHILE
-    kept = int(worthwhile.sum())
-    axes[0].set_title(f"Clipping gains in {kept} of {len(CONDITIONS)} cases")
-    plot_gains(axes[0], dataset)
-    axes[1].set_title("Risk rises as rank falls")
-    plot_matrices(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 2.8, plot_gains, plot_matrices)
 
 
 def plot_gains(ax, dataset):
     """A row a condition: means over runs and their intervals."""
     for i, (search, name) in enumerate(SEARCHED.items()):
         runs = dataset.gain.sel(search=search).transpose("run", "condition").values
-        y = np.arange(len(CONDITIONS)) + 0.2 * (i - 0.5)
-        ax.plot(style.mean_ends(runs), [y, y], color=style.COLOURS[i], lw=0.8)
-        ax.plot(runs.mean(0), y, style.MARKERS[i], color=style.COLOURS[i], ms=4, label=name)
+        look = dict(color=style.COLOURS[i], marker=style.MARKERS[i], ms=4, label=name)
+        style.mean_rows(ax, np.arange(len(CONDITIONS)) + 0.2 * (i - 0.5), runs, **look)
+    kept = int((dataset.gain.sel(search="of all").mean("run") >= claims.WORTHWHILE).sum())
+    ax.set_title(f"Clipping gains in {kept} of {len(CONDITIONS)} cases")
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(CONDITIONS)), CONDITIONS)
     ax.set(ylim=(len(CONDITIONS) + 0.2, -0.6), xlabel="gain on test / unclipped risk")
@@ -48,6 +42,7 @@ def plot_matrices(ax, dataset):
         places = np.arange(len(ranks)) + 0.14 * (i - (len(CONDITIONS) - 1) / 2)
         style.band(ax, places, risks.sel(condition=name).transpose("run", "rate"), **look)
     ax.set(xlabel="rank kept of one matrix (0: dropped)", ylabel="risk clipped / unclipped")
+    ax.set_title("Risk rises as rank falls")
     ax.set_xticks(range(len(ranks)), [str(rank) for rank in ranks])
     style.log_axes(ax, y=True)
     ax.set_yticks((1, 2, 5, 10), ("1", "2", "5", "10"))

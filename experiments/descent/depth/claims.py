@@ -1,7 +1,7 @@
 """What `depth` judges, fixed before its first run but for what the rows say."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -121,15 +121,14 @@ def statements(config) -> tuple[Statement, ...]:
     )
     common, fresh = dict(place=places, note=notes), f"{config.runs} fresh runs, {before} before"
     shape = "the distance to that shape at the worst layer"
-    stacks = ("all", "settled")
+    stacks, median = ("all", "settled"), partial(Statement, statistic="median")
     ratio = "the risk ratio, trained over tuned, at the worst {place}"
     return (
-        Statement(
+        median(
             "as_good_as_descent",
             "von Oswald et al. 2212.07677, in our setting",
             "{subject} predict at least as well as L tuned steps of gradient descent",
             ratio,
-            "median",
             at_most=1.02,
             note="{note}",
             revision="{revision}",
@@ -157,12 +156,11 @@ def statements(config) -> tuple[Statement, ...]:
             revision=tuned,
             sample=lambda c: c.least_clear_cost,
         ),
-        Statement(
+        median(
             "as_good_as_plus_plus",
             "von Oswald et al. 2212.07677; Ahn et al. 2306.00297; in our setting",
             "{subject} have the risk of tuned GD++{no_less}",
             ratio,
-            "median",
             at_least=1 / 1.05,
             at_most=1.05,
             note="{note}",
@@ -178,24 +176,22 @@ def statements(config) -> tuple[Statement, ...]:
             message="Stacks, all of them or those whose training has settled, have the risk of "
             "tuned GD++",
         ),
-        Statement(
+        median(
             "shapes",
             "Ahn et al. 2306.00297, in our setting",
             f"{ours} have A_l ∝ Σ^{{-1}}, B_l ∝ I",
             f"{shape}, {places[0]}",
-            "median",
             at_most=DISTANCE,
             note=notes[0],
             revision=MEDIAN,
             redrawn=fresh,
             sample=lambda c: c.worst(c.shapes, "all"),
         ),
-        Statement(
+        median(
             "shapes_settled",
             "Ahn et al. 2306.00297, in our setting",
             "Where training has settled, the learned matrices are A_l ∝ Σ^{-1} and B_l ∝ I",
             f"{shape}, {places[1]}",
-            "median",
             unjudged=f"the bound of {DISTANCE:g} lies in the interval of {config.runs} runs",
             note=notes[1],
             revision=ADDED,
@@ -213,23 +209,21 @@ def statements(config) -> tuple[Statement, ...]:
             revision=EXACT,
             sample=lambda c: float(np.abs(np.log(c.closed_form_ratio[0])).max()),
         ),
-        Statement(
+        median(
             "trained_and_exact",
             "derived here",
             "One trained layer has the exact risk of the best step",
             "the risk over the closed form's, settled stacks, identity covariance,",
-            "median",
             at_least=0.98,
             at_most=1.02,
             revision=EXACT,
             sample=lambda c: c.settled_over_closed_form(1),
         ),
-        Statement(
+        median(
             "below_any_two_steps",
             "derived here",
             "Two trained layers have less than half the risk of any two steps that prompts share",
             "the risk over the closed form's, settled stacks, identity covariance,",
-            "median",
             at_most=0.5,
             note="the closed form bounds polynomials in the covariates' moment of degree below L; "
             "layers that move the covariates too, as GD++ does, have a higher one",

@@ -1,6 +1,8 @@
 """What `noisy_descent` judges: the shape and the size of the noise of updates, and how descent with
 such noise tests beside the model."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.descent.specs import STACK, spec_of
@@ -128,9 +130,9 @@ def statements(config) -> tuple[Statement, ...]:
 
 def about_the_test() -> tuple[Statement, ...]:
     """Risks of descent with noise over those of the model, and of each other."""
-    alike = dict(statistic="ratio", margin=ALIKE)
+    alike = partial(Statement, statistic="ratio", margin=ALIKE)
     return (
-        Statement(
+        alike(
             "tests_like_the_model",
             "A2 (2406.03768), Remark 3, {reading}in our setting",
             "Implicit descent with Gaussian noise{which} tests like the model",
@@ -156,17 +158,15 @@ def about_the_test() -> tuple[Statement, ...]:
             }[path],
             message="Implicit descent with Gaussian noise, a draw for each step (Eq. 4) or one for "
             "all steps, tests like the model",
-            **alike,
         ),
-        Statement(
+        alike(
             "typically_alike",
             REMARK,
             "The same, on the typical prompt",
             "Eq. 4's |w_L - w|² over the model's, the median over prompts of each,",
             sample=lambda c: c.ratio("Eq. 4", name="typical"),
-            **alike,
         ),
-        Statement(
+        alike(
             "tests_like_sgd",
             REMARK,
             "{subject} tests like stochastic gradient descent",
@@ -192,7 +192,6 @@ def about_the_test() -> tuple[Statement, ...]:
             }[base],
             message="Descent with Gaussian noise (Eq. 4) and the model test like stochastic "
             "gradient descent",
-            **alike,
         ),
         Statement(
             "size_matters",

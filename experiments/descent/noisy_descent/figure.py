@@ -10,14 +10,11 @@ from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
-LINEAR, SOFTMAX, GREY = (style.METHOD[name]["color"] for name in ("linear", "softmax", "random"))
+LINEAR, SOFTMAX = (style.METHOD[name]["color"] for name in ("linear", "softmax"))
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.6, (1, 2))
-    layer_points(axes[0], dataset)
-    ends(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 2.6, layer_points, ends)
 
 
 def layer_points(ax, dataset):

@@ -16,10 +16,7 @@ RATIOS = ("helps", "smaller_updates", "shrinking_helps_noisy")
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.7, (1, 2))
-    training_curves(axes[0], dataset)
-    shrinkage_curves(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 2.7, training_curves, shrinkage_curves)
 
 
 def training_curves(ax, dataset):

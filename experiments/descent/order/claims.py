@@ -1,6 +1,7 @@
 """What `order` judges: what a new order changes, what a place at an end has over the middle, and
 what sorting by a rule changes."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -94,8 +95,15 @@ def statements(config) -> tuple[Statement, ...]:
         return texts | dict(where=where, gain=texts["gain"].format(where))
 
     source = "A2 (2406.03768), Remark 1, our reading, in our setting"
-    at_ends = dict(source=source, at_least=0.05, note="{note}", words=words)
-    at_ends |= dict(revision="{revision}", redrawn="{redrawn}")
+    at_ends = partial(
+        Statement,
+        source=source,
+        at_least=0.05,
+        note="{note}",
+        revision="{revision}",
+        redrawn="{redrawn}",
+        words=words,
+    )
     return (
         Statement(
             "share",
@@ -111,7 +119,7 @@ def statements(config) -> tuple[Statement, ...]:
                 c.share.sel(depth=2).transpose("run", ...), lambda runs: -runs.mean()
             ),
         ),
-        Statement(
+        at_ends(
             "worth_at_the_ends",
             says="{lead} more {where} than in the middle",
             measured="{gain}, as a share of the mean over places,",
@@ -123,9 +131,8 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="Demonstrations at the beginning and at the end count more to trained causal "
             "models: the relevant one, its label exact or noisy, and any",
-            **at_ends,
         ),
-        Statement(
+        at_ends(
             "worth_is_a_u",
             says="{lead} more at both ends than in the middle: a U",
             measured="{gain}, whichever is less on average over the other runs, as a share of the "
@@ -133,7 +140,6 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda c, reading: gain_at(c.place, reading),
             cells=grid("u_shape noisy_u_shape influence_u_shape", reading=READINGS),
             message="Over places what a demonstration counts to trained causal models is a U",
-            **at_ends,
         ),
         Statement(
             "best",

@@ -18,10 +18,7 @@ LOOKS |= {
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.6, (1, 2))
-    plot_shares(axes[0], dataset)
-    plot_rules(axes[1], claims.numbers(dataset).rules)
-    return figure
+    return style.panels(dataset, 2.6, plot_shares, plot_rules)
 
 
 def appendix(dataset):
@@ -48,8 +45,9 @@ def plot_shares(ax, dataset):
     ax.set(xlabel="causal layers", xticks=depth, xlim=(0.7, depth[-1] + 1), ylim=(-0.03, None))
 
 
-def plot_rules(ax, rules):
+def plot_rules(ax, dataset):
     """A row for each rule, in it the median of each model's runs and the middle 80 % of them."""
+    rules = claims.numbers(dataset).rules
     for i, model in enumerate(rules.model.values):
         runs = 100 * rules.change.sel(model=model).transpose("run", "rule").values
         (low, high), middle = np.quantile(runs, style.QUANTILES, axis=0), np.median(runs, axis=0)

@@ -117,13 +117,13 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _theorem(fresh):
-    alone = dict(source=THEOREM, statistic="median", redrawn=fresh)
+    alone = partial(Statement, source=THEOREM, statistic="median", redrawn=fresh)
     increases = {
         "larger": dict(grows=LARGER, was="it was growth in every layer"),
         "growth": dict(grows="grows with every layer", was="its name was theorem_1"),
     }
     return (
-        Statement(
+        alone(
             "theorem",
             says="In random linear stacks the ratio of two flows {grows}",
             measured="the share of pairs, each alone, whose ratio {grows}, at the gain and tying "
@@ -135,9 +135,8 @@ def _theorem(fresh):
             sample=lambda r, reading: worst(shares(r, reading)),
             cells=grid("theorem_1 theorem_1_strict", reading=increases),
             words=lambda reading: increases[reading],
-            **alone,
         ),
-        Statement(
+        alone(
             "typically",
             says="In {tying} random linear stacks of the {size} gain the ratio of two flows "
             f"typically {LARGER}",
@@ -153,16 +152,14 @@ def _theorem(fresh):
                 tying=TYINGS,
             ),
             message=f"In random linear stacks the ratio of two flows typically {LARGER}",
-            **alone,
         ),
-        Statement(
+        alone(
             "order",
             says="In random linear stacks the demonstration ahead after one layer stays ahead",
             measured="the share of pairs, each alone, that turn, at the gain and tying with the "
             "fewest,",
             at_most=1 - GENERIC,
             sample=lambda r: worst(shares(r, "flips"), lambda runs: -np.median(runs)),
-            **alone,
         ),
     )
 

@@ -4,6 +4,8 @@ It was fixed before the first run. Known were the committed stacks of `many_shot
 of a trial of the training; flows of these stacks had not been looked at.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy.stats import spearmanr
 
@@ -101,9 +103,9 @@ def _end_statements(config):
     where = "{kernel} stacks of {layers}, {prior} prior"
     end = "the last layer's median |log ratio| of two flows over that of the Bayes rule on the "
     near = f"once the excess risk over the Bayes rule's is at most {NEAR:.0%} of it"
-    every = dict(statistic="median", words=_words)
+    median = partial(Statement, statistic="median", words=_words)
     return (
-        Statement(
+        median(
             "ends_at_bayes",
             THEOREM,
             f"Two flows are as unequal as the Bayes rule's in {where}, {near}",
@@ -122,9 +124,8 @@ def _end_statements(config):
                 prior=PRIORS,
             ),
             message=f"Two flows are as unequal as the Bayes rule's at every depth, {near}",
-            **every,
         ),
-        Statement(
+        median(
             "no_further",
             OWN,
             f"Trained {where}, make two flows no more unequal than the Bayes rule's",
@@ -143,15 +144,14 @@ def _end_statements(config):
             ),
             message="Trained stacks make two flows no more unequal than the Bayes rule's, near it "
             "or not",
-            **every,
         ),
     )
 
 
 def _depth_statements(config):
-    every = dict(statistic="median", words=_words)
+    median = partial(Statement, statistic="median", words=_words)
     return (
-        Statement(
+        median(
             "agreement_rises",
             OWN,
             "Layer by layer log flows come to correlate with the Bayes rule's in trained {kernel} "
@@ -170,9 +170,8 @@ def _depth_statements(config):
                 depth=DEPTHS[1:],
             ),
             message="Layer by layer log flows come to correlate with the Bayes rule's",
-            **every,
         ),
-        Statement(
+        median(
             "same_at_every_depth",
             OWN,
             "Where {kernel} stacks come near the Bayes rule of the {prior} prior, depth does not "
@@ -188,9 +187,8 @@ def _depth_statements(config):
             ),
             message="Where stacks come near the Bayes rule depth does not change how unequal their "
             "flows are",
-            **every,
         ),
-        Statement(
+        median(
             "degree",
             THEOREM,
             "Flows of trained {kernel} stacks of {layers} are as near to the Bayes rule's as "
@@ -208,6 +206,5 @@ def _depth_statements(config):
             ),
             message="Flows of trained stacks are as near to the Bayes rule's as polynomials of "
             f"degree {DEGREE:g} would have to be, at every depth",
-            **every,
         ),
     )

@@ -1,5 +1,7 @@
 """What `grads` judges: against relevance, the rival of all tasks; and against the strongest."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.flow.grads.config import LAST, RECOMPUTED, RELEVANCE, SWEEP, VARIANTS
@@ -141,9 +143,9 @@ def _sweep_statements(config, fresh):
 
 def _task_statements(config, fresh):
     shots = f"{config.judged} shots of {config.pool},"
-    every = dict(statistic="ratio", redrawn=fresh)
+    ratio = partial(Statement, statistic="ratio", redrawn=fresh)
     return (
-        Statement(
+        ratio(
             "duplicates",
             f"modelled on {A1}",
             "GradS beats its strongest rival with duplicates",
@@ -151,9 +153,8 @@ def _task_statements(config, fresh):
             at_most=1.0,
             revision=AMONG,
             sample=lambda r: task_ratios(r, "duplicates", "strongest"),
-            **every,
         ),
-        Statement(
+        ratio(
             "on_the_table",
             SETTING,
             "GradS beats {beaten} on the diabetes table",
@@ -166,9 +167,8 @@ def _task_statements(config, fresh):
             sample=lambda r, rival: task_ratios(r, "table", rival),
             cells=grid("table table_random", rival=BEATEN),
             words=rival_words,
-            **every,
         ),
-        Statement(
+        ratio(
             "recomputed_contribution",
             "derived here",
             "With duplicates in the pool it helps to recompute, after each pick, the contribution",
@@ -176,9 +176,8 @@ def _task_statements(config, fresh):
             at_most=1.0,
             revision=MEAN,
             sample=recomputing_ratios,
-            **every,
         ),
-        Statement(
+        ratio(
             "last_layer",
             f"{A1}, ablation of layers, in our setting",
             "The last layer's flow is the best to select by, every demonstration alone",
@@ -187,6 +186,5 @@ def _task_statements(config, fresh):
             at_most=1.0,
             revision=MEAN,
             sample=last_layer_ratios,
-            **every,
         ),
     )

@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.flow.grads import claims
 from experiments.flow.grads.config import RELEVANCE, SWEEP, VARIANTS
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import marks, style
 from lsa_lab.judging.claims import evidence
 from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
@@ -70,7 +70,7 @@ def _draw_cells(ax, x, ratios, verdicts):
     ends = np.exp(claims.intervals(ratios))
     ends = np.where(np.isfinite(ends), ends, middle[:, None])  # not known from few runs
     for place, value, (low, high), verdict in zip(x, middle, ends, verdicts, strict=True):
-        look = judged_panel.LOOKS[verdict]
+        look = marks.LOOKS[verdict]
         ax.plot([place, place], [low, high], color=look["color"], lw=0.8)
         ax.plot(place, value, ls="none", **look)
     ax.axhline(1, color="grey", lw=0.8)

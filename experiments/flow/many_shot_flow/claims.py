@@ -4,6 +4,8 @@ The null of what depth does is the Bayes rule's flows on the same prompts: a mod
 it does has its flows in the end, whatever they were in its first layer.
 """
 
+from functools import partial
+
 from experiments.flow.many_shot_flow.config import ALONE, KINDS, LEARNERS, NAMES
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.store import parts
@@ -72,9 +74,9 @@ def _words(kind) -> dict[str, str]:
 def _depth_statements(config):
     least = "Two flows of many end no more unequal than those of least squares in"
     end = f"{SPREAD} at the last layer over that"
-    every = dict(statistic="median", words=_words)
+    median = partial(Statement, statistic="median", words=_words)
     return (
-        Statement(
+        median(
             "depth",
             f"{PAPER}, Theorem 1 and open question on many demonstrations",
             "Depth amplifies the disparity of many demonstrations in {where}",
@@ -91,9 +93,8 @@ def _depth_statements(config):
             ),
             message="Depth amplifies the disparity of many demonstrations in descent and in "
             "attention, trained or not",
-            **every,
         ),
-        Statement(
+        median(
             "ends_at_least_squares",
             THIRD,
             f"{least} {{where}}",
@@ -109,7 +110,6 @@ def _depth_statements(config):
                 kind=KINDS,
             ),
             message=f"{least} descent and in attention, trained or not",
-            **every,
         ),
     )
 
@@ -117,11 +117,11 @@ def _depth_statements(config):
 def _null_statements(config):
     end = "at the last layer"
     fresh = f"{config.null.prompts} fresh prompts of each of nine committed models"
-    every = dict(statistic="median", revision=POST_HOC, redrawn=fresh)
+    median = partial(Statement, statistic="median", revision=POST_HOC, redrawn=fresh)
     near = "trained to the risk of ridge"
 
     def family(id, says, measured, ids, models, **rest):
-        return Statement(
+        return median(
             id,
             DEPTH,
             f"In {{model}} that is {near}, {says}",
@@ -129,7 +129,6 @@ def _null_statements(config):
             cells=grid(ids, model=models),
             message=f"In models that are {near}, {says}",
             **rest,
-            **every,
         )
 
     ahead = "the lead of the demonstration ahead after one layer"
@@ -172,10 +171,16 @@ def _duplicate_statements(config):
     place = f"at c = {config.correlations[-1]:g}, n = {config.count},"
     log_ratio = "the median over prompts of the log ratio to the"
     learners = "in all that learns"
-    every = dict(statistic="median", at_most=0, revision="{revision}", words=_words)
-    every |= dict(redrawn=f"{config.runs} fresh runs, 8 before")
+    lower = partial(
+        Statement,
+        statistic="median",
+        at_most=0,
+        revision="{revision}",
+        redrawn=f"{config.runs} fresh runs, 8 before",
+        words=_words,
+    )
     return (
-        Statement(
+        lower(
             "explained_away",
             OWN,
             "The flow of a demonstration is lower beside its near-duplicate in {where}",
@@ -187,9 +192,8 @@ def _duplicate_statements(config):
                 kind=LEARNERS,
             ),
             message=f"The flow of a demonstration is lower beside its near-duplicate {learners}",
-            **every,
         ),
-        Statement(
+        lower(
             "redundancy",
             THIRD,
             "Where all have near-duplicates, flow per demonstration is lower in {where}",
@@ -200,6 +204,5 @@ def _duplicate_statements(config):
                 kind=LEARNERS,
             ),
             message=f"Where all have near-duplicates, flow per demonstration is lower {learners}",
-            **every,
         ),
     )

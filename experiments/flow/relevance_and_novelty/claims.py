@@ -1,5 +1,7 @@
 """What `relevance_and_novelty` judges."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.flow.relevance_and_novelty.config import BAYES, READINGS, UNTRAINED
@@ -83,9 +85,9 @@ def _words(learner, reading=None) -> dict[str, str]:
 
 def statements(config) -> tuple[Statement, ...]:
     who = "To the Bayes rule and to trained models,"
-    of_learner = dict(revision="{later}", words=_words)
+    of_learner = partial(Statement, revision="{later}", words=_words)
     return (
-        Statement(
+        of_learner(
             "rises",
             f"{A1}, figure 2, our reading, in our setting",
             "To {who}, what a demonstration gives beside others rises {rises}",
@@ -106,9 +108,8 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message=f"{who} what a demonstration gives beside others rises with relevance and with "
             "novelty, in three readings of both",
-            **of_learner,
         ),
-        Statement(
+        of_learner(
             "product",
             f"{A1}, open question 1 on the conflict of factors, in our setting",
             "To {who}, it is a product of flow and surprise rather than a sum",
@@ -119,9 +120,8 @@ def statements(config) -> tuple[Statement, ...]:
             cells=grid("linear_product softmax_product transformer_product", learner=TRAINED),
             message="To trained models, what a demonstration gives is a product of flow and "
             "surprise rather than a sum",
-            **of_learner,
         ),
-        Statement(
+        of_learner(
             "beyond",
             f"modelled on {A1}, figure 2",
             "To {who}, similarity and surprise together tell more than the distance to the query, "
@@ -137,9 +137,8 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message=f"{who} similarity and surprise together tell more than the distance to the "
             "query, or than any single factor",
-            **of_learner,
         ),
-        Statement(
+        of_learner(
             "single",
             f"{A1}, flow as a measure of effectiveness, our reading, in our setting",
             "Flow times surprise predicts by this much what a single demonstration takes off the "
@@ -154,9 +153,8 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="Flow times surprise predicts by these ranks what a single demonstration takes "
             "off the error of the Bayes rule and of trained models",
-            **of_learner,
         ),
-        Statement(
+        of_learner(
             "alike",
             OWN,
             "To {who}, a demonstration of a flow and a surprise is worth what it is to the Bayes "
@@ -167,7 +165,6 @@ def statements(config) -> tuple[Statement, ...]:
             cells=grid("linear_alike softmax_alike transformer_alike", learner=TRAINED),
             message="To trained models, a demonstration of a flow and a surprise is worth what it "
             "is to the Bayes rule",
-            **of_learner,
         ),
         Statement(
             "untrained",

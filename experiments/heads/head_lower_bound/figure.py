@@ -18,28 +18,24 @@ LOOKS = {  # features: fill, line, words
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 2.5, (1, 2))
-    plot_ratio(axes[0], dataset, config)
-    plot_risk(axes[1], dataset, config)
-    return figure
+    return style.panels(dataset, 2.5, plot_ratio, plot_risk)
 
 
-def plot_ratio(ax, dataset, config):
+def plot_ratio(ax, dataset):
     """The risk over that with d heads, as it is judged where it is least."""
-    ratio, (judged,) = claims.numbers(dataset), claims.statements(config)
-    curves(ax, ratio)
+    config = results.config_of(dataset)
+    curves(ax, claims.numbers(dataset))
     ax.axhline(1, color="grey", lw=0.8)
     ax.set_ylim(0, None)
-    top = ax.get_ylim()[1]
-    dearer = judged.bounds[0]
+    top, dearer = ax.get_ylim()[1], claims.statements(config)[0].bounds[0]
     ax.axhspan(dearer, max(top, dearer), color="grey", alpha=0.2, lw=0)
     ax.set(xlabel=f"heads H < d = {config.d}", ylabel=f"risk / that with {config.d} heads")
     ax.set(title="Fewer heads cost risk", ylim=(0, top))
 
 
-def plot_risk(ax, dataset, config):
+def plot_risk(ax, dataset):
     """Descent on the features of H heads, and the least risk of rules that ignore directions."""
+    config = results.config_of(dataset)
     curves(ax, dataset.risk)
     ridge = rotation_invariant_bound(config.n, config.d, config.noise_std**2)
     ax.axhline(ridge, color=RIDGE["color"], lw=1.2)

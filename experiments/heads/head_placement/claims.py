@@ -10,6 +10,8 @@ one at any risk, the same criteria were fixed for 100 000 steps, the paper tier.
 that knows no more than ridge judges nobody: what A4 says is estimated there.
 """
 
+from functools import partial
+
 import numpy as np
 
 from experiments.heads.head_placement.config import specs
@@ -91,11 +93,15 @@ def _rows(config):
     total, depth = sum(spec.architecture.variants[0]), spec.architecture.depth
     trained = ", ".join(map(str, spec.task.lengths))
     risk = f"the risk over the sparse Bayes rule's, a geometric mean over n = {trained}"
-    shared = dict(statistic="ratio", over=f"{spec.training.seeds} seeds")
-    is_long, early = spec.training.steps >= LONG, dict(revision="it was judged")
-    early |= dict(unjudged=f"{spec.training.steps} steps teach no placement more than ridge")
-    early |= shared
-    yield Statement(
+    ratio = partial(Statement, statistic="ratio", over=f"{spec.training.seeds} seeds")
+    early = f"{spec.training.steps} steps teach no placement more than ridge"
+
+    def of_pattern(**bound):
+        """What A4 says, which is estimated where no model knows more than ridge."""
+        is_long = spec.training.steps >= LONG
+        return bound if is_long else dict(revision="it was judged", unjudged=early)
+
+    yield ratio(
         "pattern_is_best",
         f"{A4}, abstract, our reading, in our setting",
         f"Of {total} heads in {depth} layers, {PATTERN} has less risk than {{other}}",
@@ -111,9 +117,9 @@ def _rows(config):
         ),
         message=f"Many heads in layer 1 and one in each later layer have the least risk of all "
         f"placements of {total} heads in {depth} layers",
-        **(shared | {"at_most": 1.0} if is_long else early),
+        **of_pattern(at_most=1.0),
     )
-    yield Statement(
+    yield ratio(
         "layer_1_does_most",
         f"{A4}, abstract, our reading, in our setting",
         "A head that moves from layer 1 to {to} raises the risk",
@@ -123,9 +129,9 @@ def _rows(config):
         sample=factor_of_move,
         cells=grid("to_layer_2 to_layer_3", to=("layer 2", "layer 3")),
         message="A head that moves from layer 1 to a later one raises the risk",
-        **(shared | {"at_least": 1.0} if is_long else early),
+        **of_pattern(at_least=1.0),
     )
-    yield Statement(
+    yield ratio(
         "placement_over_seed",
         "derived here, the null of both",
         "Where heads stand moves the risk more than the seed does",
@@ -134,9 +140,8 @@ def _rows(config):
         at_least=1.41,
         note="1 without an effect of the placement, 1.41 where both effects have one variance",
         sample=spread_ratio,
-        **shared,
     )
-    yield Statement(
+    yield ratio(
         "ridge",
         "a check of this experiment",
         "With heads {heads} a model beats ridge at every n of the training",
@@ -153,9 +158,8 @@ def _rows(config):
         ),
         revision="its source was A4's abstract",
         message=f"Wherever {total} heads stand, a model beats ridge at every n of the training",
-        **shared,
     )
-    yield Statement(
+    yield ratio(
         "stopped_falling",
         "a check of this experiment",
         "With heads {heads} the loss has stopped falling",
@@ -171,5 +175,4 @@ def _rows(config):
             heads=rows,
         ),
         message="The losses have stopped falling",
-        **shared,
     )

@@ -15,10 +15,7 @@ HIGHLIGHT = style.COLOURS[1]  # A4's pattern
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 3.0, (1, 2))
-    by_placement(axes[0], dataset)
-    by_length(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 3.0, by_placement, by_length)
 
 
 def ordered(dataset) -> list[str]:

@@ -8,6 +8,7 @@ is judged of narrow keys and of softmax, and of mixed heads the best that any mi
 are at one n since then. The null of importances was added after a look at N_1.
 """
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -122,7 +123,7 @@ def statements(config) -> tuple[Statement, ...]:
 def _about_one_head(mixed: dict, own: dict):
     """One head in each later layer, over the full model; a tier may lack models of a family."""
     specs = mixed | own
-    family = dict(statistic="ratio", over="{seeds} seeds", at_most=UNCHANGED)
+    ratio = partial(Statement, statistic="ratio", over="{seeds} seeds", at_most=UNCHANGED)
 
     def words(model):
         title, seeds = f"{model.capitalize()}: ", specs[model].training.seeds
@@ -133,7 +134,7 @@ def _about_one_head(mixed: dict, own: dict):
         note="an upper bound, by search, on the least over all mixings",
     )
 
-    yield Statement(
+    yield ratio(
         "pruned",
         A4,
         "{title}all heads but the most important one of each later layer can be removed without "
@@ -144,9 +145,8 @@ def _about_one_head(mixed: dict, own: dict):
         words=words,
         message="Where heads cannot be mixed, all but the most important one of each later layer "
         "can be removed without retraining",
-        **family,
     )
-    yield Statement(
+    yield ratio(
         "best_mixed",
         MODELLED,
         "{title}one head in each later layer, the best of all that mixing the heads of the layer "
@@ -163,7 +163,7 @@ def _about_one_head(mixed: dict, own: dict):
         words=lambda model: words(model) | dict(looked=LOOKED if "long" in model else MIXING),
         message="One head in each later layer, the best of all that mixing the heads of the layer "
         "can give, costs nothing without retraining",
-        **best | family,
+        **best,
     )
     yield Statement(
         "dense",
@@ -177,7 +177,7 @@ def _about_one_head(mixed: dict, own: dict):
         words=words,
         **best,
     )
-    yield Statement(
+    yield ratio(
         "trained",
         READING,
         "{title}a model trained with one head in each later layer is as good as the full one",
@@ -193,7 +193,6 @@ def _about_one_head(mixed: dict, own: dict):
         ),
         words=words,
         message="A model trained with one head in each later layer is as good as the full one",
-        **family,
     )
 
 
@@ -231,14 +230,15 @@ def _about_other_heads(own: dict):
 
 def _about_importance(own: dict):
     """Heads that are their layers' own, taken away one at a time."""
-    row = dict(
+    row = partial(
+        Statement,
         over="{seeds} seeds",
         words=lambda model, **axes: dict(
             heads=" ".join(map(str, own[model].architecture.rows[-1])),
             seeds=own[model].training.seeds,
         ),
     )
-    yield Statement(
+    yield row(
         "first",
         A4,
         "All heads of the first layer matter: {model}: {heads}",
@@ -248,9 +248,8 @@ def _about_importance(own: dict):
         sample=first_share,
         cells=having(grid("first.narrow_keys_full first.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, all heads of the first layer matter",
-        **row,
     )
-    yield Statement(
+    yield row(
         "first_exchanged",
         A4,
         "More heads of the first layer matter than if importances were exchanged between layers: "
@@ -271,9 +270,8 @@ def _about_importance(own: dict):
         ),
         message="More heads of the first layer matter than if importances were exchanged between "
         "layers",
-        **row,
     )
-    yield Statement(
+    yield row(
         "later",
         A4,
         "One head of each later layer is enough: {model}: {heads}",
@@ -282,5 +280,4 @@ def _about_importance(own: dict):
         sample=later_count,
         cells=having(grid("later.narrow_keys_full later.softmax_full", model=OWN), model=own),
         message="Where heads cannot be mixed, one head of each later layer is enough",
-        **row,
     )

@@ -8,6 +8,8 @@ look at its weights; known were a trial of one seed, with .90 and .59 of ridge's
 (8,1,1) and (8,8,8), and the losses at which two of these runs ended.
 """
 
+from functools import partial
+
 import numpy as np
 
 from experiments.heads.heads_per_layer import ratios
@@ -55,8 +57,8 @@ def depth_rows(config):
         over = {"ridge": "ridge's", "descent": descent}[rival]
         return size(model) | dict(whom=rivals[rival], over=over, whose=patterns[variant])
 
-    row = dict(over="{seeds} seeds", words=size)
-    yield Statement(
+    row = partial(Statement, over="{seeds} seeds", words=size)
+    yield row(
         "first_before_later",
         f"{A4}, abstract, our reading, in our setting",
         "Heads do more in the first layer than in all later ones ({depth} layers)",
@@ -68,7 +70,6 @@ def depth_rows(config):
         sample=ratios.least_over_later,
         cells=_cells(config, "first_before_later_3 first_before_later_5", "first", "later"),
         message="Heads do more in the first layer than in all later ones",
-        **row,
     )
     yield Statement(
         "as_many_heads",
@@ -89,7 +90,7 @@ def depth_rows(config):
             size(model) | dict(zip(("early", "other"), AS_MANY[heads], strict=True))
         ),
     )
-    yield Statement(
+    yield row(
         "beats_at_every_n",
         f"{A4}, abstract, in our setting",
         "{whose} beat {whom} at every n ({depth} layers)",
@@ -110,9 +111,9 @@ def depth_rows(config):
         ),
         message="Ridge, and gradient descent of as many steps, are beaten at every n by many heads "
         "in layer 1 and one in each later layer, and by one head in each layer",
-        **row | {"words": rival_words},
+        words=rival_words,
     )
-    yield Statement(
+    yield row(
         "beats_directionless",
         'open before: docs/theory, "Trials before the experiments"',
         "One head in each layer is enough to beat every rule that ignores directions ({depth} "
@@ -122,9 +123,8 @@ def depth_rows(config):
         sample=lambda d, model: ratios.ratio(d, model, "single", EQUIVARIANT),
         cells=_cells(config, "single_beats_bound_3 single_beats_bound_5", "single"),
         message="One head in each layer is enough to beat every rule that ignores directions",
-        **row,
     )
-    yield Statement(
+    yield row(
         "near_bayes",
         ON_LASSO,
         "With all heads everywhere, a model comes near the sparse Bayes rule ({depth} layers)",
@@ -133,9 +133,8 @@ def depth_rows(config):
         sample=lambda d, model: ratios.ratio(d, model, "full", SPARSE_BAYES),
         cells=_cells(config, "near_bayes_3 near_bayes_5", "full"),
         message="With all heads everywhere, a model comes near the sparse Bayes rule",
-        **row,
     )
-    yield Statement(
+    yield row(
         "more_than_one",
         f"{A4}, {{place}}, in our setting",
         "{begin} better than one in each layer ({depth} layers)",
@@ -146,9 +145,9 @@ def depth_rows(config):
         | _cells(config, FIRST_HELPS, "first", "single", variant=["first"]),
         message="Many heads, in every layer and in the first layer alone, do better than one in "
         "each layer",
-        **row | {"words": lambda variant, model: size(model) | helping[variant]},
+        words=lambda variant, model: size(model) | helping[variant],
     )
-    yield Statement(
+    yield row(
         "first_layer_suffices",
         f"{A4}, its mechanism, our reading, in our setting",
         "One head in each later layer is enough ({depth} layers)",
@@ -157,9 +156,8 @@ def depth_rows(config):
         sample=lambda d, model: ratios.ratio(d, model, "first", "full"),
         cells=_cells(config, "first_layer_suffices_3 first_layer_suffices_5", "first", "full"),
         message="One head in each later layer is enough",
-        **row,
     )
-    yield Statement(
+    yield row(
         "stopped_falling",
         "a check of this experiment",
         "The full model's loss has stopped falling ({depth} layers)",
@@ -168,21 +166,20 @@ def depth_rows(config):
         sample=ratios.falls,
         cells=_cells(config, "stopped_falling_3 stopped_falling_5"),
         message="The full model's loss has stopped falling",
-        **row,
     )
 
 
 def size_rows(config):
     """Models of one row of heads each."""
     seeds = min(spec.training.seeds for _, spec in sizes(config))
-    row = dict(statistic="ratio", over=f"{seeds} seeds")
+    row = partial(Statement, statistic="ratio", over=f"{seeds} seeds")
     shots, judged = config.beyond_d.shots, config.beyond_d.judged
     at, d, trained = f"at n = {judged}", counts(config)[FULL][1], sizes(config)[0][1].task.lengths
 
     def words(kind):
         return KINDS[kind] | dict(zip(("fewer", "d", "more"), counts(config)[kind], strict=True))
 
-    yield Statement(
+    yield row(
         "up_to_d",
         f"{A4}, figure 1b, in our setting",
         "As many heads as covariates do better {where} than {fewer}",
@@ -192,31 +189,29 @@ def size_rows(config):
         cells=grid("up_to_d_first up_to_d_full", kind=KINDS),
         words=words,
         message="As many heads as covariates do better than fewer, in layer 1 and in every layer",
-        **row,
     )
-    more = dict(
+    more = partial(
+        row,
         says="More heads than covariates gain nothing {where}",
         measured=f"the risk with {{more}} heads over that with {{d}} {at}",
         source=f"modelled on {A4}, heads needed",
         sample=lambda d, kind: np.divide(*ratios.around_d(d, kind)[:0:-1]),
         words=words,
     )
-    yield Statement(
+    yield more(
         "beyond_d",
         margin=0.1,
         note="three seeds on four other samples had .90 to .94",
         cells=grid("beyond_d_full", kind=[FULL]),
-        **row | more,
     )
-    yield Statement(
+    yield more(
         "beyond_d_of_layer_1",
         unjudged="33 seeds would decide at a tenth",
         revision="it was judged, at a tenth",
         cells=grid("beyond_d_first", kind=[FIRST]),
-        **row | more,
     )
     whose = {SINGLE: "One head in each layer"} | {kind: KINDS[kind]["whose"] for kind in KINDS}
-    yield Statement(
+    yield row(
         "ridge",
         f"{A4}, abstract, in our setting",
         "{whose} beat ridge at every n of the training",
@@ -231,23 +226,20 @@ def size_rows(config):
         ),
         message=f"At d = {d}, with one head a layer, many in layer 1 alone or many in every layer, "
         "a model beats ridge at every n of the training",
-        **row,
     )
-    yield Statement(
+    yield row(
         "longer",
         f"modelled on {A4}, figure 1b",
         "With d heads in every layer a model beats ridge on prompts longer than in training, too",
         f"risk over ridge's, at the n above {max(trained)} where it is most,",
         at_most=1.0,
         sample=lambda d: ratios.ridge_ratio(d, FULL, longer=True),
-        **row,
     )
-    yield Statement(
+    yield row(
         "full_bayes",
         ON_LASSO,
         "With d heads in every layer a model comes near the sparse Bayes rule",
         f"risk over that of the {SPARSE_BAYES} {at}",
         at_most=1.5,
         sample=lambda d: ratios.rule_ratio(d, FULL, SPARSE_BAYES).sel(shots=judged).values,
-        **row,
     )

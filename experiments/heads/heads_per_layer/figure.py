@@ -27,21 +27,15 @@ WHERE = {FIRST: ("white", "--", "in layer 1"), FULL: (LINEAR["color"], "-", "in 
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.9, (1, 2))
-    shots_curves(axes[0], dataset, *depths(results.config_of(dataset))[0])
-    heads_curves(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 2.9, shots_curves, heads_curves)
 
 
-def ridge_ratio(dataset, name: str):
-    """The risks of a model's variants, of descent and of rules over that of ridge, by shots."""
+def shots_curves(ax, dataset):
+    """One head a layer, many in the first or in the later ones, and many in all, among rules: risks
+    over that of ridge."""
+    (name, spec), shots = depths(results.config_of(dataset))[0], dataset.shots.values
     kinds = dataset[[f"risk, {name}", f"descent, {name}", "rule_risk"]]
-    return kinds / dataset.rule_risk.sel(rule=RIDGE)
-
-
-def shots_curves(ax, dataset, name: str, spec):
-    """One head a layer, many in the first or in the later ones, and many in all, among rules."""
-    over, shots = ridge_ratio(dataset, name), dataset.shots.values
+    over = kinds / dataset.rule_risk.sel(rule=RIDGE)
     curves = {rule: over.rule_risk.sel(rule=rule).values for rule in (LASSO, SPARSE_BAYES)}
     curves["descent"] = over[f"descent, {name}"].values
     for rule, risks in curves.items():

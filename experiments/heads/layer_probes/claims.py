@@ -6,6 +6,7 @@ tokens since.
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -83,13 +84,13 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _about_readers(panels, seeds: str):
-    row = dict(statistic="ratio", over=seeds)
+    row = partial(Statement, statistic="ratio", over=seeds)
 
     def worst_layer(d, model="full"):
         return largest(r for case in panels for r in layer_by_layer(d, case, model))
 
     return (
-        Statement(
+        row(
             "steady",
             A4,
             "Every layer of the full model makes the answer more readable",
@@ -97,9 +98,8 @@ def _about_readers(panels, seeds: str):
             at_most=1.0,
             note="beside it one head a layer, and random weights: steady_single, steady_random",
             sample=worst_layer,
-            **row,
         ),
-        Statement(
+        row(
             "nulls",
             HERE,
             "Every layer of a {model} model makes the answer more readable",
@@ -108,40 +108,36 @@ def _about_readers(panels, seeds: str):
             revision="added after a look at these runs",
             sample=worst_layer,
             cells=grid("steady_single steady_random", model=("single head", "random")),
-            **row,
         ),
-        Statement(
+        row(
             "not_yet",
             A4,
             "The first layer prepares and does not answer: after it ridge is better",
             f"{READER} after layer 1 of the full model over that of ridge, {LEAST}",
             at_least=1.0,
             sample=lambda d: smallest(ridge_ratio(d, case, 1) for case in panels),
-            **row,
         ),
-        Statement(
+        row(
             "at_last",
             A4,
             "After the last layer more of the answer is readable than ridge knows, at any noise",
             f"{READER} after the last layer of the full model over that of ridge, {WORST}",
             at_most=1.0,
             sample=lambda d: largest(ridge_ratio(d, case, -1) for case in panels),
-            **row,
         ),
-        Statement(
+        row(
             "single",
             A4,
             "In a model with a single head in every layer the answer is less readable",
             f"{READER} after its last layer over that of the full model, {LEAST}",
             at_least=1.1,
             sample=lambda d: smallest(full_ratio(d, case, "single head") for case in panels),
-            **row,
         ),
     )
 
 
 def _about_first_layers(dissected, seeds: str):
-    row = dict(statistic="ratio", over=seeds, revision=WHITE)
+    row = partial(Statement, statistic="ratio", over=seeds, revision=WHITE)
     rivals = {
         RAW: dict(than="on raw covariates", other="raw covariates"),
         OF_SINGLE: dict(than="on those of the single-head model", other="the single-head model's"),
@@ -151,7 +147,7 @@ def _about_first_layers(dissected, seeds: str):
         return largest(descent_ratio(d, case, OF_FULL, rival) for case in dissected)
 
     return (
-        Statement(
+        row(
             "descent_over",
             A4,
             "Descent on the full model's first-layer tokens learns more than {than}",
@@ -162,18 +158,16 @@ def _about_first_layers(dissected, seeds: str):
             words=lambda rival: rivals[rival],
             message="Descent on the full model's first-layer tokens learns more than on raw "
             "covariates, and more than on the tokens of the single-head model",
-            **row,
         ),
-        Statement(
+        row(
             "descent_formula",
             A4,
             "Descent on the full model's first-layer tokens does as well as on r_j x_j themselves",
             f"{DESCENT} over that on r_j x_j, {WORST}",
             at_most=1.1,
             sample=lambda d: descent_lead_over(d, FORMULA),
-            **row,
         ),
-        Statement(
+        row(
             "later_layers",
             "A4 (2408.04532), its mechanism, in our setting",
             "Later layers of the full model do what descent on its first layer's tokens does",
@@ -181,7 +175,7 @@ def _about_first_layers(dissected, seeds: str):
             at_least=0.8,
             at_most=1.25,
             sample=lambda d: largest(descent_gap(d, case) for case in dissected),
-            **row | {"revision": f"of another experiment's models before; {WHITE}"},
+            revision=f"of another experiment's models before; {WHITE}",
         ),
         Statement(
             "held",

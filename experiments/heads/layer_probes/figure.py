@@ -15,17 +15,12 @@ LOOKS = {"full": LINEAR, "single head": LINEAR | {"linestyle": ":", "mfc": "whit
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 2.8, (1, 2))
-    readers(axes[0], dataset, config.dissected[0])
-    axes[0].set_title("The answer gets more readable")
-    first_layers(axes[1], dataset, config)
-    axes[1].set_title("First layers hold part of $r_j x_j$")
-    return figure
+    return style.panels(dataset, 2.8, readers, first_layers)
 
 
-def readers(ax, dataset, case: str):
+def readers(ax, dataset):
     """Risks of readers after each layer, and of the model's own read-out, over ridge's."""
+    case = results.config_of(dataset).dissected[0]
     ridge, bayes = (float(dataset.known.sel(case=case, rule=rule)) for rule in RULES)
     for i, (model, look) in enumerate(LOOKS.items()):
         reader = select_case(dataset.reader.sel(model=model), case) / ridge
@@ -38,7 +33,7 @@ def readers(ax, dataset, case: str):
         place = (x[-2], float(reader.median("run")[-2]))
         direct_label(ax, *place, model, look["color"], (6, 4) if i else (-6, -4))
     ridge_axis(ax, bayes / ridge, (0.3, 1, 3, 10))
-    ax.set(xlabel="layer", xticks=reader.layer.values)
+    ax.set(xlabel="layer", xticks=reader.layer.values, title="The answer gets more readable")
 
 
 def ridge_axis(ax, bayes: float, ticks):
@@ -51,9 +46,9 @@ def ridge_axis(ax, bayes: float, ticks):
     ax.set(ylabel="risk / ridge's", ylim=(low, high))
 
 
-def first_layers(ax, dataset, config):
+def first_layers(ax, dataset):
     """R² by the heads of each layer, a row for each, and where that of the full model is to be."""
-    first, cases = dataset.sel(layer=1), config.dissected
+    first, cases = dataset.sel(layer=1), results.config_of(dataset).dissected
     measured = first.held.sel(case=cases).notnull().any(["case", "run"])
     order = [str(name) for name in dataset.model.values if measured.sel(model=name)]
     order = ["full", *(name for name in order if name not in ("full", "random")), "random"]
@@ -68,6 +63,7 @@ def first_layers(ax, dataset, config):
         direct_label(ax, high[1], rows[1], case, color, (4, -1 if i else 1))
     ax.set_yticks(range(len(order)), order, fontsize=7)
     ax.set(xlabel="R² of $r_j x_j$", xlim=(-0.05, 1.05), ylim=(len(order) - 0.5, -0.6))
+    ax.set_title("First layers hold part of $r_j x_j$")
 
 
 def caption(dataset) -> str:

@@ -3,8 +3,11 @@
 The bounds were fixed before its first run. Before it, figures for few steps and for d = 64 were
 known from smaller trials (docs/theory, "Trials before the experiments"). In first runs each chose
 its own step size, and the search for step sizes started elsewhere; then all was sampled anew, once,
+from functools import partial
 from seed 1. The statements say so. What first layers of trained models write is layer_probes'.
 """
+
+from functools import partial
 
 import numpy as np
 
@@ -91,8 +94,8 @@ def statements(config) -> tuple[Statement, ...]:
 
 
 def _about_many_steps():
-    row = dict(source=A4, statistic="median", redrawn=ANEW)
-    yield Statement(
+    median = partial(Statement, source=A4, statistic="median", redrawn=ANEW)
+    yield median(
         "over_ridge",
         says="{begin}",
         measured="the risk over that of ridge{bound}",
@@ -104,14 +107,12 @@ def _about_many_steps():
         words=lambda rule: BEST_STEP[rule],
         message="With a step size for each prompt, and with one for all, descent on x̃ at its best "
         "number of steps beats every rotation-invariant rule linear in the labels",
-        **row,
     )
-    yield Statement(
+    yield median(
         "heads",
         says="Fewer than d heads preprocess less well",
         measured="the risk with d heads over that with fewer, each at its best step, where it is "
         "most,",
         at_most=0.9,
         sample=lambda r: worst(r.fewer_heads_ratio()),
-        **row,
     )

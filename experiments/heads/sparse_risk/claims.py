@@ -8,6 +8,8 @@ factor of 1.5, which heads_per_layer has for what is near the sparse Bayes rule,
 look at that. All but the rates was then sampled anew, once, with steps that are powers of two.
 """
 
+from functools import partial
+
 import numpy as np
 
 from experiments.heads.rule_names import LASSO, RIDGE
@@ -26,9 +28,6 @@ LASSO_S = "the risk of preprocessed descent over that of the Lasso"
 FACTOR = 1.5  # within which two risks are about the same
 ERRORS = 4.0  # half the width of the intervals of orders, in standard errors
 PAIRED = f"mean paired difference / bound, ± {ERRORS:g} standard errors, at its least clear"
-LOOKED = dict(revision="sizes settled in four looks", redrawn="sampled anew from fresh seeds")
-# Of an order the samples are the paired differences at the place where it is least clear.
-ORDER = dict(statistic="estimate", at_least=0.0, standard_errors=ERRORS, **LOOKED)
 KINDS = {  # of rules: how they are called, and which of them is judged
     "preprocessed": ("preprocessed descent", ""),
     "directionless": ("squares, descent, ridge", ", whichever is farthest off,"),
@@ -123,11 +122,21 @@ def _about_orders(config):
         "by_s": dict(source=HERE, place="s", every="sparsity below d"),
     }
 
+    # The samples are the paired differences at the place where the order is least clear.
+    order = partial(
+        Statement,
+        statistic="estimate",
+        at_least=0.0,
+        standard_errors=ERRORS,
+        revision="sizes settled in four looks",
+        redrawn="sampled anew from fresh seeds",
+    )
+
     def dense(d):
         both = (paired(d, "by_law", RIDGE, rule) for rule in (LASSO, PREPROCESSED))
         return least_clear(*(difference.sel(law="dense") for difference in both))
 
-    yield Statement(
+    yield order(
         "preprocessed_over_ridge",
         "{source}",
         "Preprocessed descent is better than ridge at every {every}",
@@ -137,15 +146,13 @@ def _about_orders(config):
         words=lambda panel: against[panel],
         message="Preprocessed descent is better than ridge at every n, at every level of noise "
         "and at every sparsity below d",
-        **ORDER,
     )
-    yield Statement(
+    yield order(
         "dense",
         HERE,
         "Control: for dense weights neither the Lasso nor preprocessed descent is as good as ridge",
         f"{PAIRED} rule",
         sample=dense,
-        **ORDER,
     )
 
 
@@ -160,8 +167,8 @@ def _about_the_lasso(config):
         per_d=Duel.per_d,
     )
     cells = having(everywhere, width=config.widths, per_d=config.per_d)
-    row = dict(source=ON_LASSO, statistic="ratio", over="runs")
-    comparable = Statement(
+    row = partial(Statement, source=ON_LASSO, statistic="ratio", over="runs")
+    comparable = row(
         "comparable",
         says="With {law} non-zeros, d = {width} and n = {per_d} d, preprocessed descent and the "
         "Lasso lose about the same",
@@ -173,10 +180,9 @@ def _about_the_lasso(config):
         sample=lambda d, law, width, per_d: lasso_ratios(d, width).sel(law=law, per_d=per_d).values,
         cells=cells,
         message="Preprocessed descent and the Lasso lose about the same, within a factor of 1.5",
-        **row,
     )
     yield from (comparable,) * bool(cells)
-    yield Statement(
+    yield row(
         "flat",
         says="With flat non-zeros and n >> d preprocessed descent is better than the Lasso",
         measured=f"{LASSO_S} at d = {config.widths[0]}, n = {config.per_d[-1]} d,",
@@ -185,7 +191,6 @@ def _about_the_lasso(config):
         revision="sizes settled in four looks; a ratio, it was a difference",
         redrawn="fresh prompts",
         sample=lambda d: lasso_ratios(d, config.widths[0]).sel(law="flat")[-1].values,
-        **row,
     )
 
 
@@ -198,9 +203,9 @@ def _about_rates(config):
         source = ON_LASSO if kind == "lasso" else RATE
         return dict(source=source, name=name, number=number, slope=slope)
 
-    runs = dict(over="pseudo-runs")
-    row = dict(source="{source}", measured="{slope}", words=words, **runs)
-    yield Statement(
+    runs = partial(Statement, over="pseudo-runs")
+    row = partial(runs, source="{source}", measured="{slope}", words=words)
+    yield row(
         "falls_with_n",
         says="The risk of {name} falls like 1/n",
         at_least=-1.1,
@@ -209,9 +214,8 @@ def _about_rates(config):
         cells=grid("preprocessed_n directionless_n lasso_n", kind=KINDS, axis=("n",)),
         message="The risks of preprocessed descent, of the Lasso, and of least squares, descent "
         "and ridge fall like 1/n",
-        **row,
     )
-    yield Statement(
+    yield row(
         "pays_for",
         says="The risk of {name} grows like the number of {number}",
         at_least=0.9,
@@ -223,9 +227,8 @@ def _about_rates(config):
         },
         message="The risk of preprocessed descent grows like the number of non-zeros, and those of "
         "least squares, descent and ridge like the number of covariates",
-        **row,
     )
-    yield Statement(
+    yield row(
         "does_not_depend",
         says="The risk of {name} does not depend on the number of {number}",
         at_least=-0.1,
@@ -237,7 +240,6 @@ def _about_rates(config):
         },
         message="The risk of preprocessed descent does not depend on the number of covariates, nor "
         "do those of least squares, descent and ridge on the number of non-zeros",
-        **row,
     )
     left = "the slope of log (risk of preprocessed descent - that of least squares on the support)"
     middle = f"at n = {config.middle}"
@@ -246,7 +248,7 @@ def _about_rates(config):
         ("left_s", "grows with s no faster than s itself", f"s {middle}", (None, 1.25)),
         ("left_d", "grows like the number of covariates", f"d {middle}", (0.75, 1.25)),
     ):
-        yield Statement(
+        yield runs(
             id,
             LEFT,
             f"What is left over s/n {grows}",
@@ -254,5 +256,4 @@ def _about_rates(config):
             at_least=bounds[0],
             at_most=bounds[1],
             sample=lambda d, axis=id[-1]: rest(d, axis),
-            **runs,
         )

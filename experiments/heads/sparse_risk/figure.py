@@ -16,10 +16,7 @@ BESIDE = (SQUARES, DESCENT, EQUIVARIANT, PREPROCESSED, LASSO, SPARSE_BAYES)
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.8, (1, 2))
-    kinds_of_weights(axes[0], dataset)
-    duel(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 2.8, kinds_of_weights, duel)
 
 
 def look(rule: str) -> dict:

@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 
 from experiments.language import decoders, sentences
+from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.lm_clipping import search, spectra
 from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, Config
-from experiments.language.lm_clipping.search import Answers, Clipped, split_content_free
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings
 from lsa_lab.store import parts
@@ -44,7 +44,8 @@ def clip_layers(config: Config, clipped: Clipped, *place):
 
         def ask(shots, edits):  # -> scores [B, C], readings [E, 3]
             own, layers = every.take(range(shots)), {layer for layer, *_ in edits}
-            answers = Answers(clipped, task, own, queries, layers)
+            questions = sentences.ask(clipped.decoder, task, own, queries)
+            answers = Answers(clipped, questions, layers)
             edited = [split_content_free(answers.scores(edit))[0] for edit in edits]
             return answers.scores(), np.array([readings_of(each, fresh.labels) for each in edited])
 

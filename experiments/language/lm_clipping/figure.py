@@ -2,6 +2,8 @@
 
 import itertools
 
+import numpy as np
+
 from experiments.language.lm_clipping import claims
 from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, SEARCHES, WIDE
 from lsa_lab.harness.draw import style
@@ -12,13 +14,7 @@ LABELS = dict(zip(MATRICES, ("W_Q", "W_K", "W_V", "W_O", "in", "gate", "out"), s
 
 
 def plot(dataset):
-    first, gains = parts.part(dataset).isel(task=0), claims.numbers(dataset).gains
-    figure, axes = style.figure(6.75, 2.7, (1, 2))
-    plot_layers(axes[0], first, "auc")
-    axes[0].set(title="Late layers tolerate clipping", ylabel="change of AUC")
-    axes[0].legend(ncols=1, fontsize=7, loc="lower right")
-    plot_gains(axes[1], gains)
-    return figure
+    return style.panels(dataset, 2.7, plot_layers, plot_gains)
 
 
 def appendix(dataset):
@@ -47,9 +43,10 @@ def plot_ratios(ax, spectra, share, version):
     ax.set(xlabel="layer, from 0")
 
 
-def plot_layers(ax, dataset, reading):
+def plot_layers(ax, dataset):
     """A curve for each part and rate: the change by clipping a layer, dropping it last."""
-    change = (dataset.edited - dataset.unclipped).sel(reading=reading)
+    dataset = parts.part(dataset).isel(task=0)
+    change = (dataset.edited - dataset.unclipped).sel(reading="auc")
     rates, layers = dataset.rate.values, dataset.layer.values
     ax.axhline(0, color=style.BLACK, lw=0.8, zorder=0)
     looks = zip(rates, style.COLOURS, style.MARKERS, strict=False)
@@ -57,16 +54,18 @@ def plot_layers(ax, dataset, reading):
         runs = change.sel(part=part, rate=rate).transpose("run", "layer")
         label = f"{part} {'dropped' if rate == DROPPED else f'{rate:g}'}"
         style.mean_band(ax, layers, runs, label, color, marker, LINES[part])
-    ax.set(xticks=layers, xlabel="layer that is clipped")
+    ax.set(xticks=layers, xlabel="layer that is clipped", ylabel="change of AUC")
+    ax.set_title("Late layers tolerate clipping")
+    ax.legend(ncols=1, fontsize=7, loc="lower right")
 
 
-def plot_gains(ax, gains):
+def plot_gains(ax, dataset):
     """What each search and its rivals gain on fresh sentences; squares: on validation."""
+    gains = claims.numbers(dataset).gains
     test = gains.test.sel(reading="accuracy").mean("task")
     rows = {name: test.sel(search=name).values for name in SEARCHES} | gains.rivals
-    for row, runs in enumerate(rows.values()):
-        ax.plot(style.mean_ends(runs[:, None]), [row, row], color=style.COLOURS[0], lw=0.8)
-        ax.plot(runs.mean(), row, "o", color=style.COLOURS[0])
+    look = dict(color=style.COLOURS[0], marker="o")
+    style.mean_rows(ax, range(len(rows)), np.stack([*rows.values()], axis=1), **look)
     promised = gains.dataset.validation_gain.mean(("task", "run"))
     ax.plot(promised.sel(search=list(SEARCHES)), range(len(SEARCHES)), "s", color="grey")
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)

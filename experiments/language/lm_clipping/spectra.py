@@ -1,14 +1,11 @@
 """Singular values of a decoder's matrices by layer: as stored, rounded once more, and by chance."""
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import xarray as xr
 
+from experiments.language import decoders
 from experiments.language.lm_clipping.config import MATRICES, PARTS, Spectra
 from lsa_lab.models import leaves
-from lsa_lab.store.grids import grid
 
 
 def rounding_error(rng, matrix, config):  # [p, q] -> [p, q]
@@ -36,21 +33,11 @@ def values_at(matrix, shares):  # [p, q] -> [S]
     return values[[round(share * (len(values) - 1)) for share in shares]]
 
 
-def measure(config: Spectra, params, progress=None, folder: Path | None = None, label="spectra"):
+def measure(config: Spectra, params, progress=None, folder=None, label="spectra"):
     """The Dataset of the part: matrices of each layer, in float64, heads stacked as in A2."""
-    if folder is None:
-        with tempfile.TemporaryDirectory() as passing:
-            return measure(config, params, progress, Path(passing), label)
     stacks = [leaf for part in PARTS.values() for leaf in leaves.matrices(params, part).values()]
-    report, depth, facts = None, len(stacks[0]), {"measured": label}
-    if progress is not None:
-        bar = progress.add_task(label)
 
-        def report(done: int, every: int) -> None:
-            progress.update(bar, completed=done, total=every)
-
-    def of_layer(cell):
-        (layer,) = cell
+    def of_layer(layer):
         rng = np.random.default_rng([config.seed, layer])
         every = [np.asarray(stack[layer], float) for stack in stacks]
         rounded = [[m + rounding_error(rng, m, config) for _ in range(config.draws)] for m in every]
@@ -61,8 +48,8 @@ def measure(config: Spectra, params, progress=None, folder: Path | None = None, 
             "random": [[values_at(m, config.shares) for m in draws] for draws in random],
         }
 
-    cells = [(layer,) for layer in range(depth)]
-    arrays = grid(cells, of_layer, folder, facts=facts, progress=report)
+    places = [(layer,) for layer in range(len(stacks[0]))]
+    arrays = decoders.cells(places, of_layer, progress, folder, label)
     axes = {"stored": ("matrix", "share")}
     axes |= dict.fromkeys(("rounded", "random"), ("matrix", "draw", "share"))
     return xr.Dataset(

@@ -98,7 +98,8 @@ def selected_prompts(run: Run, scores: np.ndarray) -> dict[str, np.ndarray]:  # 
     prefixes = np.stack([run.writer.demonstrations(pool.take(row))[0] for row in rows])
     own = run.writer.questions(queries)
     questions = [np.tile(part, (len(chosen), *[1] * (part.ndim - 1))) for part in own]
-    logits = readouts.paired_scores(run.model, prefixes, *questions, run.writer.label_ids)
+    arrays = prefixes, *questions, run.writer.label_ids
+    logits = readouts.ask(readouts.paired_scores, run.model, *arrays)
     margins = (logits[:, 1] - logits[:, 0]).reshape(len(chosen), len(queries))
     return {"prompt": margins[: len(scores)], "random_prompt": margins[len(scores) :]}
 
@@ -108,11 +109,12 @@ def singles(run: Run) -> Singles:
     (_, queries, pool), writer = run.sets, run.writer
     questions, words, m = writer.questions(queries), writer.label_ids, len(pool)
     prefixes = np.stack([writer.demonstrations(each)[0] for each in singletons(pool)])
-    after = log_probabilities(readouts.scores(run.model, prefixes, *questions, words))
+    after = log_probabilities(readouts.ask(readouts.scores, run.model, prefixes, *questions, words))
     nothing = writer.demonstrations(pool.take([]))[0]
     pairs = zip(writer.questions(pool), questions, strict=True)
     ids, last = (np.concatenate(pair) for pair in pairs)
-    alone = readouts.alone(run.model, nothing, ids, last, words, run.whole.middle)
+    arrays, middle = (nothing, ids, last, words), run.whole.middle
+    alone = readouts.ask(readouts.alone, run.model, *arrays, layer=middle)
     own, before = np.split(log_probabilities(alone.scores), [m])
     right = np.arange(len(queries)), queries.labels
     return Singles(
@@ -144,7 +146,8 @@ def log_flows(
     )
     written, spans = zip(*(run.writer.demonstrations(prompt) for prompt in prompts), strict=True)
     questions, layers = run.writer.questions(queries), tuple(run.config.layers)
-    squares = readouts.flows(run.model, np.stack(written), *questions, read, layers)
+    arrays = np.stack(written), *questions, read
+    squares = readouts.ask(readouts.flows, run.model, *arrays, layers=layers)
     return np.stack([_log_sizes(own, each) for own, each in zip(squares, spans, strict=True)])
 
 

@@ -61,17 +61,16 @@ def measure_pool(config, task: Task, place: int, run: int, model) -> dict[str, n
     """One pool: its gradients, the subsets of every size, and what is answered after each."""
     stream = np.random.SeedSequence([config.seed, place, run])
     first, second = stream.generate_state(2).tolist()
-    pool, validation, fresh = task.sentences.split(
-        first, config.pool, config.validation, config.fresh, balanced=True
-    )
+    sizes = config.pool, config.validation, config.fresh
+    pool, validation, fresh = sets = task.sentences.split(first, *sizes, balanced=True)
     keys = jax.random.split(jax.random.key(second), 1 + len(config.sizes))
     ids, last = task.writer.questions(pool)
     examples = Example(ids, last, np.asarray(pool.labels))
     nothing, words = task.writer.demonstrations(pool.take([]))[0], task.writer.label_ids
     rows, losses = choices.gradients(config, model, examples, words, keys[0])
-    points = readouts.alone(model, nothing, ids, last, words, config.middle).rows
+    alone = readouts.ask(readouts.alone, model, nothing, ids, last, words, layer=config.middle)
     by_size = [
-        measure_size(config, size, task.writer, model, (pool, validation, fresh), rows, points, key)
+        measure_size(config, size, task.writer, model, sets, rows, alone.rows, key)
         for size, key in zip(config.sizes, keys[1:], strict=True)
     ]
     arrays = {name: np.stack([each[name] for each in by_size]) for name in by_size[0]}
@@ -124,7 +123,8 @@ def measure_size(config, size, writer, model, parts, rows, points, key) -> dict[
 def scores(model, writer: Writer, prompts, queries) -> np.ndarray:  # [S, B, C]
     """The scores of the labels of queries after each prompt."""
     prefixes = np.stack([writer.demonstrations(each)[0] for each in prompts])
-    return readouts.scores(model, prefixes, *writer.questions(queries), writer.label_ids)
+    arrays = prefixes, *writer.questions(queries), writer.label_ids
+    return readouts.ask(readouts.scores, model, *arrays)
 
 
 def divergence(counts, whole) -> np.ndarray:  # [..., C], [C] -> [...]

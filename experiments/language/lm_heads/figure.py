@@ -13,10 +13,7 @@ BLUE, GREY = style.COLOURS[0], "grey"
 
 def plot(dataset):
     heads = claims.numbers(dataset)[results.config_of(dataset).tasks[0][0]]
-    figure, axes = style.figure(6.75, 2.5, (1, 2))
-    plot_effective_heads(axes[0], heads)
-    plot_order_kept(axes[1], heads)
-    return figure
+    return style.panels(heads, 2.5, plot_effective_heads, plot_order_kept)
 
 
 def plot_effective_heads(ax, heads):

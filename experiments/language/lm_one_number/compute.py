@@ -1,15 +1,12 @@
 """Clip, disturb and calibrate a decoder on the same sentences."""
 
-import functools
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from experiments.language import decoders, sentences
-from experiments.language.edits import Clipped, condition_numbers
+from experiments.language import decoders, edits, sentences
+from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.language_config import PARTS
 from experiments.language.lm_one_number.config import (
     BOTH,
@@ -23,44 +20,15 @@ from experiments.language.lm_one_number.config import (
     UNEDITED,
     Config,
 )
-from lsa_lab.lm import halts, readings, text
-from lsa_lab.lm.decoder import logits
-
-
-class Asked:
-    """Questions after demonstrations, walked once to some layers and then on with any edit."""
-
-    def __init__(self, decoder, writer, demonstrations, queries, layers):
-        self.decoder, (prefix, _) = decoder, writer.demonstrations(demonstrations)
-        ids, self.last = writer.questions(queries)
-        self.words, config = jnp.asarray(writer.label_ids), decoder.config
-        start = halts.start(decoder.params, jnp.asarray(prefix), jnp.asarray(ids), config)
-        self.kept = halts.keep(decoder.params, start, config, layers)
-
-    def scores(self, layer: int, own=None) -> np.ndarray:  # [B, C]
-        """The logit of each label word, with one layer's leaves replaced by ``own``."""
-        params, config = self.decoder.params, self.decoder.config
-        rows = halts.finish(params, self.kept[layer], config, at=layer, edit=own)
-        return np.asarray(_read(params, rows, self.last, self.words, config=config), float)
-
-
-@functools.partial(jax.jit, static_argnames="config")
-def _read(params, rows, last, words, *, config):
-    return logits(params, halts.last_rows(rows, last), config, words)
+from lsa_lab.lm import readings
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     clipped = Clipped(decoders.decoder(config))
     decoder = clipped.decoder
-    deepest = [_deepest(condition_numbers(decoder.params, name), config) for name in PARTS.values()]
+    conditions = [edits.condition_numbers(decoder.params, name) for name in PARTS.values()]
+    deepest = [edits.deepest_of(each, config.top_k) for each in conditions]
     pools = [_pool(task, decoder, config) for _, task in config.tasks]
-
-    def edits_of(seed):  # -> scores of an edit of either kind, from any questions
-        def edited(questions, kind, edit):
-            own = clipped.disturbed(edit, seed) if kind == KINDS[1] else clipped.layer(edit)
-            return questions.scores(edit[0], own)
-
-        return edited
 
     def measure(number, run):
         pool, writer = pools[number]
@@ -68,27 +36,24 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             pool, config.tasks[number][1], config, run, number, others=config.validation
         )
         (seed,) = np.random.SeedSequence([config.seed, number, run, 1]).generate_state(1).tolist()
-        edited = edits_of(seed)
-        validation = Asked(decoder, writer, demonstrations, others, set(deepest))
-        plain = validation.scores(max(deepest))
+        seeds = dict(zip(KINDS, (None, seed), strict=True))
+        validation = Answers(clipped, writer.ask(demonstrations, others), set(deepest))
+        plain = validation.scores()
         places = list(itertools.product(KINDS, zip(deepest, PARTS.values(), strict=True)))
         tried = np.array(
             [
-                [edited(validation, kind, (*place, rate)) for rate in config.rates]
+                [validation.scores((*place, rate), seed=seeds[kind]) for rate in config.rates]
                 for kind, place in places
             ]
         )  # [K P, Q, V, C]
         choices = [choose(plain, own, others.labels) for own in tried]
-        test = Asked(
-            decoder,
-            writer,
-            demonstrations,
-            sentences.add_content_free(fresh),
-            {*deepest, *config.layers},
-        )
-        free = len(text.CONTENT_FREE)
-        own = test.scores(max(deepest))
-        unedited, content_free = own[:-free], own[-free:]
+        questions = writer.ask(demonstrations, sentences.add_content_free(fresh))
+        test = Answers(clipped, questions, {*deepest, *config.layers})
+        unedited, content_free = split_content_free(test.scores(at=max(deepest)))
+
+        def edited(kind, edit):
+            return split_content_free(test.scores(edit, seed=seeds[kind]))[0]
+
         pairs = maps(plain, others.labels, unedited, content_free)
         for name, (kind, place), choice, values in zip(
             SEARCHES, places, choices, tried, strict=True
@@ -96,12 +61,12 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             pairs[name] = (
                 (plain, unedited)
                 if choice is None
-                else (values[choice], edited(test, kind, (*place, config.rates[choice]))[:-free])
+                else (values[choice], edited(kind, (*place, config.rates[choice])))
             )
         layers = [
             [
                 [
-                    _shares(unedited, edited(test, kind, (layer, part, config.layer_rate))[:-free])
+                    _shares(unedited, edited(kind, (layer, part, config.layer_rate)))
                     for layer in config.layers
                 ]
                 for part in PARTS.values()
@@ -147,10 +112,6 @@ def _pool(task, decoder, config):
     if task.source != "invented":
         pool = sentences.cut_to(pool, decoder.tokenizer, template, config.width)
     return pool, sentences.Writer(decoder.tokenizer, template, config.width)
-
-
-def _deepest(conditions, config) -> int:
-    return int(max(np.argsort(conditions, kind="stable")[-config.top_k :]))
 
 
 def choose(plain, tried, labels) -> int | None:

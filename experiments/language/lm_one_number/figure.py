@@ -22,12 +22,12 @@ def plot(dataset):
 def plot_changes(ax, numbers, reading):
     """A row a method: the mean over all sets and its interval, and each collection's mean."""
     names = [name for name in METHODS if name != UNEDITED]
-    for row, name in enumerate(names):
-        runs = numbers.gain(name, reading)
-        by_task = numbers.by_task(name, reading)
-        ax.plot(by_task, np.full(len(by_task), row), "|", color="grey", ms=7)
-        ax.plot(style.mean_ends(runs[:, None]), [row, row], color=style.COLOURS[0], lw=0.8)
-        ax.plot(runs.mean(), row, "o", color=style.COLOURS[0])
+    runs, by_task = (
+        np.stack([values(name, reading) for name in names], axis=1)
+        for values in (numbers.gain, numbers.by_task)
+    )
+    ax.plot(by_task.T, range(len(names)), "|", color="grey", ms=7)
+    style.mean_rows(ax, range(len(names)), runs, color=style.COLOURS[0], marker="o")
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(names)), names)
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel="change of " + reading.replace("auc", "AUC"))

@@ -1,6 +1,7 @@
 """What `coverage` judges: shares and errors of matched subsets, over those of random and of
 stratified ones, whose errors are the mean of the draws; the same of several classes."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -148,21 +149,20 @@ def class_statements(config) -> tuple[Statement, ...]:
     """Those of several classes, whose ids end in their number."""
     where = f"{{classes}} classes, {config.n} shots"
     before = "144, 36, 48 and 12" if config.runs > 48 else "36 and 12"
-    fresh = dict(redrawn=f"{config.runs} fresh runs, {before} before")
-    reading = dict(revision="the KL was to the pool's shares; in the table it is to the test set's")
-    proxies = {"plain": "a proxy", "intercept": "a proxy with an intercept"}
+    row = partial(Statement, redrawn=f"{config.runs} fresh runs, {before} before")
+    reading = "the KL was to the pool's shares; in the table it is to the test set's"
     kinds = {
-        "plain": dict(source=f"{A3}, table 6, in our setting", caveat=""),
-        "intercept": dict(source=CONTROL, caveat=TAUTOLOGY),
+        "plain": dict(proxy="a proxy", source=f"{A3}, table 6, in our setting", caveat=""),
+        "intercept": dict(proxy="a proxy with an intercept", source=CONTROL, caveat=TAUTOLOGY),
     }
-    matched = dict(words=lambda classes, tag: dict(proxy=proxies[tag], **kinds[tag]), **fresh)
+    matched = partial(row, words=lambda classes, tag: kinds[tag])
 
     def cells(end):
         pairs = [(f"plain_{k}{end}", f"intercept_{k}{end}") for k in config.classes]
         return grid(" ".join(sum(pairs, ())), classes=config.classes, tag=TAGS)
 
     return (
-        Statement(
+        row(
             "random",
             f"{A3}, table 6, in our setting",
             f"Random subsets miss the shares of the classes as far as in the table ({where})",
@@ -172,12 +172,11 @@ def class_statements(config) -> tuple[Statement, ...]:
             note="chance alone gives about (K - 1) / 2n, and as much for n of the test set",
             sample=lambda d, classes: class_values(d, "divergence", classes, "random"),
             cells={f"random_{k}": dict(classes=k) for k in config.classes},
+            revision=reading,
             message="Random subsets miss the shares of the classes as far as in the table, "
             "whatever the number of classes",
-            **reading,
-            **fresh,
         ),
-        Statement(
+        matched(
             "matched",
             "{source}",
             f"Matching by {{proxy}} keeps the shares as well as in the table ({where})",
@@ -186,12 +185,11 @@ def class_statements(config) -> tuple[Statement, ...]:
             note="{caveat}",
             sample=lambda d, classes, tag: class_values(d, "divergence", classes, TAGS[tag]),
             cells=cells(""),
+            revision=reading,
             message="Matching keeps the shares as well as in the table, by a proxy with an "
             "intercept and without one",
-            **reading,
-            **matched,
         ),
-        Statement(
+        matched(
             "error",
             f"{A3}, abstract, in our setting",
             f"Demonstrations matched by {{proxy}} teach the classes better than random ones "
@@ -205,6 +203,5 @@ def class_statements(config) -> tuple[Statement, ...]:
             cells=cells("_error"),
             message="Demonstrations matched by a proxy teach the classes better than random ones, "
             "with an intercept and without one",
-            **matched,
         ),
     )

@@ -2,6 +2,8 @@
 of random demonstrations; what matching gains in clean and in spoilt pools, and how many outliers it
 picks. Ratios are those of each run, means of logarithms over its pools."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.matching.fixed_and_per_query.config import (
@@ -100,9 +102,8 @@ def mixed_statements(config) -> tuple[Statement, ...]:
         )
 
     def family(id, source, sentence, measured, *ratio, ids, **more):
-        cells = grid(ids, learner=MIXED)
-        shared = dict(words=words, redrawn="{fresh}")
-        return Statement(id, source, sentence, measured, *ratio, cells=cells, **shared, **more)
+        shared = dict(cells=grid(ids, learner=MIXED), words=words, redrawn="{fresh}")
+        return Statement(id, source, sentence, measured, *ratio, **shared, **more)
 
     return (
         family(
@@ -146,9 +147,9 @@ def noisy_statements(config) -> tuple[Statement, ...]:
             fresh=fresh if exact else "",
         )
 
-    shared = dict(note="{caveat}", redrawn="{fresh}", words=words)
+    row = partial(Statement, note="{caveat}", redrawn="{fresh}", words=words)
     return (
-        Statement(
+        row(
             "gain",
             "{source}",
             "Matched demonstrations teach {learner} better than random ones ({kind})",
@@ -170,9 +171,8 @@ def noisy_statements(config) -> tuple[Statement, ...]:
             ),
             message="Matched demonstrations teach each learner better than random ones, in clean "
             "pools and in spoilt ones",
-            **shared,
         ),
-        Statement(
+        row(
             "gain_kept",
             f"modelled on {A3}, its method",
             "{named} gains as much from matching as in clean pools ({kind})",
@@ -192,7 +192,6 @@ def noisy_statements(config) -> tuple[Statement, ...]:
                 kind=OUTLIERS,
             ),
             message="Each learner gains as much from matching in spoilt pools as in clean ones",
-            **shared,
         ),
         Statement(
             "outliers",

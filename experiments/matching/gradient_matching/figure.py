@@ -14,10 +14,7 @@ SPAN = (0.03, 10.0)  # of errors relative to random subsets
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 3.5, (1, 2))
-    relative_by_size(axes[0], dataset)
-    all_rules(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 3.5, relative_by_size, all_rules)
 
 
 def relative_by_size(ax, dataset):

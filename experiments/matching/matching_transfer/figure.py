@@ -19,10 +19,7 @@ SPAN = (0.02, 100.0)  # of the errors that lie in the panel
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 3.4, (1, 2))
-    plot_errors(axes[0], dataset)
-    plot_ranks(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 3.4, plot_errors, plot_ranks)
 
 
 def caption(dataset) -> str:

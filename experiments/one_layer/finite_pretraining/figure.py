@@ -13,10 +13,7 @@ KAPPAS = ("0.6", style.BLACK)  # of few tasks and of many
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.8, (1, 2))
-    plot_prompts(axes[0], dataset)
-    plot_tasks(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 2.8, plot_prompts, plot_tasks)
 
 
 def plot_prompts(ax, dataset):

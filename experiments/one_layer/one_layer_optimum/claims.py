@@ -1,6 +1,8 @@
 """What `one_layer_optimum` judges: trained layers at the task, length and heads where worst; after
 a shift beside theory and beside zero; and on a table."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.one_layer.one_layer_optimum.config import SHIFTS
@@ -68,7 +70,8 @@ def about_shift(config) -> tuple[Statement, ...]:
     source = "derived here from Zhang et al. 2306.09927"
     fresh = f"{config.runs} fresh runs, 8 before"
     mean = f"mean of {config.runs} layers and {config.table_prompts} prompts of a group's own rows"
-    groups = dict(
+    by_group = partial(
+        Statement,
         over="disjoint groups of patients",
         note=f"{mean}; columns standardised over the whole table",
         revision="it was overlapping prompts of the same table, judged as independent",
@@ -93,22 +96,20 @@ def about_shift(config) -> tuple[Statement, ...]:
             redrawn=fresh,
             sample=floor_gap,
         ),
-        Statement(
+        by_group(
             "table",
             "derived here",
             "A layer trained on isotropic Gaussians beats the mean on a real table (diabetes)",
             f"its squared error less that of the mean, m = n = {config.n},",
             at_most=0.0,
             sample=lambda r: table_gap(r, "mean"),
-            **groups,
         ),
-        Statement(
+        by_group(
             "table_descent",
             "derived here",
             "On that real table descent with each prompt's own step size beats the trained layer",
             f"the layer's squared error less that of descent, m = n = {config.n},",
             at_least=0.0,
             sample=lambda r: table_gap(r, "gradient descent"),
-            **groups,
         ),
     )

@@ -15,10 +15,7 @@ TRAINED = style.METHOD["linear"]["color"]
 
 
 def plot(dataset):
-    figure, axes = style.figure(6.75, 2.8, (1, 2))
-    isotropic(axes[0], dataset)
-    modes(axes[1], dataset)
-    return figure
+    return style.panels(dataset, 2.8, isotropic, modes)
 
 
 def appendix(dataset):

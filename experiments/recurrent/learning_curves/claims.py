@@ -1,5 +1,7 @@
 """What `learning_curves` judges, fixed before its first run but for what the rows say."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.recurrent.learning_curves.config import (
@@ -85,7 +87,6 @@ def ridge_over_own(runs, layer):  # [R]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    named = lambda layer, **_: dict(name=NAMES[layer])  # noqa: E731
     last = "the mean over the last n/2 prefixes up to a length"
     over_curve = f"mean risk over 1 to {config.n} demonstrations over the closed curve's"
     own = config.stacks
@@ -94,52 +95,52 @@ def statements(config) -> tuple[Statement, ...]:
     def of_layers(ids, layers, among=config.layers, **axes):
         return having(grid(ids, layer=layers, **axes), layer=among)
 
-    looked = dict(revision=MEDIAN, redrawn=f"{config.runs} fresh runs, 9 before")
+    def named(layer, **_):
+        return dict(name=NAMES[layer], steps=own.steps)
+
+    anew = dict(revision=MEDIAN, redrawn=f"{config.runs} fresh runs, 9 before")
+    median = partial(Statement, statistic="median")
+    row, later = partial(median, words=named, **anew), partial(median, words=named, revision=part)
     return (
-        Statement(
+        median(
             "floor",
             "derived here",
             FLOOR + "mean step gives, labels {labels}",
             f"risk over the closed curve's, each {last}",
-            "median",
             at_least=1 / 1.1,
             at_most=1.1,
             note="one layer; labels as they are, which is what it reads, have the scale that is "
             "best in training; all runs share the test prompts",
-            **looked,
             sample=lambda c, labels, times: c.over_floor(labels, times),
             cells=grid(
                 "floor_divided_2 floor_divided_8 floor_as_are_2 floor_as_are_8",
                 labels=LABELS,
                 times=TIMES,
             ),
+            **anew,
         ),
-        Statement(
+        row(
             "reaches_curve",
             "derived here",
             "One trained layer of {name} reaches the closed curve of its rule or does better",
             over_curve,
-            "median",
             at_most=1.05,
             note="the rule with the constant step, gate and scale of labels that are best; linear "
             "attention with the best scale at every length",
-            **looked,
             sample=lambda c, layer: c.over_curve(c.layers(layer), layer),
             cells=of_layers(
                 "curve_additive curve_lms curve_delta curve_gated_delta curve_mesa", tuple(RULE)
             ),
-            words=named,
             message="One trained layer reaches the closed curve of its rule or does better",
         ),
-        Statement(
+        row(
             "no_growth",
             "derived here",
             "At {times} times the training length one layer of {name} has no larger risk",
             f"risk over that at the training length, each {last}",
-            "median",
             at_most=1.1,
             note="no closed curve of these rules rises",
-            **looked | {"revision": f"{MEDIAN}; a prediction that is not finite counts as cut"},
+            revision=f"{MEDIAN}; a prediction that is not finite counts as cut",
             sample=lambda c, layer, times: c.growth(layer, times),
             cells=of_layers(
                 "grows_additive_2 grows_additive_8 grows_lms_2 grows_lms_8 grows_delta_2 "
@@ -148,74 +149,61 @@ def statements(config) -> tuple[Statement, ...]:
                 LAYERS,
                 times=TIMES,
             ),
-            words=named,
             message="On prompts of 2 and 8 times the training length the risk is not larger",
         ),
-        Statement(
+        row(
             "own_rule",
             "derived here",
             "One trained layer of {name} is nearer to its own rule than to any other",
             "mean squared distance of predictions to its rule over that to the nearest other, over "
             f"1 to {config.n} demonstrations",
-            "median",
             at_most=1.0,
             note="the others: those of the other layers; the caption has the null",
-            **looked | {"revision": f"{MEDIAN}; DeltaNet and gated DeltaNet count as one rule"},
+            revision=f"{MEDIAN}; DeltaNet and gated DeltaNet count as one rule",
             sample=lambda c, layer: c.own_over_others(layer),
             cells=of_layers("own_additive own_lms own_delta own_gated_delta own_mesa", tuple(RULE)),
-            words=named,
             message="One trained layer is nearer to its own rule than to those of other layers",
         ),
-        Statement(
+        row(
             "two_are_ridge",
             "derived here",
             "Two trained layers of {name} are at least twice nearer to ridge regression than to "
             "one pass of their rule",
             "mean squared distance of predictions to ridge over that to the rule of one layer",
-            "median",
             at_most=0.5,
             note="a pilot of one seed, wider and trained for 2 500 steps, had a fifth",
-            **looked,
             sample=lambda c, layer: ridge_over_own(c.layers(layer, DEPTHS[-1]), layer),
             cells=of_layers("ridge_additive ridge_lms ridge_delta ridge_gated_delta", ONE_PASS),
-            words=named,
             message="Two trained layers are at least twice nearer to ridge regression than to one "
             "pass of their rule",
         ),
-        Statement(
+        later(
             "reads_interleaved",
             "derived here",
             "Two trained layers of {name} that read x_t and y_t as tokens of their own reach the "
             "closed curve of one layer that reads them bound, or do better",
             over_curve,
-            "median",
             at_most=1.05,
-            revision=part,
             sample=lambda c, layer: c.over_curve(c.stack("interleaved", layer), layer),
             cells=of_layers("reads_delta reads_gated_delta reads_mesa", ORDERED, own.layers),
-            words=named,
             message="Two layers of one kind that read x_t and y_t as tokens of their own reach the "
             "closed curve of one layer that reads them bound",
         ),
-        Statement(
+        later(
             "no_order",
             "derived here; a control",
             "Two trained layers of linear attention, whose state is a sum without order, do not",
             over_curve,
-            "median",
             at_least=1.5,
-            revision=part,
             sample=lambda c: c.over_curve(c.stack("interleaved", "additive"), "additive"),
         ),
-        Statement(
+        later(
             "longer_are_ridge",
             "derived here",
             "After {steps} steps two layers of {name} on {tokens} tokens are at least twice nearer "
             "to ridge regression than to one pass of their rule",
             "mean squared distance of predictions to ridge over that to the rule of one layer",
-            "median",
             at_most=0.5,
-            revision=part,
             sample=lambda c, tokens, layer: ridge_over_own(c.stack(tokens, layer), layer),
             cells=of_layers(
                 "longer_delta_bound longer_delta_apart longer_gated_bound longer_gated_apart",
@@ -223,7 +211,6 @@ def statements(config) -> tuple[Statement, ...]:
                 own.layers,
                 tokens=TOKENS,
             ),
-            words=lambda tokens, layer: dict(name=NAMES[layer], steps=own.steps),
             message="After a longer training two layers are at least twice nearer to ridge "
             "regression than to one pass of their rule",
         ),

@@ -1,5 +1,5 @@
-"""What the harness says at the end of a caption, so that no figure's door has to: the key of the
-judged panels, the runs, d and n, and how many numbers could not be drawn.
+"""What the harness says at the end of a caption, so that no figure's door has to: the runs, d and
+n, and how many numbers could not be drawn.
 """
 
 from collections.abc import Iterable
@@ -11,19 +11,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab.judging.statistics import level
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KEY = (
-    f"what is judged, with {level()} intervals; grey: where a row would hold; blue dots hold, "
-    "orange crosses fail, black rings are undecided; arrows and numbers: beyond the axis"
-)
-# What a panel is for, its label: the message of a figure's first picture, rows that are judged, or
-# what is kept for whoever wants more.
-MESSAGE, JUDGED, APPENDIX = "message", "judged", "appendix"
+# What a panel is for, its label: the message of a figure's first picture, or what is kept for
+# whoever wants more.
+MESSAGE, APPENDIX = "message", "appendix"
 _left_out: "WeakKeyDictionary[Axes, int]" = WeakKeyDictionary()
 
 
@@ -37,16 +31,14 @@ def leave_out(ax: "Axes", samples: ArrayLike) -> int:
 def with_footer(caption: str, config: SimpleNamespace, pictures: "Iterable[Figure]") -> str:
     """A caption and what it does not say itself."""
     caption = " ".join(caption.split())
-    panels = {name: ax for picture in pictures for name, ax in panels_of(picture).items()}
-    letters = ", ".join(name for name, ax in panels.items() if ax.get_label() == JUDGED)
     counts = {name: _whole(config, name) for name in ("runs", "seeds", "d", "n")}
     facts = [f"{counts[name]} {name}" for name in ("runs", "seeds") if counts[name]]
     facts += [f"{name} = {counts[name]}" for name in ("d", "n") if counts[name]]
-    lost = sum(_left_out.get(ax, 0) for ax in panels.values())
+    axes = [ax for picture in pictures for ax in panels_of(picture).values()]
+    lost = sum(_left_out.get(ax, 0) for ax in axes)
     facts += [f"{lost} numbers left out as not finite"] if lost else []
-    parts = [f"{letters}: {KEY}" if len(panels) > 1 else f"W{KEY[1:]}"] if letters else []
-    parts += [", ".join(facts)] if (facts := [f for f in facts if f not in caption]) else []
-    return " ".join([caption, *(f"{part}." for part in parts)])
+    facts = [fact for fact in facts if fact not in caption]
+    return f"{caption} {', '.join(facts)}." if facts else caption
 
 
 def panels_of(picture: "Figure") -> "dict[str, Axes]":

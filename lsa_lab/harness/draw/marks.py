@@ -1,4 +1,5 @@
-"""Words and marks beside data: labels at the ends of lines, and points that leave the panel."""
+"""Words and marks beside data: labels at the ends of lines, points that leave the panel, and how a
+verdict looks."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lsa_lab.harness.draw.methods import BLACK, COLOURS
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LOOKS: dict[str, dict[str, Any]] = {  # no verdict is told by its colour alone
+    "holds": {"color": COLOURS[0], "marker": "o", "ms": 4.5},
+    "fails": {"color": COLOURS[1], "marker": "X", "ms": 6.5, "mec": "white"},
+    "undecided": {"color": BLACK, "marker": "o", "ms": 4.5, "mfc": "white"},
+    "estimated": {"color": BLACK, "marker": "|", "ms": 7},
+}
 _AIR = 4  # points between a mark and its number
 _LINE = 11  # points from one name to the next, in a panel that its layout makes smaller
 

@@ -4,7 +4,7 @@ Figures are made without pyplot: no window, no global state, and the same bytes 
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,15 @@ def figure(
         axes = list(picture.subplots(*panels, squeeze=False).flat)
         _letter(axes, first)
     return picture, axes
+
+
+def panels(dataset: Any, height: float, *draws: "Callable[[Axes, Any], Any]") -> "Figure":
+    """A message figure, as wide as a page: a panel beside the other, drawn by each of
+    ``draws(ax, dataset)``."""
+    picture, axes = figure(6.75, height, (1, len(draws)))
+    for ax, draw in zip(axes, draws, strict=True):
+        draw(ax, dataset)
+    return picture
 
 
 def stacked(
@@ -189,6 +198,13 @@ def mean_points(
     """Runs ``samples`` [R, len(x)]: their mean as points, with Student's interval as bars."""
     footer.leave_out(ax, samples)
     _points(ax, x, np.asarray(samples).mean(0), mean_ends(samples), label, look)
+
+
+def mean_rows(ax: "Axes", y: ArrayLike, samples: ArrayLike, **look: Any) -> None:
+    """Runs ``samples`` [R, len(y)]: their mean as a point in each row, with Student's interval as a
+    line along it."""
+    ax.plot(mean_ends(samples), [y, y], color=look["color"], lw=0.8)
+    ax.plot(np.asarray(samples).mean(0), y, **{"ls": "none"} | look)
 
 
 def ratio_points(

@@ -15,7 +15,6 @@ def statements(config):
             "the layer's risk over that of the step, on the same prompts",
             "ratio",  # the geometric mean over runs, with its interval
             at_most=1.05,  # the whole interval keeps it: holds; none of it: fails
-            label="risk of layer\nover step's",  # of its row in the figure
             sample=lambda dataset: (dataset.risk / dataset.step_risk).values,  # a number a run
         ),
     )

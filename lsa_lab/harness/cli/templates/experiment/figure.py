@@ -1,10 +1,10 @@
 """The figure and its caption, from the file alone; no jax in this door.
 
-The figure shows what is judged. The caption's first sentence answers the question; what the marks
-of the judged panel say, the runs, d and n follow by themselves.
+The figure shows its message, in two panels at most. The caption's first sentence answers the
+question; the runs, d and n follow by themselves.
 """
 
-from lsa_lab.harness.draw import judged_panel, style
+from lsa_lab.harness.draw import style
 from lsa_lab.judging.claims import evidence
 from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
@@ -13,16 +13,27 @@ from . import claims
 
 
 def plot(dataset):
+    return style.panels(dataset, 2.4, training, runs)
+
+
+def training(ax, dataset):
     config = results.config_of(dataset)
-    figure, (training, judged) = style.figure(5.5, 2.4, (1, 2))
     loss = dataset.loss.coarsen(step=max(1, config.steps // 20), boundary="trim").mean()
-    style.mean_band(training, loss.step, loss, "layers", style.COLOURS[0])
-    training.axhline(float(dataset.step_risk), color=style.BLACK, label="one step of descent")
-    training.set(title="training", xlabel="steps of training", ylabel="risk")
-    training.legend()
-    judged_panel.rows(judged, *evidence(claims, dataset), (0.98, 1.08))
-    judged.set(title="what is judged", xlabel="ratio")
-    return figure
+    style.mean_band(ax, loss.step, loss, "layers", style.COLOURS[0])
+    ax.axhline(float(dataset.step_risk), color=style.BLACK, label="one step of descent")
+    ax.set(title="Layers learn a step", xlabel="steps of training", ylabel="risk")
+    ax.legend()
+
+
+def runs(ax, dataset):
+    """Every run, and the bound that their interval is to keep."""
+    (judged,), samples = evidence(claims, dataset)
+    ratios = samples[judged.id]
+    ax.plot(ratios, "o", color=style.COLOURS[0])
+    ax.axhline(judged.at_most, color="grey", ls="--", label="bound")
+    ax.set(xlabel="run", ylabel="risk of layer / step's")
+    ax.set_title(f"{(ratios <= judged.at_most).sum()} of {len(ratios)} runs keep the bound")
+    ax.legend()
 
 
 def caption(dataset):
