@@ -203,6 +203,11 @@ EDGES = {  # a call, what it takes, what it refuses
         [-1, 1.0],
     ),
     "the penalty of the lasso": (lambda penalty: estimators.lasso(PROMPT, penalty), [0.0], [-0.1]),
+    "the penalty of a gap of the lasso": (
+        lambda penalty: estimators.lasso_duality_gap(PROMPT, PROMPT.x_query, penalty),
+        [0.0],
+        [-0.1],
+    ),
     "heads that bound a residual": (
         lambda num_heads: head_bound.least_residual(jnp.eye(2), num_heads),
         [0, 3],

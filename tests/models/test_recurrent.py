@@ -275,6 +275,7 @@ def test_a_delta_state_keeps_its_digits_and_a_mesa_state_those_that_its_penalty_
         (dict(num_heads=0), "the nearest valid value is 1"),
         (dict(diagonal=True), "no gate to be diagonal"),
         (dict(layout="causal"), "layout is 'causal'"),
+        (dict(init_scale=float("inf")), "positive and finite"),
     ],
 )
 def test_a_config_that_cannot_be_is_refused(changes, message):
