@@ -33,7 +33,8 @@ help:
 	@echo "make precision measure single precision again, into docs/precision.md, ten minutes"
 	@echo "make smoke     run every experiment for seconds, judge and draw every committed result"
 	@echo "make bench     measure the library beside plain JAX and torch, ten minutes on a quiet machine;"
-	@echo "               ONLY=W3 shows one workload, TORCH=python3 names a Python that has torch"
+	@echo "               ONLY=W3 shows one workload, TORCH=python3 names a Python that has torch,"
+	@echo "               AGAINST=benchmarks/RESULTS.json names what became a fifth slower"
 	@echo "make explore   sliders and live plots of one model, in the browser, from this machine alone"
 	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
@@ -105,7 +106,7 @@ smoke: .venv/installed
 
 # The same words go on after an end; pip install -e ".[bench]" brings torch.
 bench: .venv/installed
-	$(BIN)/python -m benchmarks $(ONLY) $(if $(TORCH),--torch $(TORCH))
+	$(BIN)/python -m benchmarks $(ONLY) $(if $(TORCH),--torch $(TORCH)) $(if $(AGAINST),--against $(AGAINST))
 
 # It says its address, and opens it where there is a browser.
 explore: .venv/installed

@@ -2,5 +2,5 @@
 
 `cases` names the workloads W1 to W9; `linear`, `softmax` and `analyses` hold the library's way and
 the plain one, `torch_forms` torch's. Every form of a workload runs in a process of its own
-(`worker`) and they take turns (`turns`). `lm_forward` and `explorer` are run by themselves.
+(`worker`) and they take turns (`turns`). `waits` are of commands. `lm_forward` is run by itself.
 """

@@ -1,7 +1,8 @@
-"""`make bench`: every workload in its turn, then RESULTS.md; `make bench ONLY=W3` shows one.
+"""`make bench`: every workload in its turn, then RESULTS.json and RESULTS.md, which is made of it.
 
-A workload's turns are kept until all are there, so that the same words go on after an end. Nothing
-that was measured on a loaded machine is kept, and without all workloads nothing is written.
+`make bench ONLY=W3` shows one, AGAINST=benchmarks/RESULTS.json names what has become slower since.
+Turns are kept until all are there, so that the same command resumes. Nothing that was measured
+on a loaded machine is kept, and without all workloads nothing is written.
 """
 
 import argparse
@@ -18,22 +19,29 @@ from lsa_lab.store import safe_files
 from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import commit
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
+RESULTS = Path(__file__).with_name("RESULTS.json")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("only", nargs="?", help="the workloads that it names: W1 to W11")
+    parser.add_argument("only", nargs="?", help="the workloads that it names: W1 to W11, waits")
     parser.add_argument("--torch", default=sys.executable, help="a Python that has torch")
+    parser.add_argument("--against", type=Path, help="a RESULTS.json; nothing is written then")
     words = parser.parse_args()
     wanted = cases.choose(words.only)
+    before = json.loads(words.against.read_text("utf-8")) if words.against else None
     results, failures = measure(wanted, words.torch, again=bool(words.only))
-    if words.only and results:
-        print(page([case for case in wanted if case.name in results], results))
+    table = {"head": head(results), "results": results}
+    if before:
+        lines = report.compare(before, table)
+        print(*lines, sep="\n")
+        failures += [line for line in lines if line.endswith(report.SLOWER)]
+    elif words.only and results:
+        print(report.markdown(table))
     elif not failures:
-        safe_files.write(RESULTS, page(wanted, results).encode())
-        for case in wanted:
-            result_file(case).unlink(missing_ok=True)
+        safe_files.write(RESULTS, json.dumps(table, indent=1).encode())
+        safe_files.write(RESULTS.with_suffix(".md"), report.markdown(table).encode())
+        file_of(identity_of(words.torch)).unlink(missing_ok=True)
         print(RESULTS)
     if failures:
         print(*failures, sep="\n", file=sys.stderr)
@@ -41,36 +49,29 @@ def main() -> None:
 
 
 def measure(wanted: list, torch: str, again: bool) -> tuple[dict, list[str]]:
-    """Results by name, from files of the same code on the same machine where there are any."""
-    results, failures, identity = {}, [], identity_of(torch)
+    """Results by name, from a file of the same code on the same machine where there is one."""
+    file = file_of(identity_of(torch))
+    kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    results, failures = {}, []
     for case in wanted:
-        if not again and (row := restore(case, identity)):
-            results[case.name] = row
+        if not again and case.name in kept:
+            results[case.name] = kept[case.name]
             print(f"{case.name}: kept", flush=True)
             continue
         began = time.perf_counter()
         try:
-            row = turns.measure(case, torch)
+            kept[case.name] = results[case.name] = turns.measure(case, torch)
         except (machine.LoadedError, RuntimeError, ValueError) as error:
             failures.append(f"{case.name}: {error}")
             print(f"{case.name}: not measured, {error}", flush=True)
             continue
-        safe_files.write(result_file(case), json.dumps(row | {"identity": identity}).encode())
-        results[case.name] = row
+        safe_files.write(file, json.dumps(kept).encode())
         print(f"{case.name}: {time.perf_counter() - began:.0f} s", flush=True)
     return results, failures
 
 
-def restore(case: cases.Case, identity: str) -> dict | None:
-    try:
-        row = json.loads(result_file(case).read_text())
-    except (OSError, ValueError):
-        return None
-    return row if row.get("identity") == identity else None
-
-
-def result_file(case: cases.Case) -> Path:
-    return cache() / "benchmarks" / f"{case.name.replace(', ', '_').replace(' ', '')}.json"
+def file_of(identity: str) -> Path:
+    return cache() / "benchmarks" / f"{identity[:16]}.json"
 
 
 def identity_of(torch: str) -> str:
@@ -82,17 +83,16 @@ def identity_of(torch: str) -> str:
     return total.hexdigest()
 
 
-def page(wanted: list, results: dict) -> str:
+def head(results: dict) -> dict[str, str]:
     versions = {form["versions"] for row in results.values() for form in row["forms"].values()}
     git = commit()
     tree = git.get("git_commit", "")[:10] + (" with changes" if git.get("git_dirty") else "")
-    head = {
+    return {
         "when": date.today().isoformat(),
         "facts": ", ".join(f"{name} {fact}" for name, fact in machine.facts().items()),
         "versions": ", ".join(sorted(versions)),
         "commit": f"{__version__} {tree}".strip(),
     }
-    return report.markdown(wanted, results, head)
 
 
 if __name__ == "__main__":

@@ -119,10 +119,6 @@ def ours_flow(n: int, d: int, layers: int, units: int) -> Form:
     return functions((flow, given), units=[units])
 
 
-def ours_moment_flow(n: int, d: int, layers: int, units: int) -> Form:
-    return functions((amplification.moment_flow, stack(n, d, layers)), units=[units])
-
-
 def plain_flow(n: int, d: int, layers: int, units: int) -> Form:
     """jacrev of the predictions after each layer, by a newcomer's linear form."""
     params, prompt = stack(n, d, layers)

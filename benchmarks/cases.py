@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from benchmarks import flops
+from benchmarks import flops, waits
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,6 @@ def _linear_case(name: str, sizes: dict, steps: dict[str, dict], **more) -> Case
     forms = {
         "ours": "linear:ours",
         "ours, 2 shards": "linear:ours",
-        "ours, by forward": "linear:ours_forward",
         "ours, moments drawn": "linear:ours_moments",
         "plain JAX": "linear:plain",
         "torch": "torch_forms:linear",
@@ -121,7 +120,6 @@ CASES = (
         {
             "ours": dict(chunk=100),
             "ours, 2 shards": dict(chunk=100, shards=2),
-            "ours, by forward": dict(chunk=30),
             "plain JAX": dict(steps=25),
             "torch": dict(steps=40),
         },
@@ -209,14 +207,9 @@ CASES = (
         "W8",
         "flow of 1 024 demonstrations, linear attention, d 20, L 4",
         W8,
-        {
-            "ours": "analyses:ours_flow",
-            "ours, by the moment": "analyses:ours_moment_flow",
-            "plain JAX": "analyses:plain_flow",
-        },
+        {"ours": "analyses:ours_flow", "plain JAX": "analyses:plain_flow"},
         (Work(flops.flow_by_the_moment(1024, 20, 4)),),
         "ms",
-        goal="the fast one by default",
     ),
     Case(
         "W8, pool",
@@ -277,10 +270,21 @@ CASES = (
         "at W1's sizes, what docs/performance.md advises and the other way",
         W1,
         {"ours": "linear:ours_habits", "ours, the other way": "linear:ours_habits"},
-        (Work(0),) * 2,
+        (Work(0),) * 3,
         "ms",
         {"ours": dict(other=False), "ours, the other way": dict(other=True)},
-        points=("compiler options", "prompts drawn flat"),
+        points=("compiler options", "prompts drawn flat", "a batch at once"),
+    ),
+    Case(
+        "waits",
+        "what a person waits for, until it has ended; the first turn fills the caches",
+        {},
+        {"ours": "waits:ours"},
+        (Work(0),) * len(waits.NAMES),
+        "s",
+        points=waits.NAMES,
+        goal="an import below 1 s, a first fit below 1 s, a second below .1 s beside its steps",
+        turns=2,
     ),
 )
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}

@@ -25,11 +25,6 @@ def ours(n: int, d: int, layers: int, batch: int, runs: int | None = None, **how
     return fit_form(loss, prompts_of(n, d), batch, weights(layers, d, runs), runs, **how)
 
 
-def ours_forward(n: int, d: int, layers: int, batch: int, **how) -> Form:
-    """The model for one prompt, vmapped: what one writes who looks inside."""
-    return fit_form(loss_by_forward, prompts_of(n, d), batch, weights(layers, d), **how)
-
-
 def ours_moments(n: int, d: int, layers: int, batch: int, **how) -> Form:
     """Second moments drawn in the place of prompts: the cost does not depend on n."""
     return fit_form(loss_by_moments, moments_of(n, d), batch, weights(layers, d), **how)
@@ -59,7 +54,8 @@ def ours_growth(places: list[dict], by: str) -> Form:
 
 def ours_habits(n: int, d: int, layers: int, batch: int, other: bool) -> Form:
     """What docs/performance.md advises, or its other way: the gradient with ``compiler_options``
-    or without, and drawing its prompts flat or by vmap."""
+    or without, drawing its prompts flat or by vmap, and predicting a batch at once or by
+    ``forward``, for one prompt and vmapped."""
     params = weights(layers, d)
     given, key = fixed_batch(n, d, batch), jax.random.key(0)
     slope = partial(jax.grad(loss), batch=given)
@@ -73,12 +69,17 @@ def ours_habits(n: int, d: int, layers: int, batch: int, other: bool) -> Form:
     pairs = [
         jax.jit(slope, compiler_options=None if other else options),
         jax.jit(draw_flat_or_by_vmap, compiler_options=options),
+        jax.jit(
+            partial(jax.grad(loss_by_forward if other else loss), batch=given),
+            compiler_options=options,
+        ),
     ]
-    given = (params, key)
     turn = calls(
-        *map(partial, pairs, given), units=(units := [100, 50]), wait=jax.block_until_ready
+        *map(partial, pairs, (params, key, params)),
+        units=(units := [100, 50, 20]),
+        wait=jax.block_until_ready,
     )
-    return Form(turn, units, lambda: [None] * 2)
+    return Form(turn, units, lambda: [None] * 3)
 
 
 def prompts_of(n: int, d: int) -> Callable:

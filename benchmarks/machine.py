@@ -110,10 +110,11 @@ def _processor() -> str:
 
 
 def _process(folder: Path) -> tuple[int, int, str, float] | None:
-    """Id, parent, name and seconds of all threads of a process; None if it has just ended."""
+    """Id, parent, name and seconds of all threads of a process and of its children that have
+    ended; None if it has just ended."""
     try:
         name, _, numbers = (folder / "stat").read_text().partition("(")[2].rpartition(")")
     except OSError:
         return None
     fields = numbers.split()
-    return int(folder.name), int(fields[1]), name, (int(fields[11]) + int(fields[12])) / _TICK
+    return int(folder.name), int(fields[1]), name, sum(map(int, fields[11:15])) / _TICK

@@ -1,4 +1,4 @@
-"""RESULTS.md: the figures of one run, as ratios of turns beside each other."""
+"""RESULTS.md, from RESULTS.json: the figures of one run, as ratios of turns beside each other."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,11 +6,15 @@ from functools import cached_property
 import numpy as np
 
 from benchmarks import machine
-from benchmarks.cases import Case
+from benchmarks.cases import BY_NAME, Case
+
+REGRESSION = 1.2  # times what it was
+SLOWER = "slower"
 
 HEAD = """# What the workloads cost
 
-Written by `make bench`; do not edit. {when}, {facts}; {versions}; lsa_lab {commit}.
+Written by `make bench`, from RESULTS.json; do not edit. {when}, {facts}; {versions};
+lsa_lab {commit}.
 
 - Every form of a workload runs in a process of its own, and they take turns. A time is the median
   over turns with its quartiles, a ratio that of turns beside each other: above 1 ours is faster.
@@ -29,16 +33,43 @@ compiler counts the batch drawn, its loss and the gradient, a loop's body once.
 """
 
 
-def markdown(cases: list[Case], results: dict[str, dict], head: dict[str, str]) -> str:
+def compare(before: dict, now: dict) -> list[str]:
+    """A line for each time of ours that both tables have: before, now, and their ratio.
+
+    One that has become more than REGRESSION times as long ends in SLOWER.
+    """
+    lines, then = [], _medians(before)
+    for name, seconds in _medians(now).items():
+        if name in then:
+            ratio = seconds / then[name]
+            mark = f", {SLOWER}" if ratio > REGRESSION else ""
+            lines.append(f"{name}: {then[name]:.3g} s, now {seconds:.3g} s, {ratio:.2f}{mark}")
+    if before["head"]["facts"] != now["head"]["facts"]:
+        lines.insert(0, f"before on another machine: {before['head']['facts']}")
+    return lines
+
+
+def _medians(table: dict) -> dict[str, float]:
+    """Seconds by workload, place and form."""
+    return {
+        f"{name} {point}, {form}".replace(" ,", ","): float(seconds)
+        for name, row in table["results"].items()
+        for form, of_form in row["forms"].items()
+        if form.startswith("ours")
+        for point, seconds in zip(row["points"], np.median(of_form["wall"], axis=0), strict=True)
+    }
+
+
+def markdown(table: dict) -> str:
     """The whole file."""
-    measured = [Measured(case, results[case.name]) for case in cases]
+    measured = [Measured(BY_NAME[name], row) for name, row in table["results"].items()]
     slow = [
         f"{row.case.name} {row.case.points[i]}".strip() for row in measured for i in row.slower()
     ]
     verdict = f"**Slower than its plain reference: {'; '.join(slow) or 'none'}.**"
     shares = [row.result["others"][0] for row in measured]
     others = "an unknown share" if None in shares else f"{max(shares):.1%}"
-    text = HEAD.format(verdict=verdict, others=others, quiet=machine.QUIET, **head)
+    text = HEAD.format(verdict=verdict, others=others, quiet=machine.QUIET, **table["head"])
     for title, table in (
         ("Ratios", ratios(measured)),
         ("Every form", forms(measured)),
@@ -139,6 +170,8 @@ def floors(measured: list[Measured]) -> str:
         counts = row.result["flops"]
         floor, wall = row.floors(), np.median(row.wall["ours"], axis=0)
         for point, (label, work) in enumerate(zip(row.case.points, row.case.work, strict=True)):
+            if not work.flops:
+                continue
             count = counts[point]
             rows.append(
                 [

@@ -99,7 +99,8 @@ def once(case: Case, torch: str) -> dict:
         }
         counts = present["ours"].ask("flops")["flops"]
     others = machine.others(before, after, own) if before and after else (None, "")
-    return {"case": case.name, "forms": forms, "flops": counts, "others": others}
+    points = list(case.points)
+    return {"points": points, "forms": forms, "flops": counts, "others": others}
 
 
 @contextlib.contextmanager

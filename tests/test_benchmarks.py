@@ -1,5 +1,6 @@
 """The measuring tool: its refusal, and that the forms do the same work."""
 
+import contextlib
 import json
 from functools import partial
 
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import analyses, cases, linear, machine, softmax, turns
+from benchmarks import __main__ as program
+from benchmarks import analyses, cases, linear, machine, report, softmax, turns
 from benchmarks import recurrent as layers_of_today
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
@@ -39,6 +41,55 @@ def test_a_loaded_machine_is_refused_by_name():
     assert turns.measure(cases.CASES[0], "", attempt)["others"][0] == 0.01
     with pytest.raises(machine.LoadedError, match=r"W1 refused: .* 20% of the cores, a game"):
         turns.measure(cases.CASES[0], "", attempt)
+
+
+def table(**seconds):
+    """A made-up table of W1's forms and of both waits: three turns of each."""
+    walls = {"limits": [[1e-2] * 4] * 3, "ours": [[seconds["w1"]]] * 3, "torch": [[9.0]] * 3}
+    waits = {"limits": walls["limits"], "ours": [[seconds["first"]] * 8 + [seconds["last"]]] * 3}
+    rows = {}
+    for name, of_forms in {"W1": walls, "waits": waits}.items():
+        how = {"compile": 1.0, "peak": 9.0, "versions": "jax 0"}
+        forms = {form: {"wall": w, "processor": w} | how for form, w in of_forms.items()}
+        points = list(cases.BY_NAME[name].points)
+        rows[name] = dict(points=points, forms=forms, flops=[None] * len(points), others=[0.01, ""])
+    facts = dict(when="today", facts=seconds.get("machine", "a"), versions="jax 0", commit="0")
+    return {"head": facts, "results": rows}
+
+
+def test_what_became_a_fifth_slower_is_named_and_what_is_ours_alone_is_compared():
+    before = table(w1=2e-3, first=1.0, last=10.0)
+    lines = report.compare(before, table(w1=2.3e-3, first=0.5, last=12.5))
+    assert lines[0] == "W1, ours: 0.002 s, now 0.0023 s, 1.15"
+    assert lines[1] == "waits import, ours: 1 s, now 0.5 s, 0.50"
+    slow = "waits figures of head_lower_bound, ours: 10 s, now 12.5 s, 1.25, slower"
+    assert [line for line in lines if line.endswith(report.SLOWER)] == [slow]
+    lines = report.compare(before, table(w1=1.0, first=1.0, last=10.0, machine="b"))
+    assert lines[0] == "before on another machine: a"
+    del before["results"]["W1"]
+    assert len(report.compare(before, table(w1=9.0, first=1.0, last=10.0))) == 9
+
+
+def test_against_a_table_the_program_names_what_became_slower_and_writes_nothing(
+    tmp_path, monkeypatch, capsys
+):
+    (file := tmp_path / "RESULTS.json").write_text(
+        json.dumps(table(w1=2e-3, first=1.0, last=1.0)), "utf-8"
+    )
+    monkeypatch.setattr(program, "RESULTS", tmp_path / "new.json")
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--against", str(file)])
+    for seconds, status in ((2e-3, None), (3e-3, 1)):
+        now = table(w1=seconds, first=1.0, last=1.0)["results"]
+        monkeypatch.setattr(program, "measure", lambda *_, now=now, **__: (now, []))
+        with pytest.raises(SystemExit) if status else contextlib.nullcontext():
+            program.main()
+        assert ("W1, ours: 0.002 s, now 0.003 s" in capsys.readouterr().err) == bool(status)
+    monkeypatch.setattr("sys.argv", ["benchmarks"])
+    program.main()
+    assert "| W1 | ours | 3 (3 to 3) ms a step | - | 3e+03" in program.RESULTS.with_suffix(
+        ".md"
+    ).read_text("utf-8")
+    assert json.loads(program.RESULTS.read_text("utf-8"))["results"] == now
 
 
 def test_the_plain_forms_of_linear_attention_say_what_ours_does():

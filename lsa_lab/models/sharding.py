@@ -10,6 +10,7 @@ and each MLP, and XLA adds one sum over them to each (the tensor parallelism of 
 those of one device, for the sums are taken in parts.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -65,12 +66,13 @@ def specs(tree: Any, num_devices: int) -> Any:
 
 def place(tree: Any, devices: Mesh) -> Any:
     """The same numbers, their heads and MLP rows shared out over the mesh's axis "model"."""
+    return jax.device_put(tree, shardings(tree, devices))
+
+
+def shardings(tree: Any, devices: Mesh) -> Any:
+    """Where ``place`` puts each leaf, of which the shape is enough."""
     _check(devices, MODEL)
-    return jax.tree.map(
-        lambda leaf, spec: jax.device_put(leaf, NamedSharding(devices, spec)),
-        tree,
-        specs(tree, devices.shape[MODEL]),
-    )
+    return jax.tree.map(partial(NamedSharding, devices), specs(tree, devices.shape[MODEL]))
 
 
 def share(batch: Any, devices: Mesh, axis: int = 0) -> Any:

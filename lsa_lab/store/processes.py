@@ -20,14 +20,15 @@ from lsa_lab.store.transports import (
     Distributed,
     Folder,
     LostProcessError,
+    NotBegunError,
     count,
     index,
     leads,
     use,
 )
 
-__all__ = ["Alone", "Distributed", "Folder", "LostProcessError", "count", "gather"]
-__all__ += ["gather_contents", "index", "leads", "share", "use", "wait"]
+__all__ = ["Alone", "Distributed", "Folder", "LostProcessError", "NotBegunError", "count"]
+__all__ += ["gather", "gather_contents", "index", "leads", "share", "use", "wait"]
 
 
 def share(total: int, width: int = 1) -> range:

@@ -23,6 +23,10 @@ class LostProcessError(RuntimeError):
     """Another process of the same computation has ended; the message says which, and what to do."""
 
 
+class NotBegunError(LostProcessError):
+    """Another process has not begun, or has put itself off: this one can make room for it."""
+
+
 class Alone:
     """Which of ``count`` processes this is, and how it exchanges bytes with the others: one."""
 
@@ -80,9 +84,10 @@ class Folder(Alone):
     """Processes that share a folder and nothing else: tasks of an array job.
 
     Each writes what it puts in to a file, waits for the files of the others, and while it is
-    in use shows in a third that it lives. One that has shown no life for ``heartbeat`` seconds, or
-    has not begun ``patience`` seconds after it was first missed, is lost. The files stay, for a
-    process that is started again; the caller deletes the folder.
+    in use shows in a third that it lives. One that has shown no life for ``heartbeat`` seconds is
+    lost. Where one has not begun ``patience`` seconds after it was first missed, this one ends with
+    NotBegunError and is started again later: what it has put in stays, so that any number of them
+    at a time, one too, come to the end. The caller deletes the folder.
     """
 
     def __init__(
@@ -141,8 +146,9 @@ class Folder(Alone):
                 since = since if sign == last else now
                 signs[process] = sign, since
                 if now - since > (self.heartbeat if sign else self.patience):
+                    kind = LostProcessError if sign else NotBegunError
                     state = "given no sign of life" if sign else "not begun"
-                    raise LostProcessError(
+                    raise kind(
                         f"process {process} of {self.count} has {state} for "
                         f"{now - since:.0f} s: start it again, and this one, which is process "
                         f"{self.index}; both go on from their checkpoints"

@@ -39,9 +39,11 @@ class RunGroups:
             last = plan.num_runs - 1
             self.members = [np.minimum(np.arange(i, i + plan.width), last) for i in starts]
         self._places, lanes = places()
-        self._places = self._places[: len(self.members) if plan.shards == 1 else 1]
-        # Of a group in shards, these keep all lanes busy.
-        self._pool = ThreadPoolExecutor(min(lanes, len(self.members)) if plan.shards == 1 else 1)
+        abreast = len(self.members) if plan.shards == 1 and plan.mesh is None else 1
+        self._places = self._places[:abreast]
+        # Of a group in shards or on a mesh, one keeps all busy; and programs in which devices wait
+        # for each other begin on all of them in one order.
+        self._pool = ThreadPoolExecutor(min(lanes, abreast))
         self._helpers = ThreadPoolExecutor(min(lanes, plan.shards))
 
     def __enter__(self) -> "RunGroups":
@@ -72,7 +74,8 @@ class RunGroups:
 
         def train(g: int) -> tuple[runs.State, Any]:
             program, (state, _) = self._programs[g % len(self._programs)], before[g].result()
-            return settled(program(state, *self._inputs[g], *self._times(first)))
+            state, records = program(state, *self._inputs[g], *self._times(first))
+            return settled((self._plan.place(state), records))
 
         def rest(g: int) -> tuple[runs.State, Any]:
             return before[g].result()[0], {}
@@ -84,6 +87,14 @@ class RunGroups:
         """The first step of a chunk and the number of all, which is no part of the program."""
         return np.int32(first), np.int32(self._plan.training.steps)
 
+    def watch(self, chunk: list[Future]) -> Any:
+        """What is watched of the params after a chunk, arrays [R, ...]."""
+
+        def watched() -> Any:
+            return self._plan.watch(self._plan.place(self.rows(chunk).params))
+
+        return watched() if self._plan.mesh is None else self._pool.submit(watched).result()
+
     def rows(self, chunk: list[Future]) -> runs.State:
         """The states after a chunk as one of NumPy rows [R, ...]."""
         join = np.stack if self._plan.width == 1 else np.concatenate
@@ -94,13 +105,11 @@ class RunGroups:
 
     def _spread(self, rows: Any) -> list[Any]:
         """Rows [R, ...] as one tree a group, in their places."""
-        return [
-            jax.device_put(
-                jax.tree.map(lambda x, m=members: np.asarray(x)[m], rows),
-                self._places[g % len(self._places)],
-            )
-            for g, members in enumerate(self.members)
-        ]
+        groups = [jax.tree.map(lambda x, m=m: np.asarray(x)[m], rows) for m in self.members]
+        if self._plan.mesh is not None:
+            return [self._plan.place(group) for group in groups]
+        count = len(self._places)
+        return [jax.device_put(group, self._places[g % count]) for g, group in enumerate(groups)]
 
 
 @remembered

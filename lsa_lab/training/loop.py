@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
+from jax.sharding import Mesh
 
 from lsa_lab.arguments import check_at_least
 from lsa_lab.store import processes, safe_files
@@ -57,6 +58,7 @@ def fit(
     files: Files | None = None,
     width: int | None = None,
     shards: int = 1,
+    mesh: Mesh | None = None,
     chunk: int = 100,
     progress: "Progress | None" = None,
 ) -> Run:
@@ -66,7 +68,10 @@ def fit(
     A batch of keys [R] means R runs, and a leading axis R of every leaf of ``params`` and of
     ``per_run``; ``width`` runs are trained side by side: one on CPU, on accelerators all that fall
     to one of them. With ``shards`` S, a step's loss and gradient are the means over S batches,
-    which the devices share; their keys are fold_in(fold_in(data_key, t), s). ``watch`` (params) ->
+    which the devices share; their keys are fold_in(fold_in(data_key, t), s). The devices of a
+    ``mesh`` (``models.sharding``) share the weights of each run and what the optimiser keeps of
+    them, one group after the other; a loss or sample that shares its batch does so by
+    ``sharding.share``, and the last bits are those of a mesh of this shape. ``watch`` (params) ->
     arrays is kept of each chunk; the chunks are equal if ``chunk`` divides the steps. A run that
     diverges keeps its last finite params. Ctrl-C waits for the end of a chunk, or for two seconds.
     Several processes (``store.processes``) share the runs, and all of them return the same.
@@ -81,17 +86,20 @@ def fit(
         raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")
     if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key) and jnp.ndim(key) == 0:
         raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
-    plan = plan_of(training, (params, key, per_run), watch, width, chunk, shards)
+    if mesh is not None and (shards > 1 or mesh.is_multi_process):
+        what = f"shards is {shards}" if shards > 1 else "the mesh has devices of other processes"
+        raise ValueError(f"{what}: a mesh is one process's, and shares a batch by sharding.share")
+    plan = plan_of(training, (params, key, per_run), watch, width, chunk, shards, mesh)
     snapshot = _trained(plan, files or Files(), progress)
     names = [runs.name(path) or "params" for path, _ in jax.tree.leaves_with_path(params)]
     finite, taken = np.asarray(snapshot.state.finite), np.asarray(snapshot.state.taken)
     ends = zip(finite, taken, snapshot.history["loss"], strict=True)
     status = tuple(status_of(*end, names) for end in ends)
-    trained = jax.tree.map(jnp.asarray, snapshot.state.params)
-    if jnp.ndim(key) > (runs.impl(key) is None):
-        return Run(trained, snapshot.history, status)
-    trained, history = jax.tree.map(lambda rows: rows[0], (trained, snapshot.history))
-    return Run(trained, history, status[0])
+    ends = snapshot.state.params, snapshot.history, status
+    if jnp.ndim(key) == (runs.impl(key) is None):
+        ends = *jax.tree.map(lambda rows: rows[0], ends[:2]), status[0]
+    trained, history, status = ends
+    return Run(jax.tree.map(jnp.asarray, plan.place(trained)), history, status)
 
 
 def _trained(plan: Plan, files: Files, progress: "Progress | None") -> Snapshot:
@@ -132,7 +140,7 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | No
                 for name, values in jax.device_get(record).items():
                     history[name][members, first:step] = values[..., : step - first]
             if plan.watch is not None:
-                watched = plan.watch(groups.rows(chunk).params)
+                watched = groups.watch(chunk)
                 _keep(history["watch"], watched, -(-step // plan.chunk))
             began, seconds = time.monotonic(), time.monotonic() - began
             report(step, history["loss"][alive, first:step], seconds)

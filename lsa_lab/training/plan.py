@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.sharding import Mesh
 
+from lsa_lab.models import sharding
 from lsa_lab.store import processes
 from lsa_lab.training import runs
 from lsa_lab.training.recipe import Training
@@ -26,6 +28,11 @@ class Plan:
     width: int
     chunk: int
     shards: int
+    mesh: Mesh | None  # the devices that share each run's weights
+
+    def place(self, tree: Any) -> Any:
+        """Arrays of params, and of what an optimiser keeps of them, where the mesh has them."""
+        return tree if self.mesh is None else sharding.place(tree, self.mesh)
 
     @property
     def step(self) -> Training:
@@ -82,6 +89,7 @@ def plan_of(
     width: int | None,
     chunk: int,
     shards: int,
+    mesh: Mesh | None,
 ) -> Plan:
     params, key, per_run = inputs
     many = runs.count(params, key, per_run)
@@ -94,15 +102,16 @@ def plan_of(
         impl=runs.impl(key),
         inputs=jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs),
         watch=None if watch is None else _each(watch),
-        width=width or _width(many or 1, shards),
+        width=width or _width(many or 1, alone=shards > 1 or mesh is not None),
         chunk=-(-training.steps // -(-training.steps // chunk)),  # nearly equal: no step is wasted
         shards=shards,
+        mesh=mesh,
     )
 
 
-def _width(count: int, shards: int) -> int:
+def _width(count: int, alone: bool) -> int:
     """One run on CPU, where that is fastest; elsewhere all that fall to one device."""
     local = jax.local_devices()
     if local[0].platform == "cpu":
         return 1
-    return -(-count // (processes.count() * (len(local) if shards == 1 else 1)))
+    return -(-count // (processes.count() * (1 if alone else len(local))))

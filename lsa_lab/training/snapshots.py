@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import optax
 from jax import Array
 
+from lsa_lab.models import sharding
 from lsa_lab.store import checkpoints, processes, provenance
 from lsa_lab.training import programs, runs
 from lsa_lab.training.plan import Plan, remembered
@@ -41,6 +43,8 @@ def facts(plan: Plan, identity: str) -> checkpoints.Facts:
         facts["watch"] = programs.digest(plan.watch, plan.inputs[0])
     if plan.shards > 1:
         facts["shards"] = plan.shards
+    if plan.mesh is not None:
+        facts["mesh"] = str(dict(plan.mesh.shape))
     trees = dict(zip(("initial params", "keys", "per_run"), plan.inputs, strict=True))
     if curriculum is not None:
         stages = jax.jit(jax.vmap(curriculum))(jnp.arange(steps, dtype=jnp.int32))
@@ -103,7 +107,7 @@ class Store:
             parts = jax.tree.map(lambda x: x[rows], (whole.state, whole.history))
             snapshot = Snapshot(whole.step, *parts)
         else:
-            return _start(part, lambda start, *inputs: jax.device_get(start(*inputs)))
+            return _start(part, partial(_started, part))
         return snapshot.replace(history=jax.tree.map(np.array, snapshot.history))  # written to
 
     def save(self, snapshot: Snapshot) -> None:
@@ -138,6 +142,14 @@ def _start(plan: Plan, evaluate: Callable) -> Snapshot:
     return Snapshot(np.int64(0), state, _empty_history(plan))
 
 
+def _started(plan: Plan, start: Callable, params: Any, per_run: Any) -> Any:
+    """The state in NumPy; on a mesh no device holds the whole of it."""
+    if plan.mesh is not None:
+        state = sharding.shardings(jax.eval_shape(start, params, per_run), plan.mesh)
+        start = jax.jit(start, out_shardings=state)
+    return jax.device_get(start(plan.place(params), per_run))
+
+
 @remembered
 def _starts(training: Training) -> Callable:
     def start(params: Any, per_run: Any) -> runs.State:
@@ -152,6 +164,6 @@ def _empty_history(plan: Plan) -> dict[str, Any]:
     history: dict[str, Any] = {name: np.full(shape, np.nan) for name in ("loss", "grad_norm")}
     if plan.watch is not None:
         times = 1 + -(-plan.training.steps // plan.chunk)
-        first = jax.tree.map(np.asarray, plan.watch(plan.inputs[0]))
+        first = jax.tree.map(np.asarray, plan.watch(plan.place(plan.inputs[0])))
         history["watch"] = jax.tree.map(lambda x: np.repeat(x[:, None], times, axis=1), first)
     return history

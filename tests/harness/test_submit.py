@@ -74,6 +74,25 @@ def test_shares_of_a_run_and_one_that_is_killed_leave_the_bits_of_one_process(
     assert len(digests) == 1
 
 
+def test_shares_that_never_run_at_once_leave_the_bits_of_one_process(toy, program, monkeypatch):
+    monkeypatch.setattr(process, "_LATE", 0.3)
+    variables = {"LSA_LAB_EXCHANGE": str(toy / "exchange"), "JAX_NUM_PROCESSES": "2"}
+    waiting, ends = ["0", "1"], []
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    while waiting:
+        monkeypatch.setenv("JAX_PROCESS_ID", share := waiting.pop(0))
+        ends.append(program("run", "toy", "--out", "out"))
+        waiting += [share] if ends[-1] == process.PUT_OFF else []
+    assert process.PUT_OFF in ends
+    assert [end for end in ends if end != process.PUT_OFF] == [0, 0]
+    for name in (*variables, "JAX_PROCESS_ID"):
+        monkeypatch.delenv(name)
+    assert program("run", "toy") == 0
+    both = [results.load(toy / folder / "toy" / "result.nc") for folder in ("out", "figures")]
+    assert both[0].attrs["contents_sha256"] == both[1].attrs["contents_sha256"]
+
+
 @pytest.fixture
 def slurm(toy, monkeypatch):
     """A folder of programs with the names of SLURM's: sbatch keeps its script, squeue is to be
@@ -123,7 +142,9 @@ def test_slurm_is_told_what_the_words_say(toy, program, capsys, slurm):
     assert {"#SBATCH --mem=9G", "#SBATCH --time=1-2"} <= set(lines)
 
 
-@pytest.mark.parametrize(("status", "state"), [(0, "done"), (130, "running"), (3, "failed")])
+@pytest.mark.parametrize(
+    ("status", "state"), [(0, "done"), (75, "running"), (130, "running"), (3, "failed")]
+)
 def test_a_script_says_how_it_ended_and_goes_on_after_an_interruption(
     toy, program, slurm, status, state
 ):
@@ -137,7 +158,7 @@ def test_a_script_says_how_it_ended_and_goes_on_after_an_interruption(
     assert subprocess.run(["sh", "script"], env=variables).returncode == status
     (file,) = (toy / "cache" / "submitted").glob("toy-*/1.state")
     assert (file.read_text(), (toy / "ran").read_text()) == (f"{state}\n", "1 of 2\n")
-    assert (toy / "told").exists() == (status == 130)
+    assert (toy / "told").exists() == (state == "running")
 
 
 def test_what_slurm_refuses_is_told_and_nothing_is_submitted(toy, program, capsys, slurm):

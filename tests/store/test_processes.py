@@ -118,7 +118,7 @@ def test_a_process_that_gives_no_sign_of_life_is_named(tmp_path):
     with dead.alive():
         sign = (tmp_path / "1.alive").read_bytes()
     assert not (tmp_path / "1.alive").exists()
-    with pytest.raises(processes.LostProcessError, match="process 1 of 2 has not begun for 0 s"):
+    with pytest.raises(processes.NotBegunError, match="process 1 of 2 has not begun for 0 s"):
         gathering(8)(processes.Folder(tmp_path, 0, 2, patience=0.1))
     (tmp_path / "1.alive").write_bytes(sign)  # as a kill leaves it
     with pytest.raises(

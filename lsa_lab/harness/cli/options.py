@@ -53,7 +53,7 @@ _TABLE = """
 --beside | run | into .cache/reproduced; says how each result stands to the committed one
 --together N | run | so many experiments at a time, each in a process of its own; else one
 --engine ENGINE | submit | slurm, which is the default, or local: this machine
---shares K | submit | K tasks for each experiment, its runs split among them: K have to run at once
+--shares K | submit | K tasks for each experiment, its runs split among them, at once or in turn
 --slurm KEY=VALUE | submit | a flag of sbatch, as often as there are: time=12:00:00
 --status | submit | where the tasks stand; with a NAME, its tasks
 --again | submit | submit those anew that failed or died, alone

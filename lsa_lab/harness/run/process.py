@@ -22,6 +22,7 @@ HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
 _STARTED = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 _ADDRESS, _COUNT, _INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 _EXCHANGE = "LSA_LAB_EXCHANGE"  # in the place of an address: the folder that shares of submit use
+PUT_OFF = 75  # the exit status of a share that makes room for one that has not begun
 _LATE = 300.0  # seconds: a network disk may show a file of another machine a minute late
 
 
@@ -126,7 +127,8 @@ def join_launched() -> Iterator[None]:
 
     if _EXCHANGE in os.environ:
         index, count = arguments["process_id"], arguments["num_processes"]
-        with processes.use(processes.Folder(os.environ[_EXCHANGE], index, count, heartbeat=_LATE)):
+        late = {"heartbeat": _LATE, "patience": _LATE}
+        with processes.use(processes.Folder(os.environ[_EXCHANGE], index, count, **late)):
             yield
         return
 

@@ -109,7 +109,7 @@ def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
             print(f"error: {lost}; to go on: {options.program} {words}", file=sys.stderr)
             return 1
     process.configure()
-    from lsa_lab.store.processes import LostProcessError
+    from lsa_lab.store.processes import LostProcessError, NotBegunError
 
     process.hear_interrupts()
     try:
@@ -117,7 +117,7 @@ def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
             return series.run(jobs)
     except LostProcessError as lost:
         print(f"error: {lost}", file=sys.stderr)
-        return 1
+        return process.PUT_OFF if isinstance(lost, NotBegunError) else 1
 
 
 def _check_together(count: int | None) -> None:

@@ -2,6 +2,11 @@
 
 A job is a folder of the cache, ``submitted/IDENTITY``: ``run.sh``, which either engine is given,
 ``job.json``, and of each share of its runs what the script has said of it, SHARE.state.
+
+Task k of K computes, of every training and of every grid, the rows that ``processes.share`` names:
+whole groups of ``width`` runs, or cells, from groups * k // K to groups * (k + 1) // K; what is no
+run or cell every task computes. K need not run at once: a task that has waited five minutes for
+one that has not begun leaves what it has computed and goes to the end of the queue.
 """
 
 import argparse
@@ -48,7 +53,7 @@ status=$?
 case $status in
 0) echo done > {folder}/$share.state
    [ "$(cat {folder}/*.state | grep -cx done)" != {shares} ] || rm -rf {folder}/exchange ;;
-130) [ -z "$SLURM_JOB_ID" ] || scontrol requeue "$SLURM_JOB_ID" ;;
+75|130) [ -z "$SLURM_JOB_ID" ] || scontrol requeue "$SLURM_JOB_ID" ;;
 *) [ $status -ge 128 ] || echo failed > {folder}/$share.state ;;
 esac
 exit $status

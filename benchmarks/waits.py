@@ -1,0 +1,118 @@
+"""What a person waits for: eight waits and a move of the explorer, in processes that begin anew.
+
+The first turn fills the caches of compiled programs that commands and tests keep; fits have none,
+as in a script that imports the library. The sample of tests is one folder, and the figures are one
+experiment without a trained model.
+"""
+
+import contextlib
+import io
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.timing import Form, Spent, time_calls
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = (
+    *("import", "first fit", "second fit", "first picture", "explorer's start"),
+    *("explorer's move", "list", "tests/tasks", "figures of head_lower_bound"),
+)
+_OURS = ("XLA_FLAGS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_LAB = ("-m", "experiments")
+MOVES = 8  # of a slider whose axes change, the dearest kind
+
+
+def versions() -> str:
+    return f"Python {sys.version.split()[0]}"
+
+
+def ours() -> Form:
+    folder = Path(tempfile.mkdtemp())
+    shutil.copytree(ROOT / "figures" / "depth", folder / "pictures" / "depth")
+    clean = {key: value for key, value in os.environ.items() if key not in _OURS}
+    clean.pop("JAX_COMPILATION_CACHE_DIR", None)
+    clean |= {"LSA_LAB_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT), "CI": "true"}
+
+    def spend(*words: str) -> tuple[Spent, str]:
+        """Seconds of a Python from its start to its end, and what it prints."""
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        began = time.perf_counter()
+        ran = subprocess.run(
+            [sys.executable, *words], cwd=ROOT, env=clean, capture_output=True, text=True
+        )
+        wall = time.perf_counter() - began
+        if ran.returncode:
+            raise RuntimeError(f"{' '.join(words)}: {ran.stdout[-1000:]}{ran.stderr[-1000:]}")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        processor = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+        return (wall, processor), ran.stdout
+
+    def turn() -> list[Spent]:
+        shutil.rmtree(folder / "results", ignore_errors=True)
+        picture = ("draw", "depth", "--out", str(folder / "pictures"))
+        figures = ("run", "head_lower_bound", "--out", str(folder / "results"))
+        tests = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/tasks")
+        return [
+            spend("-c", "from lsa_lab.training import fit")[0],
+            *json.loads(spend("-m", "benchmarks.waits", "fits")[1]),
+            spend(*_LAB, *picture)[0],
+            *json.loads(spend("-m", "benchmarks.waits", "explorer")[1]),
+            spend(*_LAB, "list")[0],
+            spend(*tests)[0],
+            spend(*_LAB, *figures)[0],
+        ]
+
+    return Form(turn, [1] * len(NAMES), lambda: [None] * len(NAMES))
+
+
+def fits() -> list[Spent]:
+    """100 steps of W1 by ``fit`` after its import, and 100 more of a second key."""
+    import jax
+    import optax
+
+    from benchmarks import cases, linear
+    from lsa_lab.training import Training, fit
+
+    sizes = cases.W1
+    sample = linear.prompts_of(sizes["n"], sizes["d"])(sizes["batch"])
+    training = Training(linear.loss, sample, optax.adam(1e-4), steps=100)
+    params = linear.weights(sizes["layers"], sizes["d"])
+    keys = iter(jax.block_until_ready(jax.random.split(jax.random.key(1))))
+    return [time_calls(lambda: fit(training, params, next(keys)).params, 1, jax.block_until_ready)
+            for _ in range(2)]  # fmt: skip
+
+
+def explorer() -> list[Spent]:
+    """Its modules and the first picture; then a move of the slider whose axes change with it."""
+    began, used = time.perf_counter(), time.process_time()
+    from lsa_lab.harness.run import process
+
+    process.configure()
+    from explorer.picture import Picture
+    from explorer.views import START, controls, views
+
+    picture = Picture()
+
+    def show(scale: float) -> None:
+        moved = controls(START | {"scale": scale})
+        picture.svg(moved, views(moved))
+
+    show(0.5)
+    start = time.perf_counter() - began, time.process_time() - used
+    show(1.0)  # axes that had their first place
+    places = iter((0.5, 1.0) * MOVES)
+    return [start, time_calls(lambda: show(next(places)), MOVES, lambda x: x)]
+
+
+if __name__ == "__main__":
+    answers, chosen = sys.stdout, {"fits": fits, "explorer": explorer}[sys.argv[1]]
+    with contextlib.redirect_stdout(io.StringIO()):
+        spent = chosen()
+    print(json.dumps(spent), file=answers)
