@@ -92,7 +92,8 @@ def clip_deep(config: Config, clipped: Clipped, *place):
     def measure(number, run):
         task = texts.tasks[number][1]
         own, fresh, _ = sentences.sets(pools[number], task, texts, run, number)
-        answers = Answers(clipped, task, sentences.alternate(own), fresh, {layer})
+        questions = sentences.ask(clipped.decoder, task, sentences.alternate(own), fresh)
+        answers = Answers(clipped, questions, {layer})
         edits = itertools.product([layer], PARTS.values(), rates)
         edited = [readings_of(answers.scores(edit), fresh.labels) for edit in edits]
         return {
