@@ -20,7 +20,7 @@ def plot(dataset):
     whole_grid(axes[0], main)
     axes[0].set_title("Bound and gap fall with n")
     plot_truncations(axes[1], clipped)
-    axes[1].set_title("Truncation raises bound and risk")
+    axes[1].set_title("Clipping mostly raises bound and risk")
     return figure
 
 
@@ -80,10 +80,10 @@ def caption(dataset) -> str:
     )
     far = float(np.exp(np.log(clipped.over_ridge).mean()))
     return (
-        f"A2's bound does not rank generalisation gaps at equal n: the rank correlation is "
+        "A2's bound does not rank generalisation gaps at equal n: the rank correlation is "
         f"{equal:.2f}. Clipping a layer of a trained stack raises the bound in {rises:.0%} of "
         f"cases. It lowers the risk in {falls:.0%}; random edits of the same size do in "
-        f"{luck:.0%}. Larger marks in a have more label noise. Panel b takes c = "
-        f"{best_c(clipped):g}, at which the bound rises least often. Stacks have {far:.3g} times "
+        f"{luck:.0%}. Large marks have more label noise. c is the noise that the bound assumes; b "
+        f"takes {best_c(clipped):g}, at which it rises least often. Stacks have {far:.3g} times "
         f"ridge's risk, and {diverged(clipped)} of {clipped.sizes['run']} diverged. "
     )
