@@ -98,15 +98,13 @@ def left_words(task: Task) -> str:
     if task.time_remaining is None or task.percentage < _SHARE or len(samples) <= _PARTS:
         return ""
     ends = [part * (len(samples) - 1) // _PARTS for part in range(_PARTS + 1)]
-    steps = [sum(each.completed for each in samples[i + 1 : j + 1]) for i, j in pairwise(ends)]
-    seconds = [samples[j].timestamp - samples[i].timestamp for i, j in pairwise(ends)]
-    alike = all(
-        one * other <= _STEADY * another * this
-        for one, this in zip(steps, seconds, strict=True)
-        for another, other in zip(steps, seconds, strict=True)
-    )
+    speeds = [
+        sum(sample.completed for sample in samples[begin + 1 : end + 1])
+        / max(samples[end].timestamp - samples[begin].timestamp, 1e-9)
+        for begin, end in pairwise(ends)
+    ]
     left = task.time_remaining - (task.get_time() - samples[-1].timestamp)
-    return f"{clock_word(left)} left" if alike and left > 0 else ""
+    return f"{clock_word(left)} left" if left > 0 and max(speeds) <= _STEADY * min(speeds) else ""
 
 
 @contextlib.contextmanager
