@@ -468,11 +468,11 @@ HEADS = (
         "heads_per_layer.single_ridge",
     ),
     Message(
-        "Heads in the later layers do more than in the first: many first alone have {all} times "
-        "their risk",
+        "Many heads in all later layers do more than many in the first: the latter have {all} "
+        "times the risk",
         "heads_per_layer.first_before_later_*",
-        "heads everywhere do most: {0} times theirs",
-        "heads_per_layer.first_layer_suffices_*",
+        "with equal numbers of heads {0} times",
+        "heads_per_layer.early_*",
         stands="fails",
     ),
     Message(

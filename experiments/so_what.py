@@ -16,10 +16,10 @@ SO_WHAT = {
         "directions."
     ),
     "depth": (
-        "Plain gradient descent, with steps tuned to the prompts, is a fair summary of converged "
-        "linear layers with as many steps. It is no lower bound for them, and GD++ is no upper "
-        "bound that training reaches. Check convergence before you read an algorithm into a "
-        "stack: stacks that have not converged tell another story."
+        "Gradient descent with tuned steps sums up one converged linear layer. Most deeper stacks "
+        "do much better than as many steps, and GD++ is not what training reaches either. Check "
+        "convergence before you read an algorithm into a stack: stacks that have not converged "
+        "tell another story."
     ),
     "finite_pretraining": (
         "Count tasks as well as prompts when you plan pretraining. With fewer tasks than "
@@ -45,8 +45,9 @@ SO_WHAT = {
     ),
     "order": (
         "A mask, rather than depth alone, makes a model mind the order of its demonstrations. Put "
-        "what is relevant at the end of a prompt for a causal model. An order that suits gradient "
-        "descent can harm softmax attention, so tune the order on the model that will read it."
+        "what is relevant and surely labelled at the end of a prompt for a causal model. An order "
+        "that suits gradient descent can harm softmax attention, so tune the order on the model "
+        "that will read it."
     ),
     "implicit_trajectories": (
         "A good fit to gradient descent in early layers does not name the algorithm: the last "
@@ -105,8 +106,9 @@ SO_WHAT = {
     ),
     "clipping_search": (
         "A searched clipping rate rarely helps a model on the task that it was trained for. Where "
-        "it helps, on inputs too large for the model, one number times the answer does as well. "
-        "Compare any edit with this rescaling, on prompts that the search has not seen."
+        "it helps, on inputs too large for the model or labels without noise, one number times "
+        "the answer does about as well. Compare any edit with this rescaling, on prompts that the "
+        "search has not seen."
     ),
     "truncation_norms": (
         "Truncation lowers A2's upper bounds, but often not the quantities that they bound. A "
@@ -170,15 +172,16 @@ SO_WHAT = {
         "fixed divisor the same weights explode. Check the divisor before you blame long prompts."
     ),
     "head_placement": (
-        "At this length of training no placement of six heads has learned more than ridge "
-        "regression, and where they stand moves the risk no more than the seed does. Nothing here "
-        "favours a rich first layer. Train longer before you call a pattern of heads best, at "
-        "equal parameters and steps."
+        "At this length of training no placement of six heads has learned much more than ridge "
+        "regression, and where they stand moves the risk about as far as the seed does. Nothing "
+        "here favours a rich first layer. Train longer before you call a pattern of heads best, "
+        "at equal parameters and steps."
     ),
     "heads_per_layer": (
-        "Give heads to all layers: those in later layers do more than those in the first. Models "
-        "with one head a layer can still come near ridge regression. A rich first layer "
-        "alone is not the best use of them."
+        "Give heads to all layers: those in all later layers do more together than those in the "
+        "first, because they are more; with equal numbers the place matters little. Models with "
+        "one head a layer can still come near ridge regression. A rich first layer alone is not "
+        "the best use of them."
     ),
     "head_pruning": (
         "Do not prune later layers to one head without training again: the risk rises several "
@@ -202,8 +205,9 @@ SO_WHAT = {
     ),
     "head_lower_bound": (
         "Fewer heads than covariates leave covariates unseen, and no choice of the other weights "
-        "repairs that. Raw covariates beside the features soften the loss. Trained models need "
-        "fewer heads than the theorem's algorithm does, so they run another one."
+        "repairs that. Raw covariates beside the features soften the loss. Trained models "
+        "(`heads_per_layer`) need fewer heads than the theorem's algorithm does, so they run "
+        "another one."
     ),
     "learning_curves": (
         "The closed curve of a recurrent rule predicts what one trained layer reaches, and what it "

@@ -5,17 +5,20 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import pytest
+from docutils import nodes, utils
 
 from lsa_lab import lm
 from lsa_lab.lm import decoder, sources, tokens, weights
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "docs" / "_ext")]
 
 from check import check, without_notation  # noqa: E402
+from notation import set_notation  # noqa: E402
 
 
 def build(source: Path, out: Path) -> subprocess.CompletedProcess:
@@ -88,3 +91,18 @@ def test_control_a_letter_that_leads_to_no_notation_is_seen(tmp_path):
     formula = '<span class="math notranslate">\\(\\Lambda\\,\\text{and} &lt; x\\)</span>'
     page.write_text(f'<a href="README.html#letter-x">x</a> {formula}', "utf-8")
     assert without_notation(tmp_path) == ["docs/theory/flow.html: no notation of \\Lambda"]
+
+
+def test_a_letter_that_stands_alone_is_a_link_where_it_comes_first():
+    formulas = (r"\Gamma", "w_t", r"\Gamma")
+    page = utils.new_document("flow")
+    page += nodes.section("", nodes.title("", "", nodes.math("", "w")))
+    page[0] += nodes.paragraph("", "", *(nodes.math("", formula) for formula in formulas))
+    set_notation(SimpleNamespace(env=SimpleNamespace(docname="docs/theory/flow")), page)
+    title, box, text = page[0]
+    assert [link["refuri"] for link in box.findall(nodes.reference)] == [
+        f"README.html#letter-{letter}" for letter in ("Gamma", "t", "w")
+    ]
+    assert [type(node) for node in text] == [nodes.reference, nodes.math, nodes.math]
+    assert text[0]["refuri"] == "README.html#letter-Gamma"
+    assert isinstance(title[0], nodes.math)  # a title is a link already

@@ -1,5 +1,5 @@
-"""A page of theory has a box of its letters, each a link to the one table of notation, on the first
-page of docs/theory."""
+"""Letters of a page of theory lead to the one table of notation, on the first page of docs/theory:
+all of them in a box below its title, and the first of each that stands alone in a sentence."""
 
 import re
 
@@ -34,12 +34,27 @@ def set_notation(app, document: nodes.document) -> None:
     elif page.startswith("docs/theory/"):
         formulas = " ".join(node.astext() for node in document.findall(_is_formula))
         box = nodes.paragraph("", "Notation: ", classes=["notation"])
+        for node in first_alone(document):
+            node.replace_self(_link(node.astext()))
         for letter in sorted(letters(formulas), key=lambda each: (each.strip("\\").lower(), each)):
-            link = nodes.reference("", "", refuri=f"README.html#{place(letter)}", internal=True)
-            box += [link, nodes.Text(" ")]
-            link += nodes.math("", letter)
+            box += [_link(letter), nodes.Text(" ")]
         title = next(document.findall(nodes.title))
         title.parent.insert(1, box)
+
+
+def first_alone(document: nodes.document) -> list[nodes.math]:
+    """For each letter the first formula of a paragraph that is this letter and nothing else."""
+    alone: dict[str, nodes.math] = {}
+    for node in document.findall(nodes.math):
+        if isinstance(node.parent, nodes.paragraph) and letters(node.astext()) == [node.astext()]:
+            alone.setdefault(node.astext(), node)
+    return list(alone.values())
+
+
+def _link(letter: str) -> nodes.reference:
+    link = nodes.reference("", "", refuri=f"README.html#{place(letter)}", internal=True)
+    link += nodes.math("", letter)
+    return link
 
 
 def _name_rows(document: nodes.document) -> None:

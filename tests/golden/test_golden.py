@@ -105,48 +105,70 @@ def logit(probability):
     return np.log(probability) - np.log1p(-probability)
 
 
-def read(kind, values, gates=None, penalty=None, **shape):
+QUERIES, KEYS, STEPS = waves(7, 4, seed=8), waves(7, 4, seed=9), waves(7, 1, seed=11)
+GATE, GATES = waves(7, 1, seed=12) + 2, waves(7, 4, seed=13) + 2
+REPEATED = np.concatenate([KEYS[:3], np.repeat(KEYS[2:3], 4, 0)])
+SHUT, PARTLY_SHUT = GATE.copy(), GATES.copy()
+SHUT[4] = PARTLY_SHUT[4, :3] = -30
+
+
+def read(kind, values, keys=KEYS, steps=STEPS, gates=None, dtype=float, bias=None, **shape):
     """The reads of one recurrent layer whose tokens hold query, key, value, step and gate."""
-    queries, keys, steps = waves(7, 4, seed=8), waves(7, 4, seed=9), waves(7, seed=11)
-    columns = [queries, keys, values, steps[:, None], *([] if gates is None else [gates + 2])]
-    tokens = jnp.asarray(np.concatenate(columns, 1))
-    width, count = tokens.shape[1], values.shape[1]
+    columns = [QUERIES, keys, values, steps, *([] if gates is None else [gates])]
+    tokens = jnp.asarray(np.concatenate(columns, 1), dtype)
+    width, count = tokens.shape[1], values.shape[1] // shape.get("inner", 1)
     config = recurrent.Config(kind, width, key_width=4, value_width=count, layout="bound", **shape)
-    places = iter(np.split(np.eye(width), np.cumsum([4, 4, count, 1])))
-    leaves = {name: next(places)[None, None] for name in ("w_q", "w_k", "w_v", "w_step")}
-    leaves["w_gate"] = next(places)[None, None]
-    leaves |= {"b_step": np.zeros((1, 1, 1)), "b_gate": np.zeros((1, 1, config.gate_width))}
-    leaves["log_penalty"] = None if penalty is None else np.full((1, 1), np.log(penalty))
+    places = np.split(np.eye(width), np.cumsum([each.shape[1] for each in columns])[:-1])
+    names = ("w_q", "w_k", "w_v", "w_step", "w_gate")
+    leaves = {name: place[None, None] for name, place in zip(names, places, strict=False)}
+    leaves["w_o"] = np.eye(width)[None, None, :, :count]
     needed = recurrent.init(jax.random.key(0), config)
-    own = {name: leaves[name] for name in leaves if getattr(needed, name) is not None}
-    own["w_o"] = np.eye(width)[None, None, :, :count]
-    params = needed.replace(**jax.tree.map(jnp.asarray, own))
-    return recurrent.forward(params, tokens, config).heads[0, 0, :, :count]
+    own = {
+        name: leaves.get(name, 0 * leaf) for name, leaf in vars(needed).items() if leaf is not None
+    }
+    own |= {} if bias is None else {name: np.full_like(own[name], bias[name]) for name in bias}
+    params = needed.replace(**jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), own))
+    return recurrent.forward(params, tokens, config).heads[0, 0, :, :count].ravel()
 
 
-GATE, GATES = waves(7, 1, seed=12), waves(7, 4, seed=13)
-KINDS = {
+VALUES = waves(7, 3, seed=10)
+TWO = dict(keys=waves(7, 8, seed=16), values=waves(7, 6, seed=17), steps=waves(7, 2, seed=18))
+NAIVE = {
     "delta": ("delta", {}),
     "gated_delta": ("gated_delta", dict(gates=GATE)),
     "kda": ("gated_delta", dict(gates=GATES, diagonal=True)),
     "gla": ("gla", dict(gates=GATES, diagonal=True)),
     "simple_gla": ("gla", dict(gates=GATE)),
+    "linear_attn": ("additive", dict(normalise=False)),
+    "retention": ("retention", dict(bias={"b_gate": np.log(31.0)})),  # a gate of 1 - 1/32
+    "delta_product": ("delta_product", TWO | dict(inner=2, largest_step=2.0)),
+    "rwkv7": ("rwkv7", dict(steps=waves(7, 4, seed=19), gates=GATES)),
+    "delta_edges": ("delta", dict(keys=REPEATED)),
+    "gated_delta_edges": ("gated_delta", dict(keys=REPEATED, gates=SHUT)),
+    "kda_edges": ("gated_delta", dict(keys=REPEATED, gates=PARTLY_SHUT, diagonal=True)),
+    "gla_edges": ("gla", dict(keys=REPEATED, gates=PARTLY_SHUT, diagonal=True)),
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", NAIVE)
 def test_recurrent_layers_read_what_the_naive_loops_of_flash_linear_attention_read(name):
-    kind, rest = KINDS[name]
-    expected = rows("fla_naive.csv")[list(KINDS).index(name)].reshape(7, 3)
-    ours = read(kind, waves(7, 3, seed=10), **rest)
-    np.testing.assert_allclose(ours, expected, rtol=1e-11, atol=1e-12)
-    others = np.delete(rows("fla_naive.csv"), list(KINDS).index(name), 0)
-    assert np.abs(others - expected.ravel()).max(1).min() > 1e-2  # a control: no two are the same
+    kind, rest = NAIVE[name]
+    rest = dict(values=VALUES) | rest
+    table, place = rows("fla_naive.csv"), list(NAIVE).index(name)
+    expected = table[place]
+    np.testing.assert_allclose(read(kind, **rest), expected, rtol=1e-11, atol=1e-12)
+    single = read(kind, dtype=np.float32, **rest)
+    np.testing.assert_allclose(single, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+    others = np.delete(table, place, 0)
+    assert np.abs(others - expected).max(1).min() > 1e-2  # a control: no two are the same
+
+
+PENALTY = {"log_penalty": np.log(0.3)}
 
 
 def test_a_mesa_layer_reads_what_the_exact_loop_of_flash_linear_attention_reads():
     exact, recursive = (
-        read("mesa", waves(7, 4, seed=14), gates=GATE, penalty=0.3, solve=solve).ravel()
+        read("mesa", waves(7, 4, seed=14), gates=GATE, bias=PENALTY, solve=solve)
         for solve in ("cholesky", "recursive")
     )
     expected = rows("fla_mesa.csv")[0]

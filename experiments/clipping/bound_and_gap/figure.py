@@ -63,6 +63,7 @@ def plot_truncations(ax, dataset):
         getattr(ax, f"set_{axis}scale")("symlog", linthresh=2e-4, linscale=0.4)
         getattr(ax, f"set_{axis}ticks")(list(TICKS), list(TICKS.values()))
     ax.set(xlabel="change of the bound", ylabel="change of the risk")
+    ax.set_title("Clipping mostly raises bound and risk")
     ax.set(xlim=(-0.1, 40), ylim=(-0.02, 200), title="Truncation raises bound and risk")
 
 
@@ -76,10 +77,10 @@ def caption(dataset) -> str:
     )
     far = float(np.exp(np.log(clipped.over_ridge).mean()))
     return (
-        f"A2's bound does not rank generalisation gaps at equal n: the rank correlation is "
+        "A2's bound does not rank generalisation gaps at equal n: the rank correlation is "
         f"{equal:.2f}. Clipping a layer of a trained stack raises the bound in {rises:.0%} of "
         f"cases. It lowers the risk in {falls:.0%}; random edits of the same size do in "
-        f"{luck:.0%}. Larger marks in a have more label noise. Panel b takes c = "
-        f"{best_c(clipped):g}, at which the bound rises least often. Stacks have {far:.3g} times "
+        f"{luck:.0%}. Large marks have more label noise. c is the noise that the bound assumes; b "
+        f"takes {best_c(clipped):g}, at which it rises least often. Stacks have {far:.3g} times "
         f"ridge's risk, and {diverged(clipped)} of {clipped.sizes['run']} diverged. "
     )

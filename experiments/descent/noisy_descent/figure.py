@@ -43,7 +43,7 @@ def ends(ax, dataset):
     noise = claims.numbers(dataset)
     for row, path in enumerate(PATHS[1:]):
         runs = noise.ratio(path)
-        color = SOFTMAX if path == "Eq. 4" else LINEAR
+        color = style.BLACK if path == "Eq. 4" else LINEAR
         ax.plot(runs, np.full(len(runs), row), "o", color=color, mfc="none", ms=3, mew=0.7)
         ax.plot(np.exp(np.log(runs).mean()), row, "|", color=color, ms=12, mew=1.5)
     ax.axvspan(1 / (1 + ALIKE), 1 + ALIKE, color="grey", alpha=0.2, lw=0)
@@ -58,10 +58,10 @@ def caption(dataset) -> str:
     fresh = float(np.exp(np.log(samples["tests_alike"]).mean()))
     lost = sum(len(set(dataset[name].values)) - 1 for name in ("taken", "softmax_taken"))
     return (
-        f"Trained updates are not Gaussian: their noise has an excess kurtosis of "
+        "Trained updates are not Gaussian: their noise has an excess kurtosis of "
         f"{kurtosis[0]:.2g} in linear stacks and of {kurtosis[1]:.2g} in softmax transformers. "
-        f"Descent with fresh Gaussian noise has {fresh:.3g} times the model's risk. Panel a "
-        f"shows what an update adds to the answer to one query, over {config.prompts} prompts of "
-        f"one task. Grey bands are margins. "
-        f"Descent in b takes the linear stack's steps. {lost} trainings diverged."
+        f"Descent with fresh Gaussian noise (Eq. 4 of A2) has {fresh:.3g} times the model's risk. "
+        f"Panel a shows what an update adds to the answer to one query, over {config.prompts} "
+        "prompts of one task. Grey bands are margins. Descent in b takes the linear stack's steps; "
+        f"'same' draws once for all layers. {lost} trainings diverged."
     )

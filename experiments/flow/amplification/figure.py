@@ -36,14 +36,13 @@ def caption(dataset) -> str:
     shares = np.median(claims.shares(dataset, "larger"), axis=0)
     task, risk = config.trained[0][1].task, max(claims.risk_ratios(dataset).values())
     return (
-        "Depth multiplies the log ratio of lone flows by "
-        f"{np.median(samples['large_disparity']):.0f} in random linear stacks of large "
-        f"weights. The ratio grows for {shares.min():.0%} to {shares.max():.0%} of the pairs. "
-        f"Lines are medians over runs with {level()} intervals. Trained stacks read prompts of "
-        f"{max(task.lengths)} demonstrations and have at most {risk:.2f} times the Bayes rule's "
-        "excess risk. `many_shot_flow` shows the Bayes rule's flows. "
-        f"{config.runs} random runs of {config.pairs} pairs and {config.trained_runs} trained "
-        f"ones; {int(dataset.dropped.sum())} pairs overflow."
+        "Depth multiplies the log ratio of two demonstrations' flows, each alone, by "
+        f"{np.median(samples['large_disparity']):.0f} in random linear stacks of large weights. A "
+        f"flow is the answer's gradient in a demonstration. The ratio grows for {shares.min():.0%} "
+        f"to {shares.max():.0%} of the pairs. Lines are medians with {level()} intervals. Trained "
+        f"stacks read prompts of {max(task.lengths)} demonstrations and have at most {risk:.2f} "
+        f"times the Bayes rule's excess risk. {config.runs} random runs of {config.pairs} pairs "
+        f"and {config.trained_runs} trained ones; {int(dataset.dropped.sum())} pairs overflow."
     )
 
 

@@ -29,7 +29,7 @@ def plot_ratio(ax, dataset):
     ax.set_ylim(0, None)
     top, dearer = ax.get_ylim()[1], claims.statements(config)[0].bounds[0]
     ax.axhspan(dearer, max(top, dearer), color="grey", alpha=0.2, lw=0)
-    ax.set(xlabel=f"heads H < d = {config.d}", ylabel=f"risk / that with {config.d} heads")
+    ax.set(xlabel=f"heads H < d = {config.d}", ylabel=f"excess risk / that with {config.d} heads")
     ax.set(title="Fewer heads cost risk", ylim=(0, top))
 
 
@@ -59,9 +59,9 @@ def caption(dataset) -> str:
     _, samples = evidence(claims, dataset)
     alone, beside = (np.median(samples[name]) for name in ("cost", "cost_beside_raw"))
     return (
-        f"Fewer heads than covariates cost risk: descent on their features has at least "
+        "Fewer heads than covariates cost risk: descent on their features has at least "
         f"{alone:.2g} times the risk of d = {config.d} heads, and {beside:.2g} times beside raw "
-        f"covariates. That H < d heads of one layer miss d - H covariates is a theorem. "
-        f"What is free is chosen on other prompts. Ridge is the best rule that ignores directions. "
-        f"Bars are {level()} intervals."
+        "covariates. That H < d heads of one layer miss d - H covariates is a theorem. Other "
+        "weights are chosen on other prompts. Grey is what the criterion asks. Ridge is the best "
+        f"rule that ignores directions. Bars are {level()} intervals."
     )

@@ -80,12 +80,13 @@ def caption(dataset) -> str:
     }
     nulls = [exchanged_ratio(dataset, case, "layers") for case in own_names(dataset)]
     lost = int(dataset.lost.sum())
-    over = max((geometric_mean(each) for each in nulls if each is not None), default=np.nan)
+    over = [geometric_mean(each) for each in nulls if each is not None] or [np.nan]
     return (
-        f"No: the first layer has at most {over:.2f} times the effective heads of an average "
-        f"layer. Without retraining, the top head of each later layer alone has at least "
-        f"{least['pruned']:.2g} times the full model's risk, and the best mixture of its heads "
-        f"{least['best_mixed']:.2g} times. Models trained with one head there have "
-        f"{least['trained']:.2g} times the risk or more. In a dotted lines are means over layers; "
-        f"in b 'trained so' is that model. {lost} training{'s' * (lost != 1)} diverged."
+        f"The first layer has no more effective heads than an average layer: {min(over):.2f} to "
+        f"{max(over):.2f} times its number. Without retraining, the top head of each later layer "
+        f"alone has at least {least['pruned']:.2g} times the full model's risk, and the best "
+        f"mixture of its heads {least['best_mixed']:.2g} times. Models trained with one head there "
+        f"have {least['trained']:.2g} times the risk or more. Dotted lines are means over layers. "
+        f"Narrow keys and softmax are models whose heads cannot be mixed. {lost} "
+        f"training{'s' * (lost != 1)} diverged."
     )

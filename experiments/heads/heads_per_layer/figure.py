@@ -52,7 +52,7 @@ def shots_curves(ax, dataset):
     style.log_axes(ax, x=True, ticks=shots)
     ax.set(xlabel="demonstrations n", ylabel="risk / ridge's")
     ax.set(xlim=(None, shots[-1] * 2.6), ylim=(0, 1.25 * ax.get_ylim()[1]))
-    ax.set_title("Later heads do more than first ones")
+    ax.set_title("Later heads together do more")
     ax.legend(loc="upper right", ncols=2)
 
 
@@ -91,13 +91,15 @@ def caption(dataset) -> str:
     later = [least_over_later(dataset, name).mean() for name, own in pairs if "later" in own]
     single = max(most_over(dataset, RIDGE, SINGLE, name).mean() for name, _ in pairs)
     wide = np.exp(np.log(samples["single_ridge"]).mean())
+    early = [samples[id] for id in ("early_6", "early_9") if samples.get(id) is not None]
+    equal = [float(own.mean()) for own in early]
     gain, rest = (np.exp(np.log(samples[id]).mean()) for id in ("up_to_d_full", "beyond_d_full"))
     lost = sum(int((dataset[f"taken, {n}"] < s.training.steps).sum()) for n, s in models)
     return (
-        f"Heads help in later layers more than in the first: many first and one later have "
-        f"{min(later, default=np.nan):.2f} times the risk of the reverse or more. At the worst n, "
-        f"one head a layer has {single:.2f} of ridge's risk, but {wide:.2f} times it at d = {d}. "
-        f"From {fewer} heads everywhere to {d} the risk falls to {gain:.2f} of itself, and to "
-        f"{rest:.2f} of that with {more}. Descent has a tuned size for each step. {lost} trainings "
-        "diverged."
+        "Many heads in all later layers help more than many in the first: the latter have "
+        f"{min(later, default=np.nan):.2f} times the risk or more. With equal numbers of heads the "
+        f"ratio is {max(equal, default=np.nan):.2f} or less. At the worst n, one head a layer has "
+        f"{single:.2f} of ridge's risk, but {wide:.2f} times it at d = {d}. From {fewer} heads "
+        f"everywhere to {d} the risk falls to {gain:.2f} of itself, and to {rest:.2f} of that with "
+        f"{more}. {lost} trainings diverged."
     )

@@ -58,10 +58,11 @@ def first_layers(ax, dataset):
         low, middle, high = runs.quantile((0.1, 0.5, 0.9), "run").values
         color, fill = LINEAR["color"], "white" if i else LINEAR["color"]
         ax.hlines(rows, low, high, color=color, lw=1)
-        ax.plot(middle, rows, LINEAR["marker"], color=color, mfc=fill, ms=4.5)
+        ax.plot(middle, rows, LINEAR["marker"], color=color, mfc=fill, ms=4.5, label=case)
         ax.plot(first.share.sel(case=case, model=order[:-1]), rows[:-1], "|", color="k", ms=7)
-        direct_label(ax, high[1], rows[1], case, color, (4, -1 if i else 1))
     ax.set_yticks(range(len(order)), order, fontsize=7)
+    ax.legend(loc="lower right")
+    ax.legend(loc="lower right")
     ax.set(xlabel="R² of $r_j x_j$", xlim=(-0.05, 1.05), ylim=(len(order) - 0.5, -0.6))
     ax.set_title("First layers hold part of $r_j x_j$")
 
@@ -74,10 +75,10 @@ def caption(dataset) -> str:
     )
     shares = [held_by_the_first(dataset, case).mean() for case in config.dissected]
     return (
-        "The answer becomes readable in the last layers: a linear probe's risk falls from at "
-        f"least {min(first):.2g} of ridge's after layer 1 to at most {max(last):.2g} after the "
-        "last. It falls in every layer of models with one head a layer, too. Layer 1 holds at "
-        f"least {min(shares):.0%} of the variance of r_j x_j. Crosses in a are the models' "
-        f"own answers; strokes in b are one coordinate a head. {int(dataset.lost.sum())} trainings "
-        "diverged."
+        "The answer becomes readable in the last layers: a linear probe's risk falls from at least "
+        f"{min(first):.2g} of ridge's after layer 1 to at most {max(last):.2g} after the last. r_j "
+        "x_j is a covariate times its correlation with the labels; the full model's layer 1 holds "
+        f"{min(shares):.0%} of its variance or more. Crosses in a are the models' own answers. "
+        "Rows of b name the heads of each layer; strokes mark one coordinate a head. "
+        f"{int(dataset.lost.sum())} trainings diverged."
     )

@@ -31,15 +31,13 @@ def plot(dataset):
 
 
 def caption(dataset) -> str:
-    config = results.config_of(dataset)
     own, shared = (_start(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
     fewer = np.median(claims.numbers(dataset).fewer_heads_ratio().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
-        f"{shared} if one size serves all. Preprocessing multiplies each covariate by its "
-        f"correlation with the labels. With a head for each covariate the risk is {fewer:.2f} of "
-        f"that with half as many. Prompts have n = {config.n} and s = {config.sparsity}. Bands "
-        "are the middle 80 %."
+        f"{shared} if one size serves all. Preprocessed covariates x̃ are covariates times their "
+        "correlations R with the labels; R / |R| forgets their size. With a head for each "
+        f"covariate the risk is {fewer:.2f} of that with half as many. Bands are the middle 80 %."
     )
 
 

@@ -59,7 +59,7 @@ def duel(ax, dataset):
     ax.set_yticks((0.25, 0.5, 1, 1.5), ("0.25", "0.5", "1", "1.5"))
     ax.minorticks_off()
     ax.set(xlabel="n / d", ylabel="risk / the Lasso's")
-    ax.set_title("It overtakes the Lasso")
+    ax.set_title("Preprocessing passes the Lasso")
     ax.legend(loc="lower left")
 
 

@@ -58,6 +58,7 @@ def caption(dataset) -> str:
     return (
         f"{config.model_name}, on {task.title}: {min(count[0], number):.1f} of {number} heads "
         f"change answers in the first layer, {count[1:].mean():.1f} in later ones. With one head "
-        f"in each later layer, answers correlate with the whole model's by "
-        f"{heads.order_kept[PRUNED].mean():.2f}. Bands are intervals over {config.runs} sets. "
+        "in each later layer, answers correlate with the whole model's by "
+        f"{heads.order_kept[PRUNED].mean():.2f}. A head's effect is that of closing it or of its "
+        f"mean write, or the slope in its gate. Bands are intervals over {config.runs} sets. "
     )

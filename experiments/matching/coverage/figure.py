@@ -27,7 +27,9 @@ def plot(dataset):
     axes[1].axvspan(SEVERAL_SPAN[0], bounds["matched"][1], color="grey", alpha=0.12, lw=0)
     rule_points(axes[1], several.divergence, SEVERAL_SPAN)
     style.log_axes(axes[1], x=True, ticks=(1e-3, 0.01, 0.1))
-    axes[1].set(xlabel="KL to a test set; grey: A3's table", title="Without one matching does not")
+    axes[1].set(
+        xlabel="KL to a test set; grey: A3's table", title="Without one 2 or 3 classes drift"
+    )
     figure.legend(*axes[1].get_legend_handles_labels(), ncols=3, loc="outside upper center")
     return figure
 
@@ -67,6 +69,6 @@ def caption(dataset) -> str:
         f"that random choice has. With an intercept it leaves {intercept:.2g} times, which is a "
         f"theorem, and {later:.2g} times if the gradients before training are left out. In b "
         f"{most} classes at {shots} shots have a KL of {random:.2g} at random and of {own:.2g} "
-        f"with an intercept. Points are means of runs with {level()} intervals. Sizes grow "
-        "downwards in a."
+        "with an intercept; A3's table is grey, pale for matching, dark for random. Bars are "
+        f"{level()} intervals. Sizes grow downwards in a."
     )

@@ -60,10 +60,10 @@ def caption(dataset) -> str:
     picked = prompts.outlier_ratio().mean("run")
     return (
         f"The best prompt takes {_span(common)} of its demonstrations for its own query if all "
-        f"queries have one task, and {_span(own)} if each cluster has its own. "
-        "The rest are matched once for all queries. b: errors after matched demonstrations over "
-        "those after random ones, by learner and by what is wrong with the pool. Matching "
-        f"picks {_span(picked)} times the outliers' share."
+        f"queries have one task, and {_span(own)} if each cluster has its own. The rest are "
+        "matched once for all queries. Panel b has errors after matched demonstrations over those "
+        "after random ones, by learner and by what is wrong with the pool. Of outliers matching "
+        f"picks {_span(picked)} times their share of the pool."
     )
 
 

@@ -101,6 +101,6 @@ def caption(dataset) -> str:
         "the error if attention divides by their number; with a fixed divisor linear attention "
         f"overshoots. At {n} demonstrations descent, linear and softmax attention have "
         f"{', '.join(far)} times the Bayes rule's error. Softmax ends at {config.softmax_most}, "
-        f"for its cost is quadratic. Dots in b are the error of predicting 0. Lines show medians "
-        f"and middle 80 % of {config.runs} runs. "
+        "for its cost is quadratic. The dotted line in b is the error of predicting 0. Lines show "
+        f"medians and middle 80 % of {config.runs} runs. "
     )

@@ -69,7 +69,7 @@ def softmax(ax, dataset):
         upright(ax, matched + shift, runs, LEAST, mfc=face, **look)
         y = np.quantile(runs[:, -1], style.QUANTILES[edge])
         direct_label(ax, matched[-1] + 0.3, y, weights, look["color"], (-0.1, 2 if edge else -2))
-    ax.set_title("Softmax still differs (y² matched)")
+    ax.set_title("Softmax still differs")
 
 
 def caption(dataset) -> str:
@@ -81,8 +81,8 @@ def caption(dataset) -> str:
     return (
         "Sets that match a pool's mean gradients at d + 1 checkpoints equal the pool for descent "
         f"of any depth. Softmax still differs by {float(softmax.sel(weights='trained')):.2g} with "
-        f"trained weights, whose error is {float(far):.2g} times the Bayes rule's. Sets are drawn "
-        f"anew but for these gradients. If {config.n} of {config.m} are chosen to match, they "
-        f"leave {gap:.2g} of a random subset's gap. Points are medians of {config.runs} runs with "
-        f"their middle 80 %."
+        f"trained weights, whose error is {float(far):.2g} times the Bayes rule's; there squared "
+        f"labels are matched, too. Sets are drawn anew but for these gradients. If {config.n} of "
+        f"{config.m} are chosen to match, they leave {gap:.2g} of a random subset's gap. Points "
+        f"are medians of {config.runs} runs with their middle 80 %."
     )

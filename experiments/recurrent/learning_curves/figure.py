@@ -101,12 +101,15 @@ def caption(dataset) -> str:
     most = max(float(np.median(curves.over_curve(curves.layers(layer), layer))) for layer in rules)
     trained = dataset.risk.sel(layer="delta", depth=DEPTHS[0]).median("run")
     null = max(float(np.median(curves.nearness(layer))) for layer in rules)
+    two = curves.near(dataset.risk.sel(depth=DEPTHS[-1]).reindex(layer=["mesa"]), longest)
+    stuck = int((two > 10 * two.median()).sum())
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (
-        f"Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
-        f"{most:.2f} times that of its closed curve. On prompts {longest} times longer than in "
-        f"training (dashed) DeltaNet's risk stays at {stays:.2g}; ridge's falls to {falls:.2g}. A "
-        f"layer is {1 / null:.0f} times nearer to its rule than to ridge on another task, or more. "
-        f"Bands hold the middle 80 % of {config.runs} runs. {diverged} stacks diverged."
+        "Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
+        f"{most:.2f} times that of its closed curve. Right of the dashed line prompts are longer "
+        f"than in training: at {longest} times DeltaNet's risk is {stays:.2g}, and ridge's "
+        f"{falls:.2g}. {stuck} of {config.runs} stacks of two mesa layers learned little. A layer "
+        f"is {1 / null:.0f} times nearer to its rule than to ridge on another task. Bands hold the "
+        f"middle 80 %. {diverged} stacks diverged."
     )

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from rich.console import Console
 from rich.progress import (
@@ -19,7 +20,8 @@ from rich.text import Text
 from lsa_lab.harness.run.clock import clock_word
 
 FIRST, EVERY = 5.0, 30.0  # seconds to the first line of a log, and between two later ones
-_SHARE, _STEADY = 10, 1.5  # with so many per cent done, and speeds so alike, the time left is shown
+# The time left is shown with so many per cent done in so many parts whose speeds are so alike.
+_SHARE, _PARTS, _STEADY = 10, 3, 1.5
 
 
 def bars(console: Console) -> Progress:
@@ -86,23 +88,23 @@ class _Left(ProgressColumn):
 
 
 def left_words(task: Task) -> str:
-    """As "0:01:10 left", once a tenth is done at a speed that is steady; "compiling" before the
-    first step is over, else nothing."""
+    """As "0:01:10 left", once a tenth is done and the speeds of three parts of that are alike;
+    "compiling" before the first step is over, else nothing."""
     samples = list(task._progress)
     if task.total is None or is_over(task):
         return ""
     if not samples:
         return "" if "of_parts" in task.fields else "compiling"
-    middle, left = len(samples) // 2, task.time_remaining
-    if left is None or task.percentage < _SHARE or middle < 1:
+    if task.time_remaining is None or task.percentage < _SHARE or len(samples) <= _PARTS:
         return ""
+    ends = [part * (len(samples) - 1) // _PARTS for part in range(_PARTS + 1)]
     speeds = [
-        sum(sample.completed for sample in half[1:]) / (half[-1].timestamp - half[0].timestamp)
-        for half in (samples[: middle + 1], samples[middle:])
-        if half[-1].timestamp > half[0].timestamp
+        sum(sample.completed for sample in samples[begin + 1 : end + 1])
+        / max(samples[end].timestamp - samples[begin].timestamp, 1e-9)
+        for begin, end in pairwise(ends)
     ]
-    is_steady = len(speeds) < 2 or max(speeds) <= _STEADY * min(speeds)
-    return f"{clock_word(left)} left" if is_steady else ""
+    left = task.time_remaining - (task.get_time() - samples[-1].timestamp)
+    return f"{clock_word(left)} left" if left > 0 and max(speeds) <= _STEADY * min(speeds) else ""
 
 
 @contextlib.contextmanager
