@@ -26,13 +26,9 @@ def best_mixed(models: Model, searched: Prompt, key, starts: int, steps: int) ->
     are not unique"). The search starts from the heads as they are, and from random mixtures.
     """
     params = map_params(_mixed(starts, steps), models, searched, key)
-    return models.replace(params=params, gates=few_gates(models, 1))
-
-
-def few_gates(models: Model, count: int) -> np.ndarray:  # [R, L, H]
     gates = np.array(models.gates)
-    gates[:, 1:, count:] = 0
-    return gates
+    gates[:, 1:, 1:] = 0
+    return models.replace(params=params, gates=gates)
 
 
 def map_params(program, models: Model, *trees) -> Params:

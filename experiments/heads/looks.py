@@ -12,11 +12,10 @@ def look_of(name: str) -> dict[str, Any]:
     return METHOD[_METHODS.get(name, "linear")]
 
 
-def levels(ax, risks: dict[str, float], left: bool = False) -> None:
-    """Dotted lines across the panel at the risks of rules, named at one end."""
-    x, side = (0.01, "left") if left else (0.99, "right")
+def levels(ax, risks: dict[str, float]) -> None:
+    """Dotted lines across the panel at the risks of rules, named at the left."""
     for name, risk in risks.items():
         color = METHOD.get(name, METHOD["least squares"])["color"]
         ax.axhline(risk, color=color, lw=0.8, ls=":", zorder=0)
-        look = dict(fontsize=7, color=color, va="bottom", ha=side)
-        ax.text(x, risk, name, transform=ax.get_yaxis_transform(), **look)
+        look = dict(fontsize=7, color=color, va="bottom", ha="left")
+        ax.text(0.01, risk, name, transform=ax.get_yaxis_transform(), **look)

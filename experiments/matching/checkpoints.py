@@ -1,4 +1,4 @@
-"""Pools with their queries, and the linear proxy along its training on each pool (A3)."""
+"""Pools with their queries, and what is trained on each pool, along its training (A3)."""
 
 import jax
 import jax.numpy as jnp
@@ -21,24 +21,39 @@ def sample_pools(task, queries, keys):  # -> Pool [R, m, ...], queries [R, K·qu
     return jax.jit(jax.vmap(sample))(keys)
 
 
-def linear_checkpoints(pool, recipe, keys, label, progress=None):  # -> [R, C, d]
-    """The linear proxy along its training from w = 0, one run for each pool."""
-    m, d = pool.x.shape[1:]
+def recipe_of(config):
+    """That of a config with its keys."""
+    names = ("epochs", "batch", "saves", "learning_rate")
+    return prefix.Recipe(**{name: getattr(config, name) for name in names})
+
+
+def trained_path(loss, recipe, start, keys, rows, label, progress=None):  # leaves [R, ...]
+    """What is trained by a recipe, [R, C, ...] from before the first step on, a run for each pool:
+    ``rows`` begin with its x and y. The last save, after the last step, is left out."""
+    m = rows[0].shape[1]
     training = Training(
-        loss=lambda weights, batch, _: prefix.linear_loss(weights, batch),
-        sample=lambda key, rows: prefix.sample_batch(key, pools.Pool(*rows), recipe.batch),
+        loss=loss,
+        sample=lambda key, row: prefix.sample_batch(key, row[:2], recipe.batch),
         optimizer=lambda _: recipe.optimizer(m),
         steps=recipe.steps(m),
-        label=f"{label}: linear proxy",
+        label=label,
     )
-    run = fit(
-        training,
-        jnp.zeros((len(keys), d), pool.x.dtype),
-        keys,
-        per_run=(pool.x, pool.y),
-        watch=lambda weights: weights,
-        chunk=recipe.chunk(m),
-        progress=progress,
-    )
+    return watched(training, start, keys, rows, recipe.chunk(m), progress)
+
+
+def watched(training, start, keys, rows, chunk, progress):
+    """The path of a training, of which no run may diverge."""
+    how = dict(per_run=rows, watch=lambda weights: weights, chunk=chunk, progress=progress)
+    run = fit(training, start, keys, **how)
     refuse_divergence(run.status, training.label, needs_all=True)
     return jnp.asarray(run.history["watch"][:, :-1])
+
+
+def linear_checkpoints(pool, recipe, keys, label, progress=None):  # -> [R, C, d]
+    """The linear proxy along its training from w = 0."""
+
+    def loss(weights, batch, _):
+        return prefix.linear_loss(weights, pools.Pool(*batch))
+
+    start, rows = jnp.zeros((len(keys), pool.x.shape[2]), pool.x.dtype), (pool.x, pool.y)
+    return trained_path(loss, recipe, start, keys, rows, f"{label}: linear proxy", progress)

@@ -1,6 +1,6 @@
 """What `clipping_curves` judges, layer by layer."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -86,11 +86,11 @@ def statements(config) -> tuple[Statement, ...]:
     high = f"a geometric mean over rates >= {config.high:g},"
     less = f"at few shots less that at {n}, averaged over rates >= {config.high:g},"
     few = f"few: the fewest with {config.able:g} of the risk of predicting 0 or less"
-    looked = dict(revision=BY_LAYER, redrawn=fresh_prompts(config))
-    words = dict(words=lambda part, layer: dict(place=PLACES[part]))
+    looked = partial(Statement, redrawn=fresh_prompts(config))
+    row = partial(looked, revision=BY_LAYER, words=lambda part, layer: dict(place=PLACES[part]))
     shots = {"few": "few", "trained": f"{n}"}
     return (
-        Statement(
+        row(
             "deep_bears_more",
             FIGURE_1,
             "The {place} of layer {layer} of our models tolerates less clipping than that of the "
@@ -108,10 +108,8 @@ def statements(config) -> tuple[Statement, ...]:
                 ATTENTION,
             ),
             message="A layer of our models tolerates less clipping than the last one",
-            **words,
-            **looked,
         ),
-        Statement(
+        row(
             "deep_is_flat",
             FIGURE_1,
             "The {place} of the {layer} layer of our models can be reduced drastically without "
@@ -128,10 +126,8 @@ def statements(config) -> tuple[Statement, ...]:
                 LAYERS,
             ),
             message="A layer of our models can be reduced drastically without much degradation",
-            **words,
-            **looked,
         ),
-        Statement(
+        row(
             "shallow_collapses",
             FIGURE_1,
             "Clipping the {place} of layer {layer} sharply leaves our models guessing",
@@ -147,10 +143,8 @@ def statements(config) -> tuple[Statement, ...]:
                 LAYERS,
             ),
             message="Clipping a layer sharply leaves our models guessing",
-            **words,
-            **looked,
         ),
-        Statement(
+        row(
             "few_shots_collapse_less",
             FIGURE_2,
             "With fewer shots, clipping the {place} of layer {layer} multiplies the risk by less",
@@ -168,10 +162,8 @@ def statements(config) -> tuple[Statement, ...]:
                 ATTENTION,
             ),
             message="With fewer shots, clipping a shallow layer multiplies the risk by less",
-            **words,
-            **looked,
         ),
-        Statement(
+        row(
             "few_shots_rise_less",
             FIGURE_2,
             "With fewer shots, clipping the {place} of layer {layer} adds less to the risk",
@@ -188,10 +180,8 @@ def statements(config) -> tuple[Statement, ...]:
                 ATTENTION,
             ),
             message="With fewer shots, clipping a shallow layer adds less to the risk",
-            **words,
-            **looked,
         ),
-        Statement(
+        looked(
             "helps",
             "A2 (2406.03768), figures 1 and 2, in our setting",
             "At {number} shots clipping one part of one layer improves our models",
@@ -203,9 +193,9 @@ def statements(config) -> tuple[Statement, ...]:
             words=lambda shots, number=shots: dict(
                 number=number[shots], few=f"; {few}" * (shots == "few")
             ),
-            **looked | {"revision": CUT},
+            revision=CUT,
         ),
-        Statement(
+        looked(
             "as_good_as_ridge",
             "A2 (2406.03768), figure 5(a), in our setting",
             f"At {n} shots our models predict about as well as ridge regression",
@@ -214,7 +204,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.1,
             note="ridge at its best penalty; A2 speaks of least squares",
             revision="added, to say how far from trained the models are",
-            redrawn=fresh_prompts(config),
             sample=lambda c: (c.dataset.unclipped / c.dataset.ridge).sel(shots=c.n).values,
         ),
     )

@@ -1,5 +1,7 @@
 """What `clipping_search` judges: gains on the prompts that a search has, and on others."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.clipping.clipped_models import CUT, PARTS, fresh_prompts
@@ -48,10 +50,10 @@ numbers = Gains
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = fresh_prompts(config)
-    by_task = dict(revision=BY_TASK, redrawn=fresh)
+    cut = partial(Statement, revision=CUT, redrawn=fresh_prompts(config))
+    by_task = partial(cut, revision=BY_TASK)
     return (
-        Statement(
+        by_task(
             "gain",
             PAPER,
             f"With {config.validation} prompts to search with, A2's Algorithm 1 on the {{part}} "
@@ -69,9 +71,8 @@ def statements(config) -> tuple[Statement, ...]:
                 task=TASKS,
             ),
             message="A2's Algorithm 1 improves the attention or the MLP of our models",
-            **by_task,
         ),
-        Statement(
+        by_task(
             "algorithm_gains",
             PAPER,
             "A2's Algorithm 1 improves our models on most tasks",
@@ -79,17 +80,14 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.5,
             note="the mean over tasks, which was judged before, is that of larger inputs",
             sample=lambda g: g.share_of_gains(),
-            **by_task,
         ),
-        Statement(
+        cut(
             "algorithm_wins",
             PAPER,
             "Algorithm 1 improves our models clearly more often than it harms them",
             "wins less losses on test, as a share of the searches,",
             at_least=0.1,
             note="table C.5: 20 wins, 3 losses, 5 ties",
-            revision=CUT,
-            redrawn=fresh,
             sample=lambda g: g.wins(),
         ),
         Statement(
@@ -103,25 +101,21 @@ def statements(config) -> tuple[Statement, ...]:
             revision="added; a row for each task was undecided in four of seven",
             sample=lambda g: g.rival_share(),
         ),
-        Statement(
+        cut(
             "matched",
             "derived here",
             "On the task of training a search of all layers and modules gains nothing to speak of",
             GAIN,
             at_most=WORTHWHILE,
             note="a loss is no gain either",
-            revision=CUT,
-            redrawn=fresh,
             sample=lambda g: g.test.sel(search=WIDE, task=TRAINED).values,
         ),
-        Statement(
+        cut(
             "optimism",
             "derived here",
             "{sentence}",
             "the gain on validation less that on test,{of} averaged over tasks,",
             at_least=0.0,
-            revision=CUT,
-            redrawn=fresh,
             sample=lambda g, wide: g.selection(wide),
             cells=grid("selection wider_is_more_optimistic", wide=(False, True)),
             words=lambda wide: dict(

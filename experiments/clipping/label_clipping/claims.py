@@ -1,6 +1,6 @@
 """What `label_clipping` judges."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 from experiments.clipping.clipped_models import PARTS, gains_by_others, shallow_and_deep, spec_of
 from experiments.clipping.label_clipping.config import DROPPED
@@ -11,11 +11,6 @@ FIGURE_1 = "A2 (2406.03768), figure 1, in our setting"
 FIGURE_2 = "A2 (2406.03768), figure 2, our reading, in our setting"
 SECTION_2 = "A2 (2406.03768), section 2.2, in our setting"
 PLACES = {"attention": "attention", "MLP": "MLPs"}
-# After a look at these models with other prompts: no shallow layer collapses, so that differences
-# are thousandths, of which no sign says anything.
-REVISED = dict(
-    revision="a difference of 0.02 counts; it was any above 0", redrawn="fresh prompts, as many"
-)
 
 
 def shots_of(spec) -> dict[str, int]:
@@ -67,14 +62,17 @@ def statements(config) -> tuple[Statement, ...]:
     best = "by the edit that is best for the other runs"
     counts = {"few": few, "trained": n}
 
-    def place(part):
-        return dict(place=PLACES[part])
-
-    def count(shots):
-        return dict(count=counts[shots])
-
+    by_part = partial(Statement, words=lambda part: dict(place=PLACES[part]))
+    by_shots = partial(Statement, words=lambda shots: dict(count=counts[shots]))
+    # After a look at these models with other prompts: no shallow layer collapses, so that
+    # differences are thousandths, of which no sign says anything.
+    revised = partial(
+        by_part,
+        revision="a difference of 0.02 counts; it was any above 0",
+        redrawn="fresh prompts, as many",
+    )
     return (
-        Statement(
+        by_part(
             "deep_is_flat",
             FIGURE_1,
             "In the {place} of our classifiers deep layers can be reduced drastically without "
@@ -83,11 +81,10 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=-0.02,
             sample=lambda c, part: c.pick(c.ends[1], part),
             cells=grid("attention_deep_is_flat mlp_deep_is_flat", part=PARTS),
-            words=place,
             message="In the attention and in the MLPs of our classifiers deep layers can be "
             "reduced drastically without much degradation",
         ),
-        Statement(
+        revised(
             "deep_tolerates_more",
             FIGURE_1,
             "In the {place} of our classifiers deep layers tolerate more clipping than shallow "
@@ -96,12 +93,10 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.02,
             sample=lambda c, part: c.pick(c.ends[1] - c.ends[0], part),
             cells=grid("attention_deep_tolerates_more mlp_deep_tolerates_more", part=PARTS),
-            words=place,
             message="In the attention and in the MLPs of our classifiers deep layers tolerate more "
             "clipping than shallow ones",
-            **REVISED,
         ),
-        Statement(
+        by_part(
             "shallow_collapses",
             FIGURE_1,
             "Clipping the {place} of a shallow layer sharply leaves our classifiers guessing",
@@ -109,11 +104,10 @@ def statements(config) -> tuple[Statement, ...]:
             margin=0.05,
             sample=lambda c, part: c.pick(c.sharp[0], part) - 0.5,
             cells=grid("attention_shallow_collapses mlp_shallow_collapses", part=PARTS),
-            words=place,
             message="Clipping the attention or the MLP of a shallow layer sharply leaves our "
             "classifiers guessing",
         ),
-        Statement(
+        revised(
             "few_shots_fall_less",
             FIGURE_2,
             "With fewer shots, clipping shallow {place} costs less accuracy",
@@ -121,11 +115,9 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=-0.02,
             sample=lambda c, part: c.pick(c.ends[0], part) - c.pick(c.ends[0], part, "few"),
             cells=grid("attention_few_shots_fall_less mlp_few_shots_fall_less", part=PARTS),
-            words=place,
             message="With fewer shots, clipping shallow attention or MLPs costs less accuracy",
-            **REVISED,
         ),
-        Statement(
+        by_shots(
             "helps",
             FIGURE_1,
             "At {count} shots clipping one part of one layer improves our classifiers",
@@ -134,7 +126,6 @@ def statements(config) -> tuple[Statement, ...]:
             note="leaving out the run that is judged, no edit is chosen by its own result",
             sample=lambda c, shots: c.best(shots),
             cells=grid("helps_few helps_trained", shots=counts),
-            words=count,
             message=f"At {few} and at {n} shots clipping one part of one layer improves our "
             "classifiers",
         ),
@@ -150,7 +141,7 @@ def statements(config) -> tuple[Statement, ...]:
                 (c.n.unclipped_fitted - c.n.unclipped_accuracy).values - c.best("trained")
             ),
         ),
-        Statement(
+        by_shots(
             "near_bayes",
             "derived here",
             "At {count} shots our classifiers are nearly as good as the Bayes rule",
@@ -161,7 +152,6 @@ def statements(config) -> tuple[Statement, ...]:
                 (c.dataset.bayes - c.dataset.unclipped_accuracy).sel(shots=c.shots[shots]).values
             ),
             cells=grid("near_bayes_few near_bayes_trained", shots=counts),
-            words=count,
             message=f"At {few} and at {n} shots our classifiers are nearly as good as the Bayes "
             "rule",
         ),

@@ -1,5 +1,7 @@
 """What `one_number` judges: what clipping leaves beyond one number, and how affine it is."""
 
+from functools import partial
+
 from experiments.clipping.clipped_models import PARTS
 from experiments.clipping.one_number.config import (
     CALIBRATED,
@@ -62,9 +64,7 @@ def statements(config) -> tuple[Statement, ...]:
     rate = config.rates[len(config.rates) // 2]
     layers = dict(first=1, last=depth)
 
-    def named(model, **_):
-        return dict(models=NAMES[model])
-
+    of_models = partial(Statement, words=lambda model, **_: dict(models=NAMES[model]))
     return (
         Statement(
             "stays",
@@ -137,7 +137,7 @@ def statements(config) -> tuple[Statement, ...]:
             note="the null of the exception",
             sample=lambda n: n.beyond("MLP", NO_NOISE, RANDOM_EDIT),
         ),
-        Statement(
+        of_models(
             "affine",
             OURS,
             f"Clipping the {{part}} of the {{layer}} layer of {{models}} at rate {rate:g} is an "
@@ -155,11 +155,10 @@ def statements(config) -> tuple[Statement, ...]:
                 part=PARTS,
                 layer=layers,
             ),
-            words=named,
             message="Clipping the attention or the MLP, of the first or the last layer, of models "
             f"of two classes or of regression, at rate {rate:g}, is an affine map of the answer",
         ),
-        Statement(
+        of_models(
             "share",
             OURS,
             "Most of what clipping the {part} of {models} changes is an affine map of the answer",
@@ -173,9 +172,8 @@ def statements(config) -> tuple[Statement, ...]:
                 model=MODELS,
                 part=PARTS,
             ),
-            words=named,
         ),
-        Statement(
+        of_models(
             "random_share",
             "derived here, a control",
             "Of a random edit of the {part} of {models} as large no less is an affine map",
@@ -191,6 +189,5 @@ def statements(config) -> tuple[Statement, ...]:
                 model=MODELS,
                 part=PARTS,
             ),
-            words=named,
         ),
     )

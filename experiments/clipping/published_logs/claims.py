@@ -1,6 +1,6 @@
 """What `published_logs` judges: changes and gains of score in the logs."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 from lsa_lab.judging.statements import Statement
 from lsa_lab.store import results
@@ -39,6 +39,7 @@ numbers = Logs
 
 
 def statements(config) -> tuple[Statement, ...]:
+    of_logs = partial(Statement, over="logs")
     change = f"the score, averaged over rates >= {config.high:g}, less that unclipped,"
     return (
         Statement(
@@ -51,56 +52,51 @@ def statements(config) -> tuple[Statement, ...]:
             note=READ_BEFORE,
             sample=lambda logs: logs.drastic("last") - logs.drastic("first"),
         ),
-        Statement(
+        of_logs(
             "deep_is_flat",
             FIGURE_1,
             "Deep layers can be reduced drastically without much degradation",
             f"{change} last two layers,",
             at_least=-0.02,
-            over="logs",
             note=f"{READ_BEFORE}; {SHARED}",
             sample=lambda logs: logs.drastic("last"),
         ),
-        Statement(
+        of_logs(
             "shallow_degrades",
             FIGURE_1,
             "After a sharp reduction of a shallow layer performance falls",
             f"{change} first two layers,",
             at_most=0.0,
-            over="logs",
             note=f"{READ_BEFORE}; {SHARED}",
             revision="any fall; a bound of -.02 left it undecided by .0002",
             sample=lambda logs: logs.drastic("first"),
         ),
-        Statement(
+        of_logs(
             "shallow_guesses",
             FIGURE_1,
             "Shallow layers sharply reduced leave the model guessing",
             "the score less .5, averaged over the two largest rates, first two layers,",
             margin=0.03,
-            over="logs",
             note="GPT-J-6B is as near to .5 unclipped: a collapse is LLAMA2-7B's alone",
             sample=lambda logs: (
                 (logs.score.sel(end="first").isel(rate=slice(-2, None)).mean("rate") - 0.5).values
             ),
         ),
-        Statement(
+        of_logs(
             "search_gains",
             FIGURE_4,
             "A searched rate gains on test what table C.5 has on average",
             "the score on test with the rate that is best on validation less that without,",
             at_least=0.019,
-            over="logs",
             note=f"first and last layers; {READ_BEFORE}",
             sample=lambda logs: logs.gains[1].values.ravel(),
         ),
-        Statement(
+        of_logs(
             "optimism",
             "derived here",
             "The gain on validation is in part won by selection",
             "the best gain on validation less that on test,",
             at_least=0.0,
-            over="logs",
             note=READ_BEFORE,
             sample=lambda logs: (logs.gains[0] - logs.gains[1]).values.ravel(),
         ),

@@ -96,8 +96,10 @@ def _gains(config, row):
     def words(condition):
         return dict(zip(("kind", "paper"), KINDS[condition], strict=True))
 
+    by_condition = partial(row, words=words)
+
     return (
-        row(
+        by_condition(
             "gain",
             "{paper}",
             f"{searched}: {{kind}}",
@@ -108,11 +110,10 @@ def _gains(config, row):
             cells=grid(
                 "gain_matched gain_under_trained gain_noisy gain_shifted", condition=CONDITIONS
             ),
-            words=words,
             message=f"{searched} on prompts as in training, in under-trained models, with noisier "
             "labels and with longer covariates",
         ),
-        row(
+        by_condition(
             "w_k_alone",
             f"{PAPER}, appendix B.3, in our setting",
             "Clipping W_K alone, at its best layer and rate, gains nothing to speak of: {kind}",
@@ -126,10 +127,9 @@ def _gains(config, row):
                 "single_module_shifted",
                 condition=CONDITIONS,
             ),
-            words=words,
             message="Clipping W_K alone, at its best layer and rate, gains nothing to speak of",
         ),
-        row(
+        by_condition(
             "same_rate",
             f"modelled on {PAPER}, appendix B.5",
             "The edit that is best for matched prompts gains nothing elsewhere: {kind}",
@@ -141,7 +141,6 @@ def _gains(config, row):
             cells=grid(
                 "same_rate_under_trained same_rate_noisy same_rate_shifted", condition=OTHERS
             ),
-            words=words,
             message="The edit that is best for matched prompts gains nothing elsewhere",
         ),
         row(

@@ -122,6 +122,7 @@ def statements(config) -> tuple[Statement, ...]:
     common, fresh = dict(place=places, note=notes), f"{config.runs} fresh runs, {before} before"
     shape = "the distance to that shape at the worst layer"
     stacks, median = ("all", "settled"), partial(Statement, statistic="median")
+    exact = partial(median, revision=EXACT)
     ratio = "the risk ratio, trained over tuned, at the worst {place}"
     return (
         median(
@@ -209,17 +210,16 @@ def statements(config) -> tuple[Statement, ...]:
             revision=EXACT,
             sample=lambda c: float(np.abs(np.log(c.closed_form_ratio[0])).max()),
         ),
-        median(
+        exact(
             "trained_and_exact",
             "derived here",
             "One trained layer has the exact risk of the best step",
             "the risk over the closed form's, settled stacks, identity covariance,",
             at_least=0.98,
             at_most=1.02,
-            revision=EXACT,
             sample=lambda c: c.settled_over_closed_form(1),
         ),
-        median(
+        exact(
             "below_any_two_steps",
             "derived here",
             "Two trained layers have less than half the risk of any two steps that prompts share",
@@ -227,7 +227,6 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.5,
             note="the closed form bounds polynomials in the covariates' moment of degree below L; "
             "layers that move the covariates too, as GD++ does, have a higher one",
-            revision=EXACT,
             sample=lambda c: c.settled_over_closed_form(2),
         ),
     )

@@ -1,5 +1,7 @@
 """What `flow_factors` judges."""
 
+from functools import partial
+
 from experiments.flow.flow_factors.config import OVER
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
@@ -83,7 +85,7 @@ def _zero_statements():
 
 
 def _use_statements(config):
-    fresh = f"{config.runs} fresh runs"
+    again = partial(Statement, redrawn=f"{config.runs} fresh runs")
     average = {
         "flow": dict(
             source=MEASURE,
@@ -105,7 +107,7 @@ def _use_statements(config):
         "contribution": dict(source=OWN, whose="its"),
     }
     return (
-        Statement(
+        again(
             "helps",
             EFFECT,
             "A demonstration that is relevant and new lowers the error on average",
@@ -113,10 +115,9 @@ def _use_statements(config):
             at_least=0,
             note='a theorem: docs/theory, "Attention with a prior"',
             revision="it was the share that lowers the error, at least .9",
-            redrawn=fresh,
             sample=lambda r: r.taken.values,
         ),
-        Statement(
+        again(
             "share",
             EFFECT,
             "A demonstration that is relevant and new lowers the error of {rule} in this share of "
@@ -124,7 +125,6 @@ def _use_statements(config):
             "the share of those with s r ≠ 0 that do",
             unjudged="at least .9 was asked, which the Bayes rule is far from",
             revision="added after a look, in place of that bound",
-            redrawn=fresh,
             sample=lambda r, rule: r.lowers.sel(rule=rule).values,
             cells=grid("share_of_attention share_of_bayes", rule=("attention", "Bayes rule")),
             message="A demonstration that is relevant and new lowers the error of attention and of "
@@ -143,7 +143,7 @@ def _use_statements(config):
             message="The size of a demonstration's flow, or of its contribution, predicts what it "
             "takes off the error",
         ),
-        Statement(
+        again(
             "predicts_ceiling",
             OWN,
             "What a demonstration is expected to take off the error, given the prompt, predicts "
@@ -151,7 +151,6 @@ def _use_statements(config):
             "the rank correlation with the error reduction",
             unjudged="the best that a predictor of single demonstrations can do",
             revision="added after a look: the null of both predictions",
-            redrawn=fresh,
             sample=lambda r: r.ceiling.values,
         ),
         Statement(

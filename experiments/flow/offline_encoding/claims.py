@@ -1,5 +1,7 @@
 """What `offline_encoding` judges."""
 
+from functools import partial
+
 from lsa_lab.judging.statements import Statement, grid
 
 A1 = "A1 (2508.00385), demonstrations are encoded offline, our reading, in our setting"
@@ -87,33 +89,28 @@ def _risk_statements(config):
     measured = (
         f"the excess risk of {config.shots} of {config.pool} by the one over that by the other"
     )
+    ratio = partial(Statement, measured=measured, statistic="ratio")
     return (
-        Statement(
+        ratio(
             "risk",
             A1,
             "What Eq. 2 selects is as good as what the last layer's flows select, with the whole "
             "pool in the prompt",
-            measured,
-            "ratio",
             margin=0.05,
             sample=lambda r: risk_ratio(r, "Eq. 2", "together"),
         ),
-        Statement(
+        ratio(
             "risk_depth",
             ABLATION,
             "What the last layer's flow of each demonstration alone selects is better than what "
             "Eq. 2 selects",
-            measured,
-            "ratio",
             at_most=1.0,
             sample=lambda r: risk_ratio(r, "alone", "Eq. 2"),
         ),
-        Statement(
+        ratio(
             "better",
             A1,
             "{says}",
-            measured,
-            "ratio",
             at_most=1.0,
             sample=lambda r, other: risk_ratio(r, "Eq. 2", other),
             cells=grid("random similarity", other=WORSE),

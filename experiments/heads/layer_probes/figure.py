@@ -38,7 +38,7 @@ def readers(ax, dataset):
 
 def ridge_axis(ax, bayes: float, ticks):
     """A logarithmic axis of risks over ridge's, with the rules' levels."""
-    levels(ax, {RIDGE: 1.0, SPARSE_BAYES: bayes}, left=True)
+    levels(ax, {RIDGE: 1.0, SPARSE_BAYES: bayes})
     style.log_axes(ax, y=True)
     low, high = ax.get_ylim()
     kept = [tick for tick in ticks if low <= tick <= high]

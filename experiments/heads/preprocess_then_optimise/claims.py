@@ -29,10 +29,10 @@ class Ratios:
     def __init__(self, dataset):
         self.dataset, self.config = dataset, results.config_of(dataset)
 
-    def raw_ratio(self, rule: str):  # (run, depth)
-        """Steps of sizes of their own, over as many of raw descent."""
-        fitted = self.dataset.fitted
-        return (fitted / fitted.sel(tuned="raw")).transpose("run", ...).sel(tuned=rule)
+    def raw_ratio(self):  # (run, depth)
+        """Preprocessed steps of sizes of their own, over as many of raw descent."""
+        fitted = self.dataset.fitted.transpose("run", ...)
+        return fitted.sel(tuned="preprocessed") / fitted.sel(tuned="raw")
 
     def ridge_ratio(self, rule: str) -> np.ndarray:  # [R]
         ratio = self.dataset.best / self.dataset.of_rule.sel(reference=RIDGE)
@@ -88,7 +88,7 @@ def statements(config) -> tuple[Statement, ...]:
         "median",
         at_least=1.0,
         redrawn=ANEW,
-        sample=lambda r: worst(r.raw_ratio("preprocessed"), lambda runs: -np.median(runs)),
+        sample=lambda r: worst(r.raw_ratio(), lambda runs: -np.median(runs)),
     )
     return (slow, *_about_many_steps())
 

@@ -23,7 +23,7 @@ def plot(dataset):
     config = results.config_of(dataset)
     figure, (many, heads) = style.figure(6.75, 2.8, (1, 2))
     plot_many_steps(many, dataset.by_step)
-    levels(many, medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES), left=True)
+    levels(many, medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES))
     many.set(ylabel="excess risk", title="Preprocessing wins after many steps")
     plot_heads(heads, dataset)
     heads.set_title(f"It takes d = {config.d} heads")
@@ -62,7 +62,7 @@ def plot_heads(ax, dataset):
         name = "raw" if used == "raw" else f"{used} head{'' if used == '1' else 's'}"
         below = -1 if used == every else 0  # of ridge's line
         curve(ax, dataset.t, dataset.by_heads.sel(used=used), color, "-", name, (4, below), -1)
-    levels(ax, medians(dataset.of_rule, RIDGE), left=True)
+    levels(ax, medians(dataset.of_rule, RIDGE))
     steps_axis(ax, dataset.t.values, 0.4)
     ax.set(ylabel="excess risk")
 

@@ -216,6 +216,7 @@ def search_statements(config):
 
 def spectrum_statements(config):
     spectra, model = config.spectra, config.model_name
+    by_layer = partial(Statement, over="layers")
     # The last singular value, as in A2, and the one in the middle, which rounding hardly moves.
     shares = {"condition": 1.0, "median": 0.5}
     ratios = {
@@ -241,27 +242,25 @@ def spectrum_statements(config):
     chosen = {"all": MATRICES, "square": SQUARE}  # the latter are W_Q and W_O
     logs = "log10 of the {measure}, averaged over matrices"
     return (
-        Statement(
+        by_layer(
             "spectra_rise",
             f"{A2}, figure 3, our reading, {SETTING}",
             f"{model}: the matrices {{place}} have a larger {{measure}}",
             f"{logs}, {{less}},",
             at_least=0.0,
-            over="layers",
             revision=SEEN,
             sample=lambda n, ratio, where: n.spectra.rise(where, "stored", shares[ratio]),
             cells=places(ids),
             words=words,
             message=f"{model}: deep layers, and the last ones, have larger condition numbers",
         ),
-        Statement(
+        by_layer(
             "spectra_rise_beyond_norms",
             OURS,
             f"{model}: {{place}} the {{measure}} is larger by more than in random matrices with "
             "the same norms of rows and columns",
             f"{logs}, {{less}}, less the same of random matrices,",
             at_least=0.0,
-            over="layers",
             note="the null of figure 3",
             revision=SEEN,
             sample=lambda n, ratio, where: (
@@ -274,7 +273,7 @@ def spectrum_statements(config):
             ),
             words=words,
         ),
-        Statement(
+        by_layer(
             "spectra_rounding",
             OURS,
             f"{model}: another error of rounding to {spectra.bits} bits leaves the {{measure}} "
@@ -282,7 +281,6 @@ def spectrum_statements(config):
             "|log10| of the {measure} with that error over without, averaged over {of} matrices "
             "and draws,",
             at_most=0.3,
-            over="layers",
             note="above it, the number is that of the rounding and not of the model; W_Q and W_O "
             "are square",
             revision="{revision}",

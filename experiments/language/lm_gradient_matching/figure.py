@@ -6,7 +6,6 @@ from experiments.language.lm_gradient_matching import claims
 from experiments.language.lm_gradient_matching.claims import BEST, rule_readings, subset_readings
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from lsa_lab.harness.draw import style
-from lsa_lab.lm import readings
 from lsa_lab.store import results
 
 BESIDE = ("stratified", BEST, "k-means", "matching", "matching, whitened")  # random ones
@@ -16,18 +15,17 @@ TICKS = (0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4, 2)
 def plot(dataset):
     figure, axes = style.figure(6.75, 2.5, (1, 2))
     judged = dataset.sel(n=results.config_of(dataset).shots)
-    plot_ratios(axes[0], judged, readings.cross_entropy)
-    axes[0].set(xlabel="label cross-entropy / random's", title="Same label shares do as well")
+    plot_ratios(axes[0], judged)
     plot_gaps(axes[1], judged.isel(task=0))
     return figure
 
 
-def plot_ratios(ax, dataset, reading):
-    """Readings over those of random subsets, geometric means of runs; tasks from the top."""
+def plot_ratios(ax, dataset):
+    """Losses over those of random subsets, geometric means of runs; tasks from the top."""
     names = dataset.task.values
     style.log_axes(ax, x=True)
     for i, name in enumerate(names):
-        values = rule_readings(dataset.sel(task=name), reading)
+        values = rule_readings(dataset.sel(task=name))
         step = 0.2 * (i - (len(names) - 1) / 2)
         for row, rule in enumerate(BESIDE):
             ratios = np.log(values[rule] / values["random"])
@@ -42,6 +40,7 @@ def plot_ratios(ax, dataset, reading):
     ax.set_xlim(low, high)
     ax.axvline(1, color="grey", lw=0.8)
     ax.set_yticks(range(len(BESIDE)), BESIDE)
+    ax.set(xlabel="label cross-entropy / random's", title="Same label shares do as well")
     ax.set_ylim(len(BESIDE) - 0.5, -0.5)
 
 

@@ -45,10 +45,9 @@ class Numbers:
         own = own.mean("clipping") if rate is None else own.sel(clipping=rate)
         return own.values.ravel()
 
-    def layer_r2(self, part, layer, kind=CLIPPED):  # [R]
-        return self.dataset.layer_shares.sel(
-            kind=kind, part=part, layer=layer, measure="R2"
-        ).values.ravel()
+    def layer_r2(self, part, layer):  # [R]
+        place = dict(kind=CLIPPED, part=part, layer=layer, measure="R2")
+        return self.dataset.layer_shares.sel(place).values.ravel()
 
 
 numbers = Numbers

@@ -10,10 +10,8 @@ logistic loss: with the score s = w·x and a target t
 import jax
 import jax.numpy as jnp
 
+from experiments.matching import checkpoints as matching
 from experiments.matching.coverage.config import CLASSES, KINDS
-from lsa_lab.selection import prefix
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
 
 
 def features(config, pool, keys, progress):  # of K·R pools -> [K·R, 3, m, p]
@@ -53,26 +51,10 @@ def loss(weights, batch, row):
 def checkpoints(config, loss, start, examples, keys, label, progress):  # -> [2 N, C, *start.shape]
     """Proxies without and with an intercept along their training on N pools; the examples begin
     with x [2 N, m, d+1] and labels [2 N, m]."""
-    saves = {name: getattr(config, name) for name in ("epochs", "batch", "saves", "learning_rate")}
-    recipe = prefix.Recipe(**saves)
-    training = Training(
-        loss=loss,
-        sample=lambda key, row: prefix.sample_batch(key, row[:2], recipe.batch),
-        optimizer=lambda _: recipe.optimizer(config.m),
-        steps=recipe.steps(config.m),
-        label=f"coverage: {label}",
-    )
-    run = fit(
-        training,
-        jnp.tile(start, (2 * len(keys), *[1] * start.ndim)),
-        jnp.concatenate([keys, keys]),  # the same batches for both
-        per_run=examples,
-        watch=lambda weights: weights,
-        chunk=recipe.chunk(config.m),
-        progress=progress,
-    )
-    refuse_divergence(run.status, training.label, needs_all=True)
-    return jnp.asarray(run.history["watch"][:, :-1])
+    starts = jnp.tile(start, (2 * len(keys), *[1] * start.ndim))
+    both = jnp.concatenate([keys, keys])  # the same batches for both
+    recipe, label = matching.recipe_of(config), f"coverage: {label}"
+    return matching.trained_path(loss, recipe, starts, both, examples, label, progress)
 
 
 def gradients(weights, x, targets, classes):  # [C, d+1], [m, d+1] -> [m, C·(d+1)]

@@ -19,8 +19,7 @@ from lsa_lab.tasks import pools
 
 def proxy_gradients(config, pool, keys, progress):  # of N pools -> [N, m, p]
     """Those of the linear proxy along its training on each pool."""
-    saves = {name: getattr(config, name) for name in ("epochs", "batch", "saves", "learning_rate")}
-    recipe = prefix.Recipe(**saves)
+    recipe = checkpoints.recipe_of(config)
     path = checkpoints.linear_checkpoints(pool, recipe, keys, "fixed_and_per_query", progress)
     return jax.jit(jax.vmap(prefix.linear_gradients))(path, pool)
 

@@ -13,8 +13,6 @@ from experiments.matching.gradient_matching.config import LENGTH
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix, rivals
 from lsa_lab.tasks import pools
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
 
 
 def gradients(config, pool, keys_linear, key_prefix, progress):
@@ -61,7 +59,7 @@ def prefix_checkpoints(pool, lengths, recipe, key, label, progress=None):  # -> 
     each of its tokens, so that these get no gradient and stay zero, and the mean over the tokens is
     scaled to one over a prefix's own.
     """
-    runs, m, d = pool.x.shape
+    runs, _, d = pool.x.shape
     longest, count = max(lengths), len(lengths)
     own = jnp.arange(longest)[None] < jnp.asarray(lengths)[:, None]  # [K, k]
 
@@ -74,27 +72,16 @@ def prefix_checkpoints(pool, lengths, recipe, key, label, progress=None):  # -> 
     scales = jnp.tile(longest / jnp.asarray(lengths, float), runs)
 
     def loss(z, batch, row):
-        return prefix.batch_loss(linear_attention.forward, one_layer(d, row[2]), z, batch)
+        return prefix.batch_loss(
+            linear_attention.forward, one_layer(d, row[2]), z, pools.Pool(*batch)
+        )
 
-    training = Training(
-        loss=loss,
-        sample=lambda key, row: prefix.sample_batch(key, pools.Pool(*row[:2]), recipe.batch),
-        optimizer=lambda _: recipe.optimizer(m),
-        steps=recipe.steps(m),
-        label=f"{label}: prefixes",
+    keys = jnp.repeat(jax.random.split(key_data, runs), count)
+    starts, rows = start.reshape(-1, longest, d + 1), (*again, scales)
+    path = checkpoints.trained_path(
+        loss, recipe, starts, keys, rows, f"{label}: prefixes", progress
     )
-    run = fit(
-        training,
-        start.reshape(-1, longest, d + 1),
-        jnp.repeat(jax.random.split(key_data, runs), count),
-        per_run=(*again, scales),
-        watch=lambda z: z,
-        chunk=recipe.chunk(m),
-        progress=progress,
-    )
-    refuse_divergence(run.status, training.label, needs_all=True)
-    watched = jnp.asarray(run.history["watch"][:, :-1])
-    return watched.reshape(runs, count, *watched.shape[1:])
+    return path.reshape(runs, count, *path.shape[1:])
 
 
 def prefix_gradients(prefixes, lengths, pool):  # [K, C, k, e] -> [K, m, C·k·e], of one run

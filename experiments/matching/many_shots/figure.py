@@ -12,21 +12,25 @@ from lsa_lab.store import results
 BY_N, FIXED = SCALINGS
 
 
-def plot_normalised(ax, dataset, noise):
+def plot(dataset):
+    return style.panels(dataset, 2.9, plot_normalised, plot_fixed)
+
+
+def noisy(dataset):
+    """The test prompts whose labels are as noisy as those in training."""
+    return dataset.sel(noise=results.config_of(dataset).noise_std)
+
+
+def plot_normalised(ax, dataset):
     """Errors if attention divides by the number of demonstrations, beside the Bayes rule's."""
-    at_noise = dataset.sel(noise=noise)
+    config, at_noise = results.config_of(dataset), noisy(dataset)
     points(ax, at_noise, BY_N)
-    if noise == results.config_of(dataset).noise_std:
-        runs = dataset.softmax.transpose("run", "few")
-        style.band(ax, dataset.few.values, runs, **style.METHOD["softmax"])
-    if noise:
-        style.line(ax, dataset.shots, at_noise.bayes.median("run"), style=":")
+    runs = dataset.softmax.transpose("run", "few")
+    style.band(ax, dataset.few.values, runs, **style.METHOD["softmax"])
+    style.line(ax, dataset.shots, at_noise.bayes.median("run"), style=":")
     axes_of(ax, dataset)
-    ax.set(ylim=(1e-5, 1))
-
-
-def name_normalised(ax, at_noise, config):
-    """The models and the Bayes rule beside their last points, where these leave room."""
+    ax.set(ylim=(1e-5, 1), title="Divided by their number, more help")
+    # The models and the Bayes rule have their names beside points that leave room.
     shots, few = max(config.shots), max(at_noise.few.values)
     middle = int(at_noise.shots.values[at_noise.sizes["shots"] // 2])
     error = at_noise.error.sel(scaling=BY_N).quantile([0.1, 0.9], "run")
@@ -45,26 +49,24 @@ def name_normalised(ax, at_noise, config):
     direct_label(ax, n, 0.5, f"trained on {n}", "dimgrey")
 
 
-def name_fixed(ax, at_noise, config):
-    """The models, from where on a fixed divisor is unsafe, and what predicting 0 costs."""
+def plot_fixed(ax, dataset):
+    """Errors if attention divides by the number in training, on a scale that holds them all; from
+    where on that is unsafe, and what predicting 0 costs."""
+    config, at_noise = results.config_of(dataset), noisy(dataset)
+    limit, zero = float(np.median(predicted_limit(dataset))), error_of_zero(task_of(config).d)
+    points(ax, at_noise, FIXED)
+    axes_of(ax, dataset)
+    ax.set(ylim=(1e-4, 1e50), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
+    ax.set_title(f"Divided by {trained_length(config)} always, more explode")
+    ax.axvline(limit, color="grey", lw=0.8, ls="-.")
+    ax.axhline(zero, color="grey", lw=0.8, ls=":")
     end, error = config.shots[-2], at_noise.error.sel(scaling=FIXED).median("run")
     unsafe = rf"$\eta\,\lambda_{{\max}}(X^T X)/{trained_length(config)}$ passes 2"
     for name, offset in (("linear", (-6, 0)), ("descent", (0, -5))):
         y = min(float(error.sel(model=name, shots=end)), 1e48)  # the top of the panel
         direct_label(ax, end, y, name, style.METHOD[name]["color"], offset)
-    direct_label(ax, float(np.median(predicted_limit(at_noise))), 1e27, unsafe, "dimgrey")
-    zero = error_of_zero(task_of(config).d)
+    direct_label(ax, limit, 1e27, unsafe, "dimgrey")
     direct_label(ax, max(config.shots), zero, "no demonstrations", "dimgrey", (-3, -0.1))
-
-
-def plot_fixed(ax, dataset, noise):
-    """Errors if attention divides by the number in training, on a scale that holds them all."""
-    config, at_noise = results.config_of(dataset), dataset.sel(noise=noise)
-    points(ax, at_noise, FIXED)
-    axes_of(ax, dataset)
-    ax.set(ylim=(1e-4, 1e50), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
-    ax.axvline(float(np.median(predicted_limit(dataset))), color="grey", lw=0.8, ls="-.")
-    ax.axhline(error_of_zero(task_of(config).d), color="grey", lw=0.8, ls=":")
 
 
 def points(ax, at_noise, scaling):
@@ -78,18 +80,6 @@ def axes_of(ax, dataset):
     ax.axvline(trained_length(results.config_of(dataset)), color="grey", lw=0.8, ls="--")
     style.log_axes(ax, x=True, y=True, ticks=shots[::3])
     ax.set(xlabel="demonstrations", ylabel="squared error, median")
-
-
-def plot(dataset):
-    config = results.config_of(dataset)
-    figure, axes = style.figure(6.75, 2.9, (1, 2))
-    plot_normalised(axes[0], dataset, config.noise_std)
-    axes[0].set_title("Divided by their number, more help")
-    name_normalised(axes[0], dataset.sel(noise=config.noise_std), config)
-    plot_fixed(axes[1], dataset, config.noise_std)
-    axes[1].set_title(f"Divided by {claims.trained_length(config)} always, more explode")
-    name_fixed(axes[1], dataset.sel(noise=config.noise_std), config)
-    return figure
 
 
 def caption(dataset) -> str:

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from experiments.matching.checkpoints import watched
 from experiments.models.model import Model
 from experiments.models.regression import dense
 from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import prefix
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
+from lsa_lab.training import Training
 
 
 def one_layer(config):
@@ -113,17 +113,9 @@ def prefix_path(config, models, pool, key, label, progress):  # leaves [G, ...] 
         steps=config.prefix_steps,
         label=f"matching_transfer: {label}",
     )
-    run = fit(
-        training,
-        prefix_starts(config, len(pool.y), key_start),
-        jax.random.split(key_data, len(pool.y)),
-        per_run=(pool.x, pool.y, models),
-        watch=lambda z: z,
-        chunk=config.prefix_steps // config.checkpoints,
-        progress=progress,
-    )
-    refuse_divergence(run.status, training.label, needs_all=True)
-    return jnp.asarray(run.history["watch"][:, :-1])
+    keys, chunk = jax.random.split(key_data, len(pool.y)), config.prefix_steps // config.checkpoints
+    start, rows = prefix_starts(config, len(pool.y), key_start), (pool.x, pool.y, models)
+    return watched(training, start, keys, rows, chunk, progress)
 
 
 def tune(config, answers, models, start, *subsets):  # leaves [R, ...] -> [R, P, S]

@@ -1,6 +1,6 @@
 """What `finite_pretraining` judges: simulated layers beside the closed form and each other."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -61,53 +61,46 @@ numbers = Fits
 def statements(config) -> tuple[Statement, ...]:
     *_, coarse, fine = config.sizes
     few, many = config.kappas[0], config.kappas[-1]
-    own, fresh = f"{SOURCE}, in our setting", f"{config.runs} fresh runs, 24 before"
+    own = f"{SOURCE}, in our setting"
+    ratio = partial(Statement, statistic="ratio", redrawn=f"{config.runs} fresh runs, 24 before")
     return (
-        Statement(
+        ratio(
             "closed_form",
             f"{SOURCE}, as stated; the proof is ours",
             "The closed form is the risk on {risk} as d grows",
             "risk over closed form, its log extrapolated to 1/d = 0 by the line through d = "
             f"{coarse} and {fine}, at the place that is worst for the other runs",
-            "ratio",
             margin=0.1,
             note=f"places where tau or 1 / tau is above {config.near:g}: finite d widens the peak",
             revision="it was the ratio, not its log, on a line: where 1/d² counts it bends more",
-            redrawn=fresh,
             sample=lambda r, risk: r.limit(risk),
             cells=grid("closed_form_new closed_form_pretraining", risk=RISKS),
             message="The closed form is the risk on new tasks and on pretraining tasks as d grows",
         ),
-        Statement(
+        ratio(
             "peak",
             own,
             "The risk on new tasks has a peak where prompts are as many as entries of the layer",
             f"risk just above tau = 1 / the larger of those at tau {config.taus[1]:g} and "
             f"{config.taus[-2]:g}, where least, at d = {fine}",
-            "ratio",
             at_least=1.5,
-            redrawn=fresh,
             sample=lambda r: r.peak(),
         ),
-        Statement(
+        ratio(
             "memorised",
             own,
             "With fewer tasks than dimensions a layer learns these and answers new ones badly",
             f"risk on new tasks / on those of the pretraining at kappa = {few:g}, "
             f"alpha = {config.alphas[-1]:g}, tau = {config.taus[-1]:g}, at d = {fine}",
-            "ratio",
             at_least=2.0,
-            redrawn=fresh,
             sample=lambda r: r.gap(0),
         ),
-        Statement(
+        ratio(
             "learned",
             own,
             "With more tasks than dimensions new tasks are answered nearly as well as its own",
             f"the same ratio at kappa = {many:g}",
-            "ratio",
             at_most=1.25,
-            redrawn=fresh,
             sample=lambda r: r.gap(-1),
         ),
     )

@@ -1,5 +1,7 @@
 """What `training_dynamics` judges: how far descent is from its laws, and when it is half-way."""
 
+from functools import partial
+
 import numpy as np
 
 from lsa_lab.judging.statements import Statement
@@ -46,27 +48,25 @@ def crossings(times, paths, levels):  # [t], [..., t], [..., 1] -> [...]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    fresh = f"{config.runs} fresh runs, 8 before"
+    again = partial(Statement, redrawn=f"{config.runs} fresh runs, 8 before")
     return (
-        Statement(
+        again(
             "samples",
             SOURCE,
             "Descent on fresh samples, with every entry free, follows the logistic law of the flow",
             "|a - law| / a(∞), averaged over time",
             at_most=0.05,
-            redrawn=fresh,
             sample=lambda r: distance_from_law(r, "stochastic").mean("step_stochastic_time").values,
         ),
-        Statement(
+        again(
             "half_time",
             SOURCE,
             "On samples half of the limit is reached after ln(1/(γa_0) - 1) / (2λ²√d)",
             "|measured / formula - 1| of that time",
             at_most=0.05,
-            redrawn=fresh,
             sample=half_time_errors,
         ),
-        Statement(
+        again(
             "order",
             SOURCE,
             "On samples modes are learnt in the order of the squared eigenvalues",
@@ -74,7 +74,6 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_least=1.0,
             revision="it was the share of runs in that order, which had no spread",
-            redrawn=fresh,
             sample=lambda r: delays(r).min(1),
         ),
     )
