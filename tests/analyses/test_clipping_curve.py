@@ -128,8 +128,8 @@ def test_what_does_not_fit_is_refused():
         clipping.curve(risk, models(), batch(), modules=["w_q"], shots=[7])
     with pytest.raises(ValueError, match="module 'w_kq'"):
         clipping.curve(risk, models(), batch(), modules=["w_kq"])
-    with pytest.raises(ValueError, match="rate is 1"):
-        clipping.curve(risk, models(), batch(), modules=["w_q"], rates=[1.0])
+    with pytest.raises(ValueError, match="rate is 1"):  # none of the demonstrations is no mistake
+        clipping.curve(risk, models(), batch(), modules=["w_q"], shots=[0], rates=[1.0])
     broken = models().replace(w_q=models().w_q.at[0, 0, 0, 0, 0].set(jnp.nan))
     with pytest.raises(ValueError, match="NaN or infinity"):
         clipping.curve(risk, broken, batch(), modules=["w_q"])

@@ -33,6 +33,12 @@ def test_other_models_are_refused_in_one_sentence():
         moments.layer_maps(params, jnp.eye(3))
 
 
+@pytest.mark.parametrize(("version", "drops"), [((0, 11, 9), True), ((0, 12), False)])
+def test_barriers_are_kept_where_the_compiler_would_drop_them(version, drops, monkeypatch):
+    monkeypatch.setattr(jax, "__version_info__", version)
+    assert bool(moments.compiler_options()) == (drops and jax.default_backend() == "cpu")
+
+
 init = jax.jit(linear_attention.init, static_argnums=(1, 2, 3))
 WIDE = moments._NARROW  # covariates of the narrowest tokens that are wide
 

@@ -63,7 +63,7 @@ CALLS = [
     (lambda: learning_curves.inner_steps(-0.5, 3), "step = -0.5"),
     (lambda: learning_curves.ridge(4, 3, 0.1, -1.0), "penalty = -1.0"),
     (lambda: learning_curves.ridge(4, 3, 0.1, 0.0), "penalty = 0 with noise"),
-    (lambda: learning_curves.best_weights(jnp.ones((3, 2)), 2, 0.1), "task_covariance has shape"),
+    (lambda: learning_curves.best_weights(jnp.ones((3, 2)), 2, 0.1), r"expected \[n\+1, n\+1\]"),
     (lambda: learning_curves.best_weights(SKEW, 2, 0.1), "task_covariance is not symmetric"),
     (lambda: learning_curves.best_weights(-EYE, 2, 0.1), "task_covariance has the eigenvalue -1"),
     (lambda: learning_curves.best_weights(EYE, -3, 0.1), "d = -3: it is at least 1"),
