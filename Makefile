@@ -32,8 +32,8 @@ help:
 	@echo "make mutants   small wrong changes, each of which a test must notice; hours, or MUTANTS=\"--sample 100\""
 	@echo "make precision measure single precision again, into docs/precision.md, ten minutes"
 	@echo "make smoke     run every experiment for seconds, judge and draw every committed result"
-	@echo "make bench     measure the library beside plain JAX and torch, ten minutes on a quiet machine;"
-	@echo "               ONLY=W3 shows one workload, TORCH=python3 names a Python that has torch,"
+	@echo "make bench     measure the library beside plain JAX, half an hour on a quiet machine;"
+	@echo "               ONLY=W3 shows one workload, ONLY=gpu eight numbers of a GPU,"
 	@echo "               AGAINST=benchmarks/RESULTS.json names what became a fifth slower"
 	@echo "make explore   sliders and live plots of one model, in the browser, from this machine alone"
 	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
@@ -104,9 +104,9 @@ smoke: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments/test_doors.py \
 	    tests/experiments/test_pictures.py
 
-# The same words go on after an end; pip install -e ".[bench]" brings torch.
+# The same command resumes.
 bench: .venv/installed
-	$(BIN)/python -m benchmarks $(ONLY) $(if $(TORCH),--torch $(TORCH)) $(if $(AGAINST),--against $(AGAINST))
+	$(BIN)/python -m benchmarks $(ONLY) $(if $(AGAINST),--against $(AGAINST))
 
 # It says its address, and opens it where there is a browser.
 explore: .venv/installed

@@ -1,6 +1,7 @@
 """`make bench`: every workload in its turn, then RESULTS.json and RESULTS.md, which is made of it.
 
-`make bench ONLY=W3` shows one, AGAINST=benchmarks/RESULTS.json names what has become slower since.
+`make bench ONLY=W3` shows one, AGAINST=benchmarks/RESULTS.json names what has become slower since,
+ONLY=gpu prints eight numbers of a GPU (`gpu`).
 Turns are kept until all are there, so that the same command resumes. Nothing that was measured
 on a loaded machine is kept, and without all workloads nothing is written.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from benchmarks import cases, machine, report, turns
 from lsa_lab import __version__
+from lsa_lab.harness.run import process
 from lsa_lab.store import safe_files
 from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import commit
@@ -25,12 +27,18 @@ RESULTS = Path(__file__).with_name("RESULTS.json")
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("only", nargs="?", help="the workloads that it names: W1 to W11, waits")
-    parser.add_argument("--torch", default=sys.executable, help="a Python that has torch")
+    parser.add_argument("--quick", action="store_true", help="of gpu: at small sizes")
     parser.add_argument("--against", type=Path, help="a RESULTS.json; nothing is written then")
     words = parser.parse_args()
+    if words.only == "gpu":
+        process.configure()
+        from benchmarks import gpu
+
+        gpu.main(words.quick)
+        return
     wanted = cases.choose(words.only)
     before = json.loads(words.against.read_text("utf-8")) if words.against else None
-    results, failures = measure(wanted, words.torch, again=bool(words.only))
+    results, failures = measure(wanted, again=bool(words.only))
     table = {"head": head(results), "results": results}
     if before:
         lines = report.compare(before, table)
@@ -41,16 +49,16 @@ def main() -> None:
     elif not failures:
         safe_files.write(RESULTS, json.dumps(table, indent=1).encode())
         safe_files.write(RESULTS.with_suffix(".md"), report.markdown(table).encode())
-        file_of(identity_of(words.torch)).unlink(missing_ok=True)
+        file_of_turns().unlink(missing_ok=True)
         print(RESULTS)
     if failures:
         print(*failures, sep="\n", file=sys.stderr)
         raise SystemExit(1)
 
 
-def measure(wanted: list, torch: str, again: bool) -> tuple[dict, list[str]]:
+def measure(wanted: list, again: bool) -> tuple[dict, list[str]]:
     """Results by name, from a file of the same code on the same machine where there is one."""
-    file = file_of(identity_of(torch))
+    file = file_of_turns()
     kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
     results, failures = {}, []
     for case in wanted:
@@ -60,7 +68,7 @@ def measure(wanted: list, torch: str, again: bool) -> tuple[dict, list[str]]:
             continue
         began = time.perf_counter()
         try:
-            kept[case.name] = results[case.name] = turns.measure(case, torch)
+            kept[case.name] = results[case.name] = turns.measure(case)
         except (machine.LoadedError, RuntimeError, ValueError) as error:
             failures.append(f"{case.name}: {error}")
             print(f"{case.name}: not measured, {error}", flush=True)
@@ -70,17 +78,13 @@ def measure(wanted: list, torch: str, again: bool) -> tuple[dict, list[str]]:
     return results, failures
 
 
-def file_of(identity: str) -> Path:
-    return cache() / "benchmarks" / f"{identity[:16]}.json"
-
-
-def identity_of(torch: str) -> str:
-    """A digest of this source and this machine: figures of others are no part of one run."""
-    total = hashlib.sha256(json.dumps([machine.facts(), torch]).encode())
+def file_of_turns() -> Path:
+    """By a digest of this source and this machine: figures of others are no part of one run."""
+    total = hashlib.sha256(json.dumps(machine.facts()).encode())
     for folder in ("lsa_lab", "benchmarks"):
         for path in sorted((turns.ROOT / folder).rglob("*.py")):
             total.update(path.read_bytes())
-    return total.hexdigest()
+    return cache() / "benchmarks" / f"{total.hexdigest()[:16]}.json"
 
 
 def head(results: dict) -> dict[str, str]:

@@ -46,7 +46,6 @@ def _linear_case(name: str, sizes: dict, steps: dict[str, dict], **more) -> Case
         "ours, 2 shards": "linear:ours",
         "ours, moments drawn": "linear:ours_moments",
         "plain JAX": "linear:plain",
-        "torch": "torch_forms:linear",
     }
     own = {form: steps.get(form, steps["ours"]) for form in forms}
     return Case(name, title, sizes, forms, (_linear(**sizes),), own=own, **more)
@@ -56,7 +55,6 @@ def _softmax_case(name: str, title: str, sizes: dict, steps: dict[str, dict], **
     forms = {
         "ours": "softmax:ours",
         "plain JAX": "softmax:plain",
-        "torch": "torch_forms:softmax",
     }
     n, d, causal = sizes["n"], sizes["d"], sizes["causal"]
     tokens, read = (2 * n + 1, n + 1) if causal else (n + 1, 1)
@@ -77,6 +75,7 @@ W9 = dict(m=10_000, p=4096, size=128)
 W10 = dict(n=32, d=8, width=32, layers=2, batch=128)
 W10 |= dict(kinds=["additive", "delta", "gated_delta", "mesa"], units=[10] * 4)
 W11 = W10 | dict(n=4095, layers=1, batch=1, kinds=["additive", "delta"], units=[10] * 2)
+LM = dict(shapes=[[1, 303], [4, 256]])
 W9_STREAMED = dict(m=100_000, p=4096, size=128, block=10_000)
 
 
@@ -121,39 +120,38 @@ CASES = (
             "ours": dict(chunk=100),
             "ours, 2 shards": dict(chunk=100, shards=2),
             "plain JAX": dict(steps=25),
-            "torch": dict(steps=40),
         },
         goal="1.0 ms",
     ),
     _linear_case(
         "W2, L = 1",
         dict(n=10, d=10, layers=1, batch=2048),
-        {"ours": dict(chunk=50), "plain JAX": dict(steps=20), "torch": dict(steps=20)},
+        {"ours": dict(chunk=50), "plain JAX": dict(steps=20)},
     ),
     _linear_case(
         "W2, L = 5",
         dict(n=10, d=10, layers=5, batch=2048),
-        {"ours": dict(chunk=20), "plain JAX": dict(steps=8), "torch": dict(steps=8)},
+        {"ours": dict(chunk=20), "plain JAX": dict(steps=8)},
         goal="moments not slower",
     ),
     _softmax_case(
         "W3, 3 x 64",
         "GPT-2's layers on interleaved tokens, d 20, 41 points, batch 64, 2 heads",
         dict(causal=True, n=40, d=20, batch=64, layers=3, width=64, heads=2),
-        {"ours": dict(chunk=5), "plain JAX": dict(steps=8), "torch": dict(steps=8)},
+        {"ours": dict(chunk=5), "plain JAX": dict(steps=8)},
     ),
     _softmax_case(
         "W3, 12 x 256",
         "GPT-2's layers on interleaved tokens, d 20, 41 points, batch 64, 8 heads",
         dict(causal=True, n=40, d=20, batch=64, layers=12, width=256, heads=8),
-        {"ours": dict(chunk=1), "plain JAX": dict(steps=1), "torch": dict(steps=1)},
+        {"ours": dict(chunk=1), "plain JAX": dict(steps=1)},
         turns=2,
     ),
     _softmax_case(
         "W4",
         "encoder, d 16, n 64, batch 64, 3 layers of width 256, 8 heads",
         dict(causal=False, n=64, d=16, batch=64, layers=3, width=256, heads=8),
-        {"ours": dict(chunk=3), "plain JAX": dict(steps=3), "torch": dict(steps=4)},
+        {"ours": dict(chunk=3), "plain JAX": dict(steps=3)},
     ),
     Case(
         "W5",
@@ -163,7 +161,6 @@ CASES = (
             "ours": "linear:ours",
             "ours, width 8": "linear:ours",
             "plain JAX": "linear:plain",
-            "torch": "torch_forms:linear",
         },
         (_linear(**W1, runs=32),),
         "ms a step of all",
@@ -171,7 +168,6 @@ CASES = (
             "ours": dict(chunk=25),
             "ours, width 8": dict(chunk=10, width=8),
             "plain JAX": dict(steps=2),
-            "torch": dict(steps=2),
         },
         goal="16 ms, compiled once",
     ),
@@ -274,6 +270,29 @@ CASES = (
         "ms",
         {"ours": dict(other=False), "ours, the other way": dict(other=True)},
         points=("compiler options", "prompts drawn flat", "a batch at once"),
+    ),
+    Case(
+        "LM",
+        "a decoder of SmolLM2-135M's shape, float32",
+        LM,
+        {"ours": "lm:ours"},
+        (Work(0),) * 4,
+        "s",
+        points=("1 x 303 tokens", "4 x 256 tokens", "100 questions", "gradient, 191 tokens"),
+        turns=3,
+    ),
+    Case(
+        "LM, alone",
+        "the same: questions with a layer edited, prefix gradients, SVDs in float64, loading",
+        {},
+        {"ours": "lm:ours_alone"},
+        (Work(0),) * 8,
+        "s",
+        points=(
+            *("layer 29 edited", "layer 20 edited", "layer 0 edited", "8 prefix gradients"),
+            *("210 SVDs", "their factors again", "a GGUF loaded", "and again"),
+        ),
+        turns=2,
     ),
     Case(
         "waits",

@@ -66,6 +66,13 @@ def flow_by_the_moment(n: int, d: int, layers: int) -> int:
     return 2 * n * e**2 * (1 + layers)
 
 
+def delta(tokens: int, width: int, key: int, chunk: int = 32) -> int:
+    """A layer of the delta rule by chunks: four projections and the way back, then of every token
+    the products with the others of its chunk (keys, queries, the triangular system) and the state.
+    """
+    return tokens * (10 * width * key + 8 * chunk * key + 6 * key**2)
+
+
 def matching(m: int, p: int, size: int) -> int:
     """Products of the running mean with all rows, once a choice, and the chosen's Gram rows."""
     return 4 * m * p * size

@@ -19,7 +19,7 @@ lsa_lab {commit}.
 - Every form of a workload runs in a process of its own, and they take turns. A time is the median
   over turns with its quartiles, a ratio that of turns beside each other: above 1 ours is faster.
 - *Ours* is `fit`, `analyses` and `selection` as a user calls them; *plain JAX* is what a careful
-  newcomer writes (one prompt, `vmap`, `jit`), in JAX as it comes; *torch* are forms of our own.
+  newcomer writes (one prompt, `vmap`, `jit`), in JAX as it comes.
 - Other processes took at most {others} of the cores; above {quiet:.0%} a workload is refused.
 - Goals were set before.
 
@@ -123,7 +123,7 @@ class Measured:
 
 
 def ratios(measured: list[Measured]) -> str:
-    rows = [["workload", "form", "time", "plain JAX / ours", "torch / ours", "goal"]]
+    rows = [["workload", "form", "time", "plain JAX / ours", "goal"]]
     for row in measured:
         for point, label in enumerate(row.case.points):
             for name in row.ours:
@@ -135,7 +135,6 @@ def ratios(measured: list[Measured]) -> str:
                         name,
                         f"{_time(row.wall[name][:, point])} {row.case.unit.partition(' ')[2]}",
                         _ratio(row.ratio(name, "plain"), point) + marked,
-                        _ratio(row.ratio(name, "torch"), point),
                         row.case.goal if is_first and point == 0 else "",
                     ]
                 )

@@ -1,4 +1,4 @@
-"""How a form is timed inside its process; no jax, for torch's process has none."""
+"""How a form is timed inside its process; no jax is imported."""
 
 import time
 from collections.abc import Callable, Sequence

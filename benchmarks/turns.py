@@ -26,13 +26,13 @@ _OURS = ("XLA_FLAGS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREAD
 
 
 class Worker:
-    """A process with one form; ``absent`` says why it has none."""
+    """A process with one form."""
 
-    def __init__(self, python: str, environment: str, place: str, sizes: dict, cache: str):
+    def __init__(self, environment: str, place: str, sizes: dict, cache: str):
         clean = {key: value for key, value in os.environ.items() if key not in _OURS}
         if environment == "lab":
             clean["JAX_COMPILATION_CACHE_DIR"] = cache  # empty: the first turn compiles
-        words = [python, "-m", "benchmarks.worker", environment, place, json.dumps(sizes)]
+        words = [sys.executable, "-m", "benchmarks.worker", environment, place, json.dumps(sizes)]
         self.complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
@@ -43,9 +43,8 @@ class Worker:
     def ready(self) -> "Worker":
         """The worker, once it has imported and built what it needs."""
         said = self._answer()
-        self.absent: str | None = said.get("absent")
-        self.versions: str = said.get("versions", "")
-        self.units: list[float] = said.get("units", [])
+        self.versions: str = said["versions"]
+        self.units: list[float] = said["units"]
         return self
 
     def ask(self, word: str) -> dict:
@@ -68,11 +67,11 @@ class Worker:
         raise RuntimeError(f"{self.place} has ended: {self.complaints.read()[-2000:]}")
 
 
-def measure(case: Case, torch: str, attempt: Callable | None = None) -> dict:
+def measure(case: Case, attempt: Callable | None = None) -> dict:
     """The turns of a workload, measured again where others had used the machine, then refused."""
     attempt = attempt or once
     for _ in range(TRIES):
-        result = attempt(case, torch)
+        result = attempt(case)
         share, busiest = result["others"]
         if share is None or share <= machine.QUIET:
             return result
@@ -82,10 +81,10 @@ def measure(case: Case, torch: str, attempt: Callable | None = None) -> dict:
     )
 
 
-def once(case: Case, torch: str) -> dict:
+def once(case: Case) -> dict:
     """Every turn of every form, whoever else uses the machine meanwhile."""
     before = machine.read()
-    with workers(case, torch) as present:
+    with workers(case) as present:
         firsts = {name: worker.ask("turn") for name, worker in present.items()}
         rounds = [
             {name: worker.ask("turn") for name, worker in present.items()}
@@ -104,18 +103,17 @@ def once(case: Case, torch: str) -> dict:
 
 
 @contextlib.contextmanager
-def workers(case: Case, torch: str) -> Iterator[dict[str, Worker]]:
-    """A process for each form that can run here, and one for the machine's limits."""
+def workers(case: Case) -> Iterator[dict[str, Worker]]:
+    """A process for each form, and one for the machine's limits."""
     with contextlib.ExitStack() as stack:
         cache = stack.enter_context(tempfile.TemporaryDirectory())
         started = {}
         for name, place in {**case.forms, "limits": "loops:limits"}.items():
-            python = torch if name.startswith("torch") else sys.executable
             environment = "lab" if name.startswith("ours") else "default"
             sizes = {} if name == "limits" else {**case.sizes, **case.own.get(name, {})}
-            started[name] = Worker(python, environment, place, sizes, cache)
+            started[name] = Worker(environment, place, sizes, cache)
             stack.callback(started[name].close)
-        yield {name: worker for name, worker in started.items() if not worker.ready().absent}
+        yield {name: worker.ready() for name, worker in started.items()}
 
 
 def _form(worker: Worker, first: dict, turns: list[dict]) -> dict:

@@ -26,11 +26,7 @@ def main(environment: str, place: str, sizes: str) -> None:
 
         process.configure()
     module, _, builder = place.partition(":")
-    try:
-        rooms = importlib.import_module(f"benchmarks.{module}")
-    except ImportError as error:
-        answer(absent=str(error))
-        return
+    rooms = importlib.import_module(f"benchmarks.{module}")
     form = getattr(rooms, builder)(**json.loads(sizes))
     answer(versions=rooms.versions(), units=list(form.units))
     for line in sys.stdin:

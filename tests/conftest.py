@@ -6,6 +6,9 @@ They are environment variables and configuration values that must be set before 
 import gc
 import itertools
 import os
+import subprocess
+import sys
+import textwrap
 from importlib.metadata import version
 from pathlib import Path
 
@@ -110,3 +113,23 @@ def enough_mappings():
     if mappings.read_text().count("\n") > 30_000:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture
+def on_devices():
+    """A program run in a process whose processor is so many devices; what it raises fails."""
+
+    def run(count, program, *arguments):
+        devices = f"--xla_force_host_platform_device_count={count}"
+        environment = os.environ | {
+            "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} {devices}",
+            "JAX_ENABLE_X64": "1",
+            "JAX_COMPILATION_CACHE_DIR": jax.config.values["jax_compilation_cache_dir"],
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            "PYTHONPATH": str(root := Path(__file__).resolve().parents[1]),
+        }
+        command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+        left = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+        assert left.returncode == 0, left.stderr
+
+    return run

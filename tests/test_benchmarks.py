@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import analyses, cases, linear, machine, report, softmax, turns
+from benchmarks import analyses, cases, gpu, linear, lm, machine, report, softmax, turns
 from benchmarks import recurrent as layers_of_today
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
+from lsa_lab.lm import weights
 from lsa_lab.models import linear_attention, recurrent, transformer
 from lsa_lab.models.trace import predict
 from lsa_lab.selection.gradient_matching import match
@@ -37,15 +38,15 @@ def test_the_share_of_others(monkeypatch):
 
 def test_a_loaded_machine_is_refused_by_name():
     shares = iter([0.3, 0.01, 0.3, 0.2])
-    attempt = lambda case, torch: {"others": (next(shares), "a game")}  # noqa: E731
-    assert turns.measure(cases.CASES[0], "", attempt)["others"][0] == 0.01
+    attempt = lambda case: {"others": (next(shares), "a game")}  # noqa: E731
+    assert turns.measure(cases.CASES[0], attempt)["others"][0] == 0.01
     with pytest.raises(machine.LoadedError, match=r"W1 refused: .* 20% of the cores, a game"):
-        turns.measure(cases.CASES[0], "", attempt)
+        turns.measure(cases.CASES[0], attempt)
 
 
 def table(**seconds):
     """A made-up table of W1's forms and of both waits: three turns of each."""
-    walls = {"limits": [[1e-2] * 4] * 3, "ours": [[seconds["w1"]]] * 3, "torch": [[9.0]] * 3}
+    walls = {"limits": [[1e-2] * 4] * 3, "ours": [[seconds["w1"]]] * 3, "plain JAX": [[9.0]] * 3}
     waits = {"limits": walls["limits"], "ours": [[seconds["first"]] * 8 + [seconds["last"]]] * 3}
     rows = {}
     for name, of_forms in {"W1": walls, "waits": waits}.items():
@@ -86,7 +87,7 @@ def test_against_a_table_the_program_names_what_became_slower_and_writes_nothing
         assert ("W1, ours: 0.002 s, now 0.003 s" in capsys.readouterr().err) == bool(status)
     monkeypatch.setattr("sys.argv", ["benchmarks"])
     program.main()
-    assert "| W1 | ours | 3 (3 to 3) ms a step | - | 3e+03" in program.RESULTS.with_suffix(
+    assert "| W1 | ours | 3 (3 to 3) ms a step | 3e+03" in program.RESULTS.with_suffix(
         ".md"
     ).read_text("utf-8")
     assert json.loads(program.RESULTS.read_text("utf-8"))["results"] == now
@@ -181,6 +182,32 @@ def test_every_workload_names_builders_that_take_its_sizes():
                 given = {**case.sizes, **case.own.get(name, {})}
                 assert set(taken) <= {*given, "runs"}, (case.name, name)
     json.dumps([case.sizes for case in cases.CASES])
+
+
+def test_the_eight_numbers_of_a_gpu_run_here_and_a_missing_model_is_told(monkeypatch, capsys):
+    def missing(name):
+        raise FileNotFoundError(f"{name} is not fetched")
+
+    monkeypatch.setattr(gpu.sources, "path", missing)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        gpu.main(quick=True)
+    lines = capsys.readouterr().out.splitlines()[4:]
+    assert len(lines) == 8
+    assert lines[-1] == "| SmolLM2's logits | not run: smollm2 is not fetched | | | |"
+    assert all("| not known | - |" in line for line in lines[:-1])  # of a processor
+    work = cases.Work(67e9, moved=3.35e12)
+    assert gpu.predict(work, "NVIDIA H100 80GB HBM3") == pytest.approx(1.0)
+    assert gpu.predict(work, "NVIDIA H100 PCIe") == pytest.approx(1.675)
+
+
+def test_a_small_decoder_does_what_the_language_model_is_timed_at(monkeypatch):
+    params = weights.init(jax.random.key(0), gpu.TINY, jnp.float32)
+    monkeypatch.setattr(lm, "model", lambda: (params, gpu.TINY, None))
+    monkeypatch.setattr(lm, "SMOLLM2", gpu.TINY)
+    monkeypatch.setattr(lm, "BEFORE", 3)
+    monkeypatch.setattr(lm, "QUESTION", 4)
+    for form, name in ((lm.ours([[1, 5], [2, 3]]), "LM"), (lm.ours_alone(), "LM, alone")):
+        assert len(form.turn()) == len(cases.BY_NAME[name].points)
 
 
 @pytest.mark.parametrize("kind", cases.W10["kinds"])

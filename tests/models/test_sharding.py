@@ -1,11 +1,5 @@
 """Shared weights and batches: the axis of each leaf, what is replicated, and the same answers."""
 
-import os
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import optax
@@ -78,7 +72,7 @@ def test_a_mesh_without_the_axis_and_a_batch_that_does_not_divide_are_refused():
         sharding.share(jnp.zeros(3), two)
 
 
-def test_two_devices_answer_as_one():
+def test_two_devices_answer_as_one(on_devices):
     program = """
         from functools import partial
         import jax, jax.numpy as jnp
@@ -98,14 +92,4 @@ def test_two_devices_answer_as_one():
         assert "all-reduce" in compiled.as_text()
         assert abs(compiled(placed, ids) - jax.jit(last)(params, ids)).max() < 1e-4
     """
-    root = Path(__file__).resolve().parents[2]
-    environment = os.environ | {
-        "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2",
-        "JAX_ENABLE_X64": "1",
-        "JAX_COMPILATION_CACHE_DIR": jax.config.values["jax_compilation_cache_dir"],
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "PYTHONPATH": str(root),
-    }
-    command = [sys.executable, "-c", textwrap.dedent(program)]
-    left = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert left.returncode == 0, left.stderr
+    on_devices(2, program)

@@ -1,12 +1,5 @@
 """A training whose weights several devices share: the numbers of one device, and its own bits."""
 
-import os
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-
-import jax
 import pytest
 
 PROGRAM = r"""
@@ -75,14 +68,7 @@ PROGRAM = r"""
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_devices_share_the_weights_of_a_training_that_resumes_to_its_bits(count, tmp_path):
-    environment = os.environ | {
-        "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={count}",
-        "JAX_ENABLE_X64": "1",
-        "JAX_COMPILATION_CACHE_DIR": jax.config.values["jax_compilation_cache_dir"],
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "PYTHONPATH": str(root := Path(__file__).resolve().parents[2]),
-    }
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path)]
-    left = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert left.returncode == 0, left.stderr
+def test_devices_share_the_weights_of_a_training_that_resumes_to_its_bits(
+    count, tmp_path, on_devices
+):
+    on_devices(count, PROGRAM, tmp_path)

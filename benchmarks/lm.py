@@ -1,0 +1,122 @@
+"""A decoder of SmolLM2-135M's shape: walks, questions, a gradient; edits, decompositions, loading.
+
+The weights are SmolLM2's where it has been fetched, else random ones of the same speed.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.loops import versions as versions
+from benchmarks.timing import Form, calls
+from lsa_lab import lm
+from lsa_lab.analyses import clipping
+from lsa_lab.lm import decoder, flow, halts, prefix, sources, text, weights
+from lsa_lab.lm.config import Config
+
+SMOLLM2 = Config(
+    *(30, 9, 3, 64, 576, 1536, 49152, 8192),
+    norm_epsilon=1e-5,
+    rotary_width=64,
+    rotary_base=1e5,
+    tied=True,
+)
+BEFORE, PARTS, AT_ONCE, QUESTION = 180, 4, 25, 32  # 100 questions of 32 tokens after 4 shots
+EXAMPLES, PREFIX = 8, 4  # of the gradients by a learnt prefix
+MODULES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
+
+
+@cache
+def model() -> tuple[Any, Config, Path | None]:
+    try:
+        path = sources.path("smollm2")
+    except FileNotFoundError:
+        return weights.init(jax.random.key(0), SMOLLM2, jnp.float32), SMOLLM2, None
+    config, params, _ = lm.load(path)
+    return jax.tree.map(jnp.asarray, params), config, path
+
+
+def every_logit(params: Any, config: Config) -> Callable:
+    """ids [B, T] -> the logits after every token, [B, T, V]."""
+
+    @jax.jit
+    def run(params, ids):
+        def stream(ids):
+            return decoder.forward(params, decoder.embed(params, ids, config), config).stream[-1]
+
+        return decoder.logits(params, jax.vmap(stream)(ids), config)
+
+    return partial(run, params)
+
+
+def ours(shapes: list) -> Form:
+    """Logits of ``shapes`` [B, T]; 100 questions after the same demonstrations; the margin's
+    gradient by 191 tokens' embeddings."""
+    params, config, _ = model()
+    walks = [partial(every_logit(params, config), draw(shape)) for shape in shapes]
+    ids = draw((PARTS, AT_ONCE, QUESTION))
+    last, places = np.full(AT_ONCE, QUESTION - 1), np.arange(PARTS * AT_ONCE).reshape(PARTS, -1)
+    buckets = tuple(
+        text.Bucket(np.asarray(part), last, place) for part, place in zip(ids, places, strict=True)
+    )
+    labels = np.arange(places.size) % 2
+    before, others = np.asarray(draw((BEFORE,))), np.zeros((0, 2), int)
+    asked = text.Questions(before, others, buckets, labels, labels[:2])
+    stream = decoder.embed(params, draw((191,)), config)
+    margin = flow.margin(params, config, 0, 1)
+    gradient = partial(flow.token_flow, params, stream, config, margin, layers=(config.num_layers,))
+    return once(*walks, partial(text.scores, params, config, asked), gradient)
+
+
+def ours_alone() -> Form:
+    """The questions with the last layer, one at two thirds or the first edited, from halts before
+    it; losses' gradients by a learnt prefix, each example's own; the SVD of every matrix, and its
+    factors from the disk; a GGUF dequantised, and mapped from the cache as it was left there."""
+    params, config, path = model()
+    ids = draw((PARTS, AT_ONCE, QUESTION))
+    start = halts.start(params, draw((BEFORE,)), ids.reshape(-1, QUESTION), config)
+    edited = (config.num_layers - 1, 2 * config.num_layers // 3, 0)
+    kept, edits = halts.keep(params, start, config, edited), []
+    for layer in edited:
+        edit = halts.layer_of(params, layer)
+        edit = edit.replace(mlp_in=clipping.truncate(edit.mlp_in, 0.9))
+        edits.append(partial(halts.finish, params, kept[layer], config, layer, edit))
+    last = jnp.full(EXAMPLES, QUESTION - 1)
+    pool = prefix.Example(draw((EXAMPLES, QUESTION)), last, jnp.arange(EXAMPLES) % 2)
+    learnt = prefix.init(jax.random.key(0), params, PREFIX)
+    loss = partial(prefix.loss, config=config, label_ids=jnp.arange(2))
+    each = jax.jit(jax.vmap(jax.grad(loss), (None, None, 0)))
+    folders: list[tempfile.TemporaryDirectory] = []
+
+    def decompose(anew):
+        folders[:] = [tempfile.TemporaryDirectory()] if anew else folders
+        factors = clipping.Factors(folders[0].name, params, MODULES)
+        for name in factors:
+            for layer in range(config.num_layers):
+                factors.terms(name, layer)
+
+    def load(anew):
+        folders[:] = [tempfile.TemporaryDirectory()] if anew else folders
+        os.environ["LSA_LAB_CACHE"] = folders[0].name
+        return lm.load(path).params if path else None
+
+    twice = [partial(function, anew) for function in (decompose, load) for anew in (True, False)]
+    return once(*edits, partial(each, learnt, params, pool), *twice)
+
+
+def once(*functions: Callable) -> Form:
+    ones = [1] * len(functions)
+    return Form(
+        calls(*functions, units=ones, wait=jax.block_until_ready), ones, lambda: [None] * len(ones)
+    )
+
+
+def draw(shape):
+    return jax.random.randint(jax.random.key(sum(shape)), shape, 0, SMOLLM2.vocabulary)
