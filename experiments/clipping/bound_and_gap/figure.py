@@ -63,8 +63,7 @@ def plot_truncations(ax, dataset):
         getattr(ax, f"set_{axis}scale")("symlog", linthresh=2e-4, linscale=0.4)
         getattr(ax, f"set_{axis}ticks")(list(TICKS), list(TICKS.values()))
     ax.set(xlabel="change of the bound", ylabel="change of the risk")
-    ax.set_title("Clipping mostly raises bound and risk")
-    ax.set(xlim=(-0.1, 40), ylim=(-0.02, 200), title="Truncation raises bound and risk")
+    ax.set(xlim=(-0.1, 40), ylim=(-0.02, 200), title="Clipping mostly raises bound and risk")
 
 
 def caption(dataset) -> str:
