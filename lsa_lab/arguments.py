@@ -77,6 +77,12 @@ def check_variance(value: ArrayLike, name: str) -> None:
     check_spread(value, name, "a variance")
 
 
+def check_ratio(value: ArrayLike, name: str) -> None:
+    """Raise if a number, or any of an array, is no ratio of sizes."""
+    if is_concrete(value) and not np.all(np.asarray(value) > 0):
+        raise ValueError(f"{name} = {value}: a ratio of sizes is positive")
+
+
 def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> None:
     """Raise if a concrete matrix is not symmetric, or, if it is to be one, no covariance."""
     if not is_readable(matrix) or np.ndim(matrix) != 2:

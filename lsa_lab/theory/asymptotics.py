@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_broadcast, check_variance, is_concrete
+from lsa_lab.arguments import check_broadcast, check_ratio, check_variance, is_concrete
 
 _HALVINGS = 200  # of an interval of 30 decades: to the last bit
 
@@ -133,8 +133,7 @@ def _checked(*arguments: ArrayLike) -> list[Array]:
     names = ("alpha", "kappa", "tau", "noise_var")
     check_broadcast(**dict(zip(names, arguments, strict=True)))
     for name, value in zip(names[:3], arguments, strict=False):
-        if is_concrete(value) and not np.all(np.asarray(value) > 0):
-            raise ValueError(f"{name} = {value}: a ratio of sizes is positive")
+        check_ratio(value, name)
     alpha, *_, noise_var = arguments
     if is_concrete(alpha) and not np.all(np.isfinite(np.asarray(alpha))):
         raise ValueError(f"alpha = {alpha}: prompts are finite; take a large number")

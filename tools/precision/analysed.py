@@ -249,6 +249,16 @@ ARGUMENTS = {
         "relevance": lambda i: (i.square[0], i.pool[0], i.query),
         "self_coupling": lambda i: (*i.square[:2], i.pool[0]),
     },
+    "theory.alignment": {
+        "aligned_risk": lambda i: (
+            1 + i.unit[:2],
+            1 + i.unit[2:4],
+            _number(2.0, i),
+            1 + i.unit[0],
+            _number(2.0, i),
+            _number(0.125, i),
+        ),
+    },
     "theory.asymptotics": {
         "ridge_risk": lambda i: (
             _number(2.0, i),
