@@ -1,5 +1,6 @@
 """The estimators against scikit-learn and plain numpy, at their limits, and what they refuse."""
 
+import itertools
 from functools import partial
 
 import jax
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from draws import SEEDS, on_host, seeds
 from lsa_lab import estimators
+from lsa_lab.estimators import bayes
 from lsa_lab.models import constructions, linear_attention, trace
 from lsa_lab.prompts import Prompt, tokens
 
@@ -230,6 +232,13 @@ def test_each_keeps_single_precision_and_survives_empty_columns_and_labels(name)
     if name not in ("ols", "lasso"):  # where the rank changes, they have no derivative
         slopes = jax.jit(jax.grad(lambda p: jnp.sum(BY_NAME[name](p))))(empty)
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
+
+
+def test_supports_in_chunks_are_each_counted_once():
+    chunks, real = bayes._supports(13, 3)
+    assert len(chunks) == 2
+    rows = chunks.swapaxes(1, 2)[real].tolist()
+    assert [*map(tuple, rows)] == list(itertools.combinations(range(13), 3))
 
 
 def test_many_supports_are_refused_with_their_number():
