@@ -141,7 +141,7 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | No
                 for name, values in jax.device_get(record).items():
                     history[name][members, first:step] = values[..., : step - first]
             if plan.watch is not None:
-                watched = groups.watch(chunk)
+                watched = groups.look(plan.watch, chunk)
                 _keep(history["watch"], watched, -(-step // plan.chunk))
             began, seconds = time.monotonic(), time.monotonic() - began
             report(step, history["loss"][alive, first:step], seconds)
