@@ -4,7 +4,7 @@ One program trains one group of ``width`` runs, whatever the number of groups an
 single program for all of them would change a run's last bits with that number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -87,11 +87,11 @@ class RunGroups:
         """The first step of a chunk and the number of all, which is no part of the program."""
         return np.int32(first), np.int32(self._plan.training.steps)
 
-    def watch(self, chunk: list[Future]) -> Any:
+    def look(self, watch: Callable, chunk: list[Future]) -> Any:
         """What is watched of the params after a chunk, arrays [R, ...]."""
 
         def watched() -> Any:
-            return self._plan.watch(self._plan.place(self.rows(chunk).params))
+            return watch(self._plan.place(self.rows(chunk).params))
 
         return watched() if self._plan.mesh is None else self._pool.submit(watched).result()
 

@@ -95,11 +95,12 @@ def fit(
     finite, taken = np.asarray(snapshot.state.finite), np.asarray(snapshot.state.taken)
     ends = zip(finite, taken, snapshot.history["loss"], strict=True)
     status = tuple(status_of(*end, names) for end in ends)
-    ends = snapshot.state.params, snapshot.history, status
-    if jnp.ndim(key) == (runs.impl(key) is None):
-        ends = *jax.tree.map(lambda rows: rows[0], ends[:2]), status[0]
-    trained, history, status = ends
-    return Run(jax.tree.map(jnp.asarray, plan.place(trained)), history, status)
+    trained, history = snapshot.state.params, snapshot.history
+    is_one = jnp.ndim(key) == (runs.impl(key) is None)
+    if is_one:
+        trained, history = jax.tree.map(lambda rows: rows[0], (trained, history))
+    trained = jax.tree.map(jnp.asarray, plan.place(trained))
+    return Run(trained, history, status[0] if is_one else status)
 
 
 def _trained(plan: Plan, files: Files, progress: "Progress | None") -> Snapshot:
@@ -140,7 +141,7 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable | No
                 for name, values in jax.device_get(record).items():
                     history[name][members, first:step] = values[..., : step - first]
             if plan.watch is not None:
-                watched = groups.watch(chunk)
+                watched = groups.look(plan.watch, chunk)
                 _keep(history["watch"], watched, -(-step // plan.chunk))
             began, seconds = time.monotonic(), time.monotonic() - began
             report(step, history["loss"][alive, first:step], seconds)
