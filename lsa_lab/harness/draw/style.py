@@ -203,7 +203,7 @@ def mean_points(
 def mean_rows(ax: "Axes", y: ArrayLike, samples: ArrayLike, **look: Any) -> None:
     """Runs ``samples`` [R, len(y)]: their mean as a point in each row, with Student's interval as a
     line along it."""
-    ax.plot(mean_ends(samples), [y, y], color=look["color"], lw=0.8)
+    ax.plot(mean_ends(samples), np.array([y, y]), color=look["color"], lw=0.8)
     ax.plot(np.asarray(samples).mean(0), y, **{"ls": "none"} | look)
 
 
