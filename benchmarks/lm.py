@@ -3,7 +3,9 @@
 The weights are SmolLM2's where it has been fetched, else random ones of the same speed.
 """
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache, partial
@@ -30,6 +32,7 @@ SMOLLM2 = Config(
 )
 BEFORE, PARTS, AT_ONCE, QUESTION = 180, 4, 25, 32  # 100 questions of 32 tokens after 4 shots
 EXAMPLES, PREFIX = 8, 4  # of the gradients by a learnt prefix
+LISTENED = 191  # tokens by whose embeddings the margin is differentiated
 MODULES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 
 
@@ -58,7 +61,7 @@ def every_logit(params: Any, config: Config) -> Callable:
 
 def ours(shapes: list) -> Form:
     """Logits of ``shapes`` [B, T]; 100 questions after the same demonstrations; the margin's
-    gradient by 191 tokens' embeddings."""
+    gradient by tokens' embeddings."""
     params, config, _ = model()
     walks = [partial(every_logit(params, config), draw(shape)) for shape in shapes]
     ids = draw((PARTS, AT_ONCE, QUESTION))
@@ -69,7 +72,7 @@ def ours(shapes: list) -> Form:
     labels = np.arange(places.size) % 2
     before, others = np.asarray(draw((BEFORE,))), np.zeros((0, 2), int)
     asked = text.Questions(before, others, buckets, labels, labels[:2])
-    stream = decoder.embed(params, draw((191,)), config)
+    stream = decoder.embed(params, draw((LISTENED,)), config)
     margin = flow.margin(params, config, 0, 1)
     gradient = partial(flow.token_flow, params, stream, config, margin, layers=(config.num_layers,))
     return once(*walks, partial(text.scores, params, config, asked), gradient)
@@ -93,19 +96,26 @@ def ours_alone() -> Form:
     learnt = prefix.init(jax.random.key(0), params, PREFIX)
     loss = partial(prefix.loss, config=config, label_ids=jnp.arange(2))
     each = jax.jit(jax.vmap(jax.grad(loss), (None, None, 0)))
-    folders: list[tempfile.TemporaryDirectory] = []
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+    def emptied(name, anew):
+        place = Path(folder, name)
+        if anew:
+            shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(exist_ok=True)
+        return str(place)
 
     def decompose(anew):
-        folders[:] = [tempfile.TemporaryDirectory()] if anew else folders
-        factors = clipping.Factors(folders[0].name, params, MODULES)
+        factors = clipping.Factors(emptied("factors", anew), params, MODULES)
         for name in factors:
             for layer in range(config.num_layers):
                 factors.terms(name, layer)
 
     def load(anew):
-        folders[:] = [tempfile.TemporaryDirectory()] if anew else folders
-        os.environ["LSA_LAB_CACHE"] = folders[0].name
-        return lm.load(path).params if path else None
+        if path is not None:
+            os.environ["LSA_LAB_CACHE"] = emptied("cache", anew)
+            return lm.load(path).params
 
     twice = [partial(function, anew) for function in (decompose, load) for anew in (True, False)]
     return once(*edits, partial(each, learnt, params, pool), *twice)

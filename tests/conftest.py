@@ -36,6 +36,8 @@ import hypothesis
 import jax
 import pytest
 
+from lsa_lab.harness.run.process import free_mappings
+
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_default_matmul_precision", "highest")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -104,15 +106,9 @@ _ended = itertools.count(1)
 
 @pytest.fixture(autouse=True)
 def enough_mappings():
-    """Compiled programs hold mappings of memory, of which Linux grants 65 530 to a process; without
-    one more, XLA dies of a segmentation fault."""
     yield
-    mappings = Path("/proc/self/maps")
-    if next(_ended) % 20 or not mappings.exists():  # to count them takes as long as a small test
-        return
-    if mappings.read_text().count("\n") > 30_000:
-        jax.clear_caches()
-        gc.collect()
+    if next(_ended) % 20 == 0:  # to count them takes as long as a small test
+        free_mappings()
 
 
 @pytest.fixture

@@ -206,6 +206,7 @@ def test_a_small_decoder_does_what_the_language_model_is_timed_at(monkeypatch):
     monkeypatch.setattr(lm, "SMOLLM2", gpu.TINY)
     monkeypatch.setattr(lm, "BEFORE", 3)
     monkeypatch.setattr(lm, "QUESTION", 4)
+    monkeypatch.setattr(lm, "LISTENED", 5)
     for form, name in ((lm.ours([[1, 5], [2, 3]]), "LM"), (lm.ours_alone(), "LM, alone")):
         assert len(form.turn()) == len(cases.BY_NAME[name].points)
 

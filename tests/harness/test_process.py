@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import jax
+
 from lsa_lab.harness.run import process
 
 
@@ -39,3 +41,13 @@ def test_a_command_counts_the_threads_of_linear_algebra_before_numpy_does():
     free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=free)
     assert set(ast.literal_eval(done.stdout.splitlines()[-1])) == {1}, done.stderr
+
+
+def test_compiled_programs_are_dropped_before_they_hold_all_mappings_of_memory(monkeypatch):
+    double = jax.jit(lambda x: 2 * x)
+    double(1.0)
+    process.free_mappings()
+    assert double._cache_size() == 1, "there are few"
+    monkeypatch.setattr(process, "ENOUGH_MAPPINGS", 0)
+    process.free_mappings()
+    assert double._cache_size() == 0

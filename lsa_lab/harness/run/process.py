@@ -5,17 +5,20 @@ The library reads no environment and sets nothing; tests choose stricter setting
 
 import _thread
 import contextlib
+import gc
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import HOUSE_FLAGS, cores
 
 MOST_DEVICES = 8
+ENOUGH_MAPPINGS = 30_000
 HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
 
 # What launchers tell each process of the number that they have started together.
@@ -68,6 +71,17 @@ def configure() -> None:
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def free_mappings() -> None:
+    """Drop compiled programs where they hold half of the mappings of memory that Linux grants to a
+    process, 65 530: without one more, XLA dies."""
+    import jax
+
+    mappings = Path("/proc/self/maps")
+    if mappings.exists() and mappings.read_text().count("\n") > ENOUGH_MAPPINGS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from lsa_lab.harness.refusal import RefusalError
-from lsa_lab.harness.run import progress
+from lsa_lab.harness.run import process, progress
 from lsa_lab.harness.run.clock import clock_word
 from lsa_lab.harness.run.folders import folder_of
 from lsa_lab.harness.run.laboratory import TIERS
@@ -68,6 +68,7 @@ def attempt(job: Job, bars: Progress) -> tuple[Outcome | None, int, str]:
     from lsa_lab.store import processes
 
     name = job.experiment.name
+    process.free_mappings()  # one process runs all experiments
     with progress.own_bar(bars, f"{name} ({last_time(job)})"):
         try:
             outcome = run_one(job, bars)
