@@ -215,9 +215,9 @@ SO_WHAT = {
         "the prompt is. Choose a layer by its curve before you train it."
     ),
     "lm_clipping": (
-        "Late layers of this language model tolerate clipping, and its early attention does not. A "
-        "searched edit gains accuracy, but a threshold fitted on the same labels gains as much. "
-        "Calibrate before you edit weights."
+        "A late layer of this language model can be clipped on reviews; on news its MLP is needed. "
+        "Early attention is needed on both. A searched edit gains accuracy, but a threshold fitted "
+        "on the same labels gains as much. Calibrate before you edit weights."
     ),
     "lm_one_number": (
         "An edit of a language model that is chosen for accuracy may only move its threshold. Look "

@@ -45,6 +45,7 @@ def plot_ratios(ax, spectra, share, version):
 
 def plot_layers(ax, dataset):
     """A curve for each part and rate: the change by clipping a layer, dropping it last."""
+    (_, task), *_ = results.config_of(dataset).tasks
     dataset = parts.part(dataset).isel(task=0)
     change = (dataset.edited - dataset.unclipped).sel(reading="auc")
     rates, layers = dataset.rate.values, dataset.layer.values
@@ -54,7 +55,7 @@ def plot_layers(ax, dataset):
         runs = change.sel(part=part, rate=rate).transpose("run", "layer")
         label = f"{part} {'dropped' if rate == DROPPED else f'{rate:g}'}"
         style.mean_band(ax, layers, runs, label, color, marker, LINES[part])
-    ax.set(xticks=layers, xlabel="layer that is clipped", ylabel="change of AUC")
+    ax.set(xticks=layers, xlabel="layer that is clipped", ylabel=f"change of AUC, {task.title}")
     ax.set_title("Late layers tolerate clipping")
     ax.legend(ncols=1, fontsize=7, loc="lower right")
 
@@ -76,16 +77,16 @@ def plot_gains(ax, dataset):
 
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
-    (name, task), *_ = config.tasks
-    changes, deep = numbers.changes[name], max(config.layers)
-    attention, mlp = (changes.flatness(part).mean() for part in PARTS)
+    deep, places = max(config.layers), []
+    for name, task in config.tasks:
+        attention, mlp = (numbers.deepest[name].flatness(part).mean() for part in PARTS)
+        places.append(f"on {task.title} by {attention:+.3f} (attention) and {mlp:+.3f} (MLP)")
     wide = float(numbers.gains.test.sel(reading="accuracy", search=WIDE).mean())
     fitted = numbers.gains.rivals["threshold fitted"].mean()
     return (
-        f"{config.model_name}, on {task.title}: clipping layer {deep} changes AUC by "
-        f"{attention:+.3f} (attention) and {mlp:+.3f} (MLP). On fresh sentences the wider search "
-        f"gains {wide:+.3f} of accuracy; a threshold fitted on the same labels gains "
-        f"{fitted:+.3f}. Squares are gains on validation. "
+        f"Clipping layer {deep} of {config.model_name}, changes AUC {', '.join(places)}. "
+        f"On fresh sentences the wider search gains {wide:+.3f} of accuracy; a threshold fitted on "
+        f"the same labels gains {fitted:+.3f}. Squares are gains on validation. "
         f"Bands are intervals over {config.runs} sets. Dots of the appendix are another error of "
         f"rounding in a, and random matrices of the same norms in b. "
     )
