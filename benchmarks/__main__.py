@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks import cases, machine, report, turns
@@ -36,9 +37,11 @@ def main() -> None:
 
         gpu.main(words.quick)
         return
+    if words.against and not words.against.is_file():
+        parser.error(f"{words.against} is not there: without --against a run writes {RESULTS.name}")
     wanted = cases.choose(words.only)
     before = json.loads(words.against.read_text("utf-8")) if words.against else None
-    results, failures = measure(wanted, again=bool(words.only))
+    results, failures = measure(wanted, again=bool(words.only or words.against))
     table = {"head": head(results), "results": results}
     if before:
         lines = report.compare(before, table)
@@ -79,8 +82,8 @@ def measure(wanted: list, again: bool) -> tuple[dict, list[str]]:
 
 
 def file_of_turns() -> Path:
-    """By a digest of this source and this machine: figures of others are no part of one run."""
-    total = hashlib.sha256(json.dumps(machine.facts()).encode())
+    """By a digest of this source, jax and machine: figures of others are no part of one run."""
+    total = hashlib.sha256(json.dumps([machine.facts(), version("jax")]).encode())
     for folder in ("lsa_lab", "benchmarks"):
         for path in sorted((turns.ROOT / folder).rglob("*.py")):
             total.update(path.read_bytes())

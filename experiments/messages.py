@@ -600,7 +600,8 @@ LANGUAGE = (
         stands="holds fails",
     ),
     Message(
-        "Without attention in one deep layer SmolLM2's accuracy changes by {0}, without MLP by {1}",
+        "Without attention in one deep layer SmolLM2's accuracy changes by {0}, without MLP by {1} "
+        "on reviews",
         "lm_clipping.*_attention_dropped lm_clipping.rotten_tomatoes_mlp_dropped",
         "none needed, because the row is an equivalence",
         stands="holds fails",

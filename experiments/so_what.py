@@ -17,7 +17,7 @@ SO_WHAT = {
     ),
     "depth": (
         "Gradient descent with tuned steps sums up one converged linear layer. Most deeper stacks "
-        "do much better than as many steps, and GD++ is not what training reaches either. Check "
+        "do much better than as many steps, and they differ from GD++ both ways. Check "
         "convergence before you read an algorithm into a stack: stacks that have not converged "
         "tell another story."
     ),
@@ -215,7 +215,7 @@ SO_WHAT = {
         "the prompt is. Choose a layer by its curve before you train it."
     ),
     "lm_clipping": (
-        "A late layer of this language model can be clipped on reviews; on news its MLP is needed. "
+        "A late layer of this language model can be clipped on reviews; on news its MLP cannot. "
         "Early attention is needed on both. A searched edit gains accuracy, but a threshold fitted "
         "on the same labels gains as much. Calibrate before you edit weights."
     ),

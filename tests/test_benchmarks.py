@@ -78,12 +78,14 @@ def test_against_a_table_the_program_names_what_became_slower_and_writes_nothing
         json.dumps(table(w1=2e-3, first=1.0, last=1.0)), "utf-8"
     )
     monkeypatch.setattr(program, "RESULTS", tmp_path / "new.json")
+    monkeypatch.setattr(program, "file_of_turns", lambda: tmp_path / "turns.json")
     monkeypatch.setattr("sys.argv", ["benchmarks", "--against", str(file)])
     for seconds, status in ((2e-3, None), (3e-3, 1)):
         now = table(w1=seconds, first=1.0, last=1.0)["results"]
         monkeypatch.setattr(program, "measure", lambda *_, now=now, **__: (now, []))
         with pytest.raises(SystemExit) if status else contextlib.nullcontext():
             program.main()
+        assert not program.RESULTS.exists()
         assert ("W1, ours: 0.002 s, now 0.003 s" in capsys.readouterr().err) == bool(status)
     monkeypatch.setattr("sys.argv", ["benchmarks"])
     program.main()

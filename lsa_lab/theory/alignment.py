@@ -22,7 +22,7 @@ from jax.typing import ArrayLike
 from lsa_lab.arguments import check_ratio, check_variance, is_concrete
 from lsa_lab.theory.asymptotics import Risks
 
-_HALVINGS = 100  # of an interval of 60 decades: to the last bit
+_HALVINGS = 100  # of an interval of 154 decades: to the last bit
 
 
 def aligned_risk(
@@ -45,6 +45,8 @@ def aligned_risk(
         check_variance(value, name)
     for name, value in dict(alpha=alpha, kappa=kappa, tau=tau).items():
         check_ratio(value, name)
+    if is_concrete(alpha) and not np.isfinite(np.asarray(alpha)).all():
+        raise ValueError(f"alpha = {alpha}: prompts are finite; take a large number")
     if is_concrete(train) and not np.any(np.asarray(train) > 0):
         raise ValueError("train is 0: there is no task to learn")
     place = [jnp.asarray(value, float) for value in (alpha, kappa, tau, noise_var)]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.sharding import Mesh
+from jax.typing import ArrayLike
 
 from lsa_lab.models import sharding
 from lsa_lab.store import processes
@@ -100,13 +100,18 @@ def plan_of(
     return Plan(
         training=training,
         impl=runs.impl(key),
-        inputs=jax.tree.map(lambda x: np.asarray(x if many else jnp.asarray(x)[None]), inputs),
+        inputs=jax.tree.map(lambda x: np.asarray(x) if many else _on_host(x)[None], inputs),
         watch=None if watch is None else _each(watch),
         width=width or _width(many or 1, alone=shards > 1 or mesh is not None),
         chunk=-(-training.steps // -(-training.steps // chunk)),  # nearly equal: no step is wasted
         shards=shards,
         mesh=mesh,
     )
+
+
+def _on_host(x: ArrayLike) -> np.ndarray:
+    """What ``jnp.asarray`` makes of it, on no device: one of a mesh may have no room for all."""
+    return np.asarray(x, jax.dtypes.canonicalize_dtype(np.result_type(x)))
 
 
 def _width(count: int, alone: bool) -> int:

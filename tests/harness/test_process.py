@@ -46,6 +46,7 @@ def test_a_command_counts_the_threads_of_linear_algebra_before_numpy_does():
 def test_compiled_programs_are_dropped_before_they_hold_all_mappings_of_memory(monkeypatch):
     double = jax.jit(lambda x: 2 * x)
     double(1.0)
+    monkeypatch.setattr(process, "ENOUGH_MAPPINGS", 10**9)
     process.free_mappings()
     assert double._cache_size() == 1, "there are few"
     monkeypatch.setattr(process, "ENOUGH_MAPPINGS", 0)

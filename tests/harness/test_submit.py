@@ -143,10 +143,17 @@ def test_slurm_is_told_what_the_words_say(toy, program, capsys, slurm):
 
 
 @pytest.mark.parametrize(
-    ("status", "state"), [(0, "done"), (75, "running"), (130, "running"), (3, "failed")]
+    ("status", "other", "state"),
+    [
+        (0, "running", "done"),
+        (75, "running", "running"),
+        (75, "failed", "failed"),  # who waits for one that failed would go round for ever
+        (130, "failed", "running"),
+        (3, "running", "failed"),
+    ],
 )
 def test_a_script_says_how_it_ended_and_goes_on_after_an_interruption(
-    toy, program, slurm, status, state
+    toy, program, slurm, status, other, state
 ):
     """As SLURM runs it, with an srun that ends so, for the second of two shares."""
     slurm("srun", f"echo $JAX_PROCESS_ID of $JAX_NUM_PROCESSES > {toy}/ran; exit {status}")
@@ -154,10 +161,14 @@ def test_a_script_says_how_it_ended_and_goes_on_after_an_interruption(
     assert program("submit", "toy", "--shares", "2") == 0
     assert (toy / "array").read_text("utf-8") == "--array=0,1\n"
     assert set(jobs(toy).values()) == {"12_0", "12_1"}
+    (folder,) = (toy / "cache" / "submitted").glob("toy-*")
+    (folder / "0.state").write_text(f"{other}\n")
     variables = os.environ | {"SLURM_ARRAY_TASK_ID": "1", "SLURM_JOB_ID": "14"}
     assert subprocess.run(["sh", "script"], env=variables).returncode == status
-    (file,) = (toy / "cache" / "submitted").glob("toy-*/1.state")
-    assert (file.read_text(), (toy / "ran").read_text()) == (f"{state}\n", "1 of 2\n")
+    assert ((folder / "1.state").read_text(), (toy / "ran").read_text()) == (
+        f"{state}\n",
+        "1 of 2\n",
+    )
     assert (toy / "told").exists() == (state == "running")
 
 

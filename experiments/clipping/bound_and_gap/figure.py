@@ -33,12 +33,14 @@ def whole_grid(ax, dataset):
             ax.plot(x[x > 0], y[x > 0], "o", color=shade, ms=size, mec="white", mew=0.4)
             for value, height in zip(x[x <= 0], y[x <= 0], strict=True):
                 ax.plot(left, height, "<", color=shade, mfc="white", ms=5, clip_on=False)
-                direct_label(ax, left, height, f"{value:.1g}".replace("-", "\u2212"), shade, (5, 0))
+                direct_label(
+                    ax, left, height, f"{value:.1g}".replace("-", "\u2212"), shade, (5, -2)
+                )
         ax.plot([], [], "o", color=shade, label=f"n = {n:g}")
     ax.legend(loc="upper left")
     largest = results.config_of(dataset).largest_loss
     ax.axhline(largest, color="grey", lw=0.8, ls="--")
-    direct_label(ax, float(gaps.max()), largest, f"losses end at {largest:g}", "dimgrey", (-2, 2))
+    direct_label(ax, left, largest, f"losses end at {largest:g}", "dimgrey", (4, 2))
     ax.set(xlabel="gap, mean over tasks", ylabel="least bound over c")
     ax.set(xlim=(left, None), ylim=(0, None), title="Bound and gap fall with n")
 

@@ -75,8 +75,9 @@ def caption(dataset) -> str:
     )
     shares = [held_by_the_first(dataset, case).mean() for case in config.dissected]
     return (
-        "The answer becomes readable in the last layers: a linear probe's risk falls from at least "
-        f"{min(first):.2g} of ridge's after layer 1 to at most {max(last):.2g} after the last. r_j "
+        "The answer becomes readable in the last layers: in full models a linear probe's risk "
+        f"falls from at least {min(first):.3g} of ridge's after layer 1 to at most {max(last):.3g} "
+        "after the last. r_j "
         "x_j is a covariate times its correlation with the labels; the full model's layer 1 holds "
         f"{min(shares):.0%} of its variance or more. Crosses in a are the models' own answers. "
         "Rows of b name the heads of each layer; strokes mark one coordinate a head. "

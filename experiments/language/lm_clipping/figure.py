@@ -56,7 +56,7 @@ def plot_layers(ax, dataset):
         label = f"{part} {'dropped' if rate == DROPPED else f'{rate:g}'}"
         style.mean_band(ax, layers, runs, label, color, marker, LINES[part])
     ax.set(xticks=layers, xlabel="layer that is clipped", ylabel=f"change of AUC, {task.title}")
-    ax.set_title("Late layers tolerate clipping")
+    ax.set_title(f"Layer {max(layers)} tolerates clipping")
     ax.legend(ncols=1, fontsize=7, loc="lower right")
 
 
@@ -81,12 +81,16 @@ def caption(dataset) -> str:
     for name, task in config.tasks:
         attention, mlp = (numbers.deepest[name].flatness(part).mean() for part in PARTS)
         places.append(f"on {task.title} by {attention:+.3f} (attention) and {mlp:+.3f} (MLP)")
+    anew = ""
+    if config.deep:
+        named = " and ".join(task.title for _, task in config.deep.tasks)
+        anew = f"; on {named} the first numbers are of {config.deep.runs} fresh ones"
     wide = float(numbers.gains.test.sel(reading="accuracy", search=WIDE).mean())
     fitted = numbers.gains.rivals["threshold fitted"].mean()
     return (
         f"Clipping layer {deep} of {config.model_name}, changes AUC {', '.join(places)}. "
         f"On fresh sentences the wider search gains {wide:+.3f} of accuracy; a threshold fitted on "
         f"the same labels gains {fitted:+.3f}. Squares are gains on validation. "
-        f"Bands are intervals over {config.runs} sets. Dots of the appendix are another error of "
-        f"rounding in a, and random matrices of the same norms in b. "
+        f"Bands are intervals over {config.runs} sets{anew}. Dots of the appendix are another "
+        f"error of rounding in a, and random matrices of the same norms in b. "
     )

@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 
 from lsa_lab.harness.draw import pictures, style
-from lsa_lab.harness.run import progress, runner, series
+from lsa_lab.harness.run import process, progress, runner, series
 from lsa_lab.harness.run.outcomes import counts
 from lsa_lab.harness.run.runner import Job
 from lsa_lab.judging.claims import Claim
@@ -44,6 +44,7 @@ def run(keys: list[str], cells: Mapping[tuple, Job]) -> int:
         every = bars.add_task("cells", total=len(cells), of_parts=True)
         for place, job in cells.items():
             words = ", ".join(f"{key} = {value}" for key, value in zip(keys, place, strict=True))
+            process.free_mappings()
             try:
                 with progress.own_bar(bars, words):
                     datasets[place], spent = _cell(job, bars)

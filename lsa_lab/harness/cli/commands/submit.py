@@ -53,7 +53,9 @@ status=$?
 case $status in
 0) echo done > {folder}/$share.state
    [ "$(cat {folder}/*.state | grep -cx done)" != {shares} ] || rm -rf {folder}/exchange ;;
-75|130) [ -z "$SLURM_JOB_ID" ] || scontrol requeue "$SLURM_JOB_ID" ;;
+75) if grep -qx failed {folder}/*.state; then echo failed > {folder}/$share.state
+    elif [ -n "$SLURM_JOB_ID" ]; then scontrol requeue "$SLURM_JOB_ID"; fi ;;
+130) [ -z "$SLURM_JOB_ID" ] || scontrol requeue "$SLURM_JOB_ID" ;;
 *) [ $status -ge 128 ] || echo failed > {folder}/$share.state ;;
 esac
 exit $status
