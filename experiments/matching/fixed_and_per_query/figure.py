@@ -61,9 +61,9 @@ def caption(dataset) -> str:
     return (
         f"In the median over runs the best prompt takes {_span(common)} of its demonstrations for "
         f"its own query if all queries have one task, and {_span(own)} if each cluster has its "
-        "own. The rest are matched once for all queries. Panel b has errors after matched demonstrations over those "
-        "after random ones, by learner and by what is wrong with the pool. Of outliers matching "
-        f"picks {_span(picked)} times their share of the pool."
+        "own. The rest are matched once for all queries. Panel b has errors after matched "
+        "demonstrations over those after random ones, by learner and by what is wrong with the "
+        f"pool. Of outliers matching picks {_span(picked)} times their share of the pool."
     )
 
 
