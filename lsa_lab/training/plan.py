@@ -111,7 +111,8 @@ def plan_of(
 
 def _on_host(x: ArrayLike) -> np.ndarray:
     """What ``jnp.asarray`` makes of it, on no device: one of a mesh may have no room for all."""
-    return np.asarray(x, jax.dtypes.canonicalize_dtype(np.result_type(x)))
+    array = np.asarray(x)
+    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
 
 
 def _width(count: int, alone: bool) -> int:
