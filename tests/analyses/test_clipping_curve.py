@@ -154,10 +154,11 @@ def test_another_batch_is_shortened_by_its_own_function():
     )
     for part in ("unclipped", "clipped", "change"):
         mine, theirs = getattr(found, part), getattr(grid(), part)
-        np.testing.assert_array_equal(mine.mean, theirs.mean)
-        np.testing.assert_array_equal(mine.median, theirs.median)
+        # Two programs: equal to the bit by jax 0.10, to rounding by 0.12.
+        np.testing.assert_allclose(mine.mean, theirs.mean, rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(mine.median, theirs.median, rtol=1e-14, atol=1e-14)
     whole = clipping.curve(risk_of_other, models(), other, **options)
-    np.testing.assert_array_equal(whole.clipped.mean[:, 0], grid().clipped.mean[:, 1])
+    np.testing.assert_allclose(whole.clipped.mean[:, 0], grid().clipped.mean[:, 1], rtol=1e-14)
     assert (whole.clipped.mean[:, 0] != grid().clipped.mean[:, 0]).any()  # control: fewer shots
     with pytest.raises(TypeError, match=r"a batch that is dict and no Prompt: give shorten"):
         clipping.curve(risk_of_other, models(), other, shots=(2,), **options)

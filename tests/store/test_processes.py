@@ -206,7 +206,7 @@ def test_two_processes_end_with_the_bits_of_one(tmp_path, distributed):
 def test_a_process_that_no_run_falls_to_writes_no_share(tmp_path, monkeypatch):
     """Two of them would write to the same file."""
     recipe = Training(lambda w, batch: w**2, lambda key: key, optax.sgd(0.1), steps=3)
-    plan = plan_of(recipe, (jnp.ones(()), jax.random.key(0), None), None, 1, 1, 1)
+    plan = plan_of(recipe, (jnp.ones(()), jax.random.key(0), None), None, 1, 1, 1, None)
     files = []
     for index in range(3):
         monkeypatch.setattr(transports, "_transport", processes.Folder(tmp_path, index, 3))
