@@ -2,10 +2,13 @@
 
 import ast
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import jax
+import pytest
 
 from lsa_lab.harness.run import process
 
@@ -52,3 +55,18 @@ def test_compiled_programs_are_dropped_before_they_hold_all_mappings_of_memory(m
     monkeypatch.setattr(process, "ENOUGH_MAPPINGS", 0)
     process.free_mappings()
     assert double._cache_size() == 0
+
+
+def test_an_interrupt_that_is_lost_in_a_callback_is_raised_again():
+    class Callback:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def work():
+        Callback()
+        time.sleep(10)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background
+    with pytest.raises(KeyboardInterrupt), process.interrupts_return():
+        work()
+    signal.signal(signal.SIGINT, before)

@@ -220,8 +220,9 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a script's background
     process.configure()
     try:
-        for line in sys.stdin:
-            _carry_out(json.loads(line))
+        with process.interrupts_return():
+            for line in sys.stdin:
+                _carry_out(json.loads(line))
     except KeyboardInterrupt:
         return 130
     return 0

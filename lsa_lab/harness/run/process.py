@@ -85,26 +85,35 @@ def free_mappings() -> None:
 
 
 @contextlib.contextmanager
-def interrupts_end(advice: str) -> Iterator[None]:
-    """Ctrl-C ends this process at once with status 130 and this advice, until ``hear_interrupts``:
-    raised while jax is imported it is lost in a callback, or ends in a segmentation fault."""
+def interrupts_return() -> Iterator[None]:
+    """An interrupt that is lost in a callback, as while jax is imported, is raised again."""
 
     def raise_again(unraisable: Any) -> None:
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):  # in a callback
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
             threading.Timer(0.05, _thread.interrupt_main).start()
         else:
             hook(unraisable)
 
-    hook, before = sys.unraisablehook, signal.getsignal(signal.SIGINT)
-    is_usual = before is signal.default_int_handler
-    if is_usual and threading.current_thread() is threading.main_thread():
-        _last_words[:] = [advice]
-        signal.signal(signal.SIGINT, _end)
-    sys.unraisablehook = raise_again
+    hook, sys.unraisablehook = sys.unraisablehook, raise_again
     try:
         yield
     finally:
         sys.unraisablehook = hook
+
+
+@contextlib.contextmanager
+def interrupts_end(advice: str) -> Iterator[None]:
+    """Ctrl-C ends this process at once with status 130 and this advice, until ``hear_interrupts``:
+    raised while jax is imported it is lost in a callback, or ends in a segmentation fault."""
+    before = signal.getsignal(signal.SIGINT)
+    is_usual = before is signal.default_int_handler
+    if is_usual and threading.current_thread() is threading.main_thread():
+        _last_words[:] = [advice]
+        signal.signal(signal.SIGINT, _end)
+    try:
+        with interrupts_return():
+            yield
+    finally:
         if signal.getsignal(signal.SIGINT) is _end:
             signal.signal(signal.SIGINT, before)
 
