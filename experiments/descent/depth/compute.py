@@ -1,73 +1,24 @@
 """L layers trained on two covariances beside L tuned steps of known algorithms."""
 
-from functools import partial
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from experiments.descent.depth.config import ALGORITHMS, COVARIANCES, Config
 from experiments.descent.depth.settled import left_to_gain
+from experiments.descent.depth.stacks import tied, train
 from experiments.descent.depth.tuned import (
     algorithm_errors,
     covariance,
     draw,
-    errors,
     errors_of_each,
-    task_of,
     tune,
 )
-from lsa_lab.models import linear_attention, moments
 from lsa_lab.store import parts
-from lsa_lab.tasks.linear import sample_moments
 from lsa_lab.theory.depth import best_descent_at
-from lsa_lab.training import Files, Training, fit
 from lsa_lab.training.status import refuse_divergence
-
-
-def train(config, depth, sigmas, key, progress, checkpoints):
-    """All runs of one depth on both covariances: Run with leading axis [C * R]."""
-    key_init, key_data = jax.random.split(jax.random.fold_in(key, depth))
-    count = len(COVARIANCES) * config.runs
-    init = partial(linear_attention.init, num_layers=depth, num_heads=1, d=config.d)
-    init = partial(init, scale=config.init_scale, dtype=jnp.float32)
-    steps = config.steps_per_layer * depth
-    peak = config.learning_rate / depth
-    schedule = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
-    # Deep linear attention meets rare prompts with enormous gradients: clip early, forget soon.
-    optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
-    loss, sample_batch = errors, draw
-    if config.prompts == "moments":
-        loss, sample_batch = errors_from_moments, draw_moments
-    training = Training(
-        loss=lambda params, batch, sigma: loss(params, batch).mean(),
-        sample=lambda key, sigma: sample_batch(key, sigma, config.n, config.batch),
-        optimizer=lambda sigma: optimizer,
-        steps=steps,
-        label=f"depth: {depth} layers",
-    )
-    checkpoint = checkpoints and checkpoints / f"depth{depth}.ckpt"
-    return fit(
-        training,
-        jax.vmap(init)(jax.random.split(key_init, count)),
-        jax.random.split(key_data, count),
-        per_run=jnp.repeat(sigmas.astype(jnp.float32), config.runs, axis=0),
-        files=Files(checkpoint, identity=repr(config)),
-        progress=progress,
-    )
-
-
-def draw_moments(key, sigma, n, size):  # -> [e, e, B], [d, B], [B]
-    """Second moments of the demonstrations, queries and targets: no tokens, whatever n."""
-    draw_one = partial(sample_moments, task=task_of(sigma, n))
-    return jax.vmap(draw_one, out_axes=-1)(jax.random.split(key, size))
-
-
-def errors_from_moments(params, batch):  # [B]
-    second_moments, x_queries, targets = batch
-    return (moments.predictions_from_moments(params, second_moments, x_queries) - targets) ** 2
 
 
 def shape_distances(params, sigmas):  # -> [2, C * R, L]
@@ -128,7 +79,8 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
             "layer": np.arange(1, depths + 1),
         },
     )
-    return parts.join(whole, closed=closed_form(config))
+    looped = tied(config, progress, checkpoints)
+    return parts.join(whole, closed=closed_form(config), tied=looped)
 
 
 def closed_form(config):

@@ -17,6 +17,20 @@ class ClosedForm(Bounded):
 
 
 @dataclass(frozen=True)
+class Tied(Bounded):
+    """Stacks whose layers share their weights beside free ones, with label noise and without."""
+
+    depths: Annotated[tuple[int, ...], between(2, 8)] = (2, 4)
+    noise_vars: Annotated[tuple[float, ...], between(0.0, 10.0)] = (
+        0.0,
+        0.5,
+    )  # of labels whose weights have E |w|² = 1
+    runs: Annotated[int, at_least(2)] = 9
+    steps_per_layer: Annotated[int, at_least(1)] = 1200
+    test_prompts: Annotated[int, at_least(1)] = 100_000
+
+
+@dataclass(frozen=True)
 class Config(Bounded):
     """L trained layers beside L steps of four algorithms with tuned step sizes."""
 
@@ -40,6 +54,7 @@ class Config(Bounded):
     test_prompts: Annotated[int, at_least(1)] = 20_000
     seed: Seed = 1
     closed: ClosedForm = ClosedForm()
+    tied: Tied = Tied()
 
 
 TIERS = {
@@ -54,6 +69,7 @@ TIERS = {
         tuning_prompts=64,
         test_prompts=64,
         closed=ClosedForm(2),
+        tied=Tied((2,), runs=2, steps_per_layer=5, test_prompts=200),
     ),
     "laptop": Config(),
     # 24 runs from seed 11 left two rows undecided, one of them narrowly.

@@ -1,0 +1,145 @@
+"""Trained stacks: of free layers, and of tied ones, which share their weights."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments.descent.depth.config import COVARIANCES
+from experiments.descent.depth.tuned import draw, errors, task_of
+from lsa_lab.models import linear_attention, moments
+from lsa_lab.tasks.linear import LinearTask, sample_moments, sample_moments_batch
+from lsa_lab.theory.depth import best_descent_at, tied_descent_at
+from lsa_lab.training import Files, Training, fit
+
+BLOCK = 10_000  # test prompts at a time
+
+
+def optimizer(config, depth, steps):
+    """Deep linear attention meets rare prompts with enormous gradients: clip early, forget soon."""
+    peak = config.learning_rate / depth
+    schedule = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
+    return optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
+
+
+def train(config, depth, sigmas, key, progress, checkpoints):
+    """All runs of one depth on both covariances: Run with leading axis [C * R]."""
+    key_init, key_data = jax.random.split(jax.random.fold_in(key, depth))
+    count = len(COVARIANCES) * config.runs
+    init = partial(linear_attention.init, num_layers=depth, num_heads=1, d=config.d)
+    init = partial(init, scale=config.init_scale, dtype=jnp.float32)
+    steps = config.steps_per_layer * depth
+    loss, sample_batch = errors, draw
+    if config.prompts == "moments":
+        loss, sample_batch = errors_from_moments, draw_moments
+    training = Training(
+        loss=lambda params, batch, sigma: loss(params, batch).mean(),
+        sample=lambda key, sigma: sample_batch(key, sigma, config.n, config.batch),
+        optimizer=lambda sigma: optimizer(config, depth, steps),
+        steps=steps,
+        label=f"depth: {depth} layers",
+    )
+    checkpoint = checkpoints and checkpoints / f"depth{depth}.ckpt"
+    return fit(
+        training,
+        jax.vmap(init)(jax.random.split(key_init, count)),
+        jax.random.split(key_data, count),
+        per_run=jnp.repeat(sigmas.astype(jnp.float32), config.runs, axis=0),
+        files=Files(checkpoint, identity=repr(config)),
+        progress=progress,
+    )
+
+
+def draw_moments(key, sigma, n, size):  # -> [e, e, B], [d, B], [B]
+    """Second moments of the demonstrations, queries and targets: no tokens, whatever n."""
+    draw_one = partial(sample_moments, task=task_of(sigma, n))
+    return jax.vmap(draw_one, out_axes=-1)(jax.random.split(key, size))
+
+
+def errors_from_moments(params, batch):  # [B]
+    second_moments, x_queries, targets = batch
+    return (moments.predictions_from_moments(params, second_moments, x_queries) - targets) ** 2
+
+
+def tied(config, progress, checkpoints):
+    """Excess risks of trained stacks, and of the best descent with free steps and with one step."""
+    import xarray as xr
+
+    own, axes = config.tied, ("layers", "noise", "depth")
+    trained = np.empty((2, len(own.noise_vars), len(own.depths), own.runs))
+    status, exact = np.empty(trained.shape, object), np.empty(trained.shape[:3])
+    deepest = max(own.depths)
+    for s, noise_var in enumerate(own.noise_vars):
+        curves = (
+            f(config.n, config.d, noise_var, deepest) for f in (best_descent_at, tied_descent_at)
+        )
+        exact[:, s] = np.stack([curve[list(own.depths)] for curve in curves]) * config.d
+        for place, depth in enumerate(own.depths):
+            for t, shared in enumerate((False, True)):
+                run = train_noisy(config, depth, noise_var, shared, progress, checkpoints)
+                status[t, s, place] = [str(end) for end in run.status]
+                trained[t, s, place] = test_risks(config, run.params, depth, noise_var)
+    return xr.Dataset(
+        {
+            "trained_risk": ((*axes, "run"), trained),
+            "exact_risk": (axes, exact),
+            "status": ((*axes, "run"), status.astype(str)),
+        },
+        {
+            "layers": ["free", "tied"],
+            "noise": list(own.noise_vars),
+            "depth": list(own.depths),
+        },
+    )
+
+
+def noisy_task(config, noise_var, dtype):
+    """w ~ N(0, I), and noise whose variance is a share of E |w|²."""
+    return LinearTask(config.n, config.d, noise_std=np.sqrt(noise_var * config.d), dtype=dtype)
+
+
+def repeated(params, depth):
+    """The layers that run: one of a tied stack as many times, or each of a free one."""
+    return jax.tree.map(lambda leaf: jnp.repeat(leaf, depth // len(leaf), axis=0), params)
+
+
+def train_noisy(config, depth, noise_var, shared, progress, checkpoints):
+    own, steps = config.tied, config.tied.steps_per_layer * depth
+    task = noisy_task(config, noise_var, jnp.float32)
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 100 + depth), 2)
+    layers = 1 if shared else depth
+    init = partial(linear_attention.init, num_layers=layers, num_heads=1, d=config.d)
+    init = partial(init, scale=config.init_scale, dtype=jnp.float32)
+    name = f"{'tied' if shared else 'free'}{depth}, noise {noise_var:g}"
+    training = Training(
+        loss=lambda params, batch: errors_from_moments(repeated(params, depth), batch).mean(),
+        sample=lambda key: sample_moments_batch(key, task, config.batch),
+        optimizer=optimizer(config, depth, steps),
+        steps=steps,
+        label=f"depth: {name}",
+    )
+    checkpoint = checkpoints and checkpoints / f"{name.replace(', ', '_').replace(' ', '')}.ckpt"
+    return fit(
+        training,
+        jax.vmap(init)(jax.random.split(keys[0], own.runs)),
+        jax.random.split(keys[1], own.runs),
+        files=Files(checkpoint, identity=repr(config)),
+        progress=progress,
+    )
+
+
+def test_risks(config, stacks, depth, noise_var):  # Params [R, ...] -> [R]
+    """In float64, on the same prompts for tied and free stacks of any depth."""
+    task = noisy_task(config, noise_var, jnp.float64)
+    key = jax.random.fold_in(jax.random.key(config.seed), 99)
+    draw = moments.compiled(lambda key: sample_moments_batch(key, task, BLOCK))
+    judge = moments.compiled(
+        lambda params, batch: jax.lax.map(
+            lambda one: errors_from_moments(repeated(one, depth), batch).mean(), params
+        )
+    )
+    stacks = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), stacks)
+    blocks = range(-(-config.tied.test_prompts // BLOCK))
+    return np.mean([judge(stacks, draw(jax.random.fold_in(key, k))) for k in blocks], axis=0)
