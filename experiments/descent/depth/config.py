@@ -21,10 +21,8 @@ class Tied(Bounded):
     """Stacks whose layers share their weights beside free ones, with label noise and without."""
 
     depths: Annotated[tuple[int, ...], between(2, 8)] = (2, 4)
-    noise_vars: Annotated[tuple[float, ...], between(0.0, 10.0)] = (
-        0.0,
-        0.5,
-    )  # of labels whose weights have E |w|² = 1
+    # Of the labels, where E |w|² = 1.
+    noise_vars: Annotated[tuple[float, ...], between(0.0, 10.0)] = (0.0, 0.5)
     runs: Annotated[int, at_least(2)] = 9
     steps_per_layer: Annotated[int, at_least(1)] = 1200
     test_prompts: Annotated[int, at_least(1)] = 100_000
