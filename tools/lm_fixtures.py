@@ -104,6 +104,16 @@ MODELS = {
         rope_parameters=ROPE,
         rms_norm_eps=1e-3,
     ),
+    "gemma": transformers.GemmaConfig(
+        **LONG,
+        hidden_size=24,
+        intermediate_size=40,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        head_dim=16,
+        rope_parameters=ROPE,
+        rms_norm_eps=1e-3,
+    ),
 }
 HALF = {"gptj": torch.float16, "gpt_neox_serial": torch.bfloat16}  # what the file holds
 SINGLE = torch.float32

@@ -1,4 +1,4 @@
-"""The shape of a decoder: what tells Llama, Mistral, Qwen, GPT-2, GPT-J and GPT-NeoX apart."""
+"""The shape of a decoder: what tells families from Llama to GPT-NeoX apart."""
 
 import dataclasses
 from typing import Literal
@@ -20,7 +20,8 @@ class Config:
     ``rotary_scaling``, Llama 3's: pairs that turn less than ``low`` times in ``original`` tokens
     turn ``factor`` times slower, those above ``high`` times as they did, between them in between.
     ``parallel``: MLP and attention read the same stream; otherwise the MLP reads what attention
-    has left. ``tied``: the unembedding is the embedding.
+    has left. ``tied``: the unembedding is the embedding; ``scaled_embedding``: the stream begins at
+    √D times the embedding, and words are scored by it as it is.
     """
 
     num_layers: int  # L
@@ -41,6 +42,7 @@ class Config:
     rotary_scaling: tuple[float, float, float, float] | None = None  # factor, low, high, original
     learned_positions: bool = False
     tied: bool = False
+    scaled_embedding: bool = False
     query_biases: bool = False  # of queries, keys and values
     key_norm: bool = False  # of every query and key, before they are turned
     write_biases: bool = False  # of attention's output

@@ -27,6 +27,8 @@ def embed(params: Params, ids: Array, config: Config, start: int = 0) -> Array: 
     chex.assert_rank(ids, 1, custom_message="ids are those of one prompt [T]; use jax.vmap")
     _check_places(start, ids.shape[0], config)
     stream = params.embedding[ids]
+    if config.scaled_embedding:
+        stream = stream * jnp.sqrt(config.width).astype(stream.dtype)
     if params.positions is None:
         return stream
     return stream + params.positions[start : start + ids.shape[0]]

@@ -13,6 +13,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "mistral": {"norm": "rms"},
     "qwen2": {"norm": "rms", "query_biases": True},
     "qwen3": {"norm": "rms", "key_norm": True},
+    "gemma": {"norm": "rms", "scaled_embedding": True},
     "gpt2": {
         "norm": "layer",
         "gated": False,
@@ -56,6 +57,7 @@ class Names(NamedTuple):
     prefix: str = ""  # before these names, unless the file holds the model without its head
     unread: str = r"(?!)"  # names of tensors that say nothing: masks and angles
     interleaved: bool = False  # coordinates (2i, 2i+1) of queries and keys are turned, not halves
+    scales_less_one: bool = False  # of norms
 
 
 def _norm(leaf: str, name: str) -> dict[str, Place]:
@@ -195,6 +197,7 @@ TRANSFORMERS = {
     "mistral": Names(_LLAMA, "model.", _BUFFERS),
     "qwen2": Names(_LLAMA, "model.", _BUFFERS),
     "qwen3": Names(_LLAMA, "model.", _BUFFERS),
+    "gemma": Names(_LLAMA, "model.", _BUFFERS, scales_less_one=True),
     "gpt2": Names(_GPT2, "transformer.", _BUFFERS),
     "gptj": Names(_GPTJ, "transformer.", _BUFFERS, interleaved=True),
     "gpt_neox": Names(_NEOX, "gpt_neox.", _BUFFERS),

@@ -35,6 +35,7 @@ _KEYS = {
     "mistral": _LONG | {"norm_epsilon": "rms_norm_eps"},
     "qwen2": _LONG | {"norm_epsilon": "rms_norm_eps"},
     "qwen3": _LONG | {"norm_epsilon": "rms_norm_eps"},
+    "gemma": _LONG | {"norm_epsilon": "rms_norm_eps"},
     "gpt2": _SHORT,
     "gptj": _SHORT,
     "gpt_neox": _LONG | {"norm_epsilon": "layer_norm_eps"},
@@ -47,6 +48,7 @@ _ONLY = {
     "scale_attn_weights": True,
     "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
+    "use_bidirectional_attention": False,
 }
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
@@ -66,7 +68,7 @@ def config_of(fields: Mapping[str, Any], source: Path) -> Config:
             f"{source}: the architecture is {family!r}; supported are {', '.join(FAMILIES)}"
         )
     for key, value in _ONLY.items():
-        if fields.get(key, value) != value:
+        if fields.get(key) not in (None, value):
             raise ValueError(f"{source}: {key} is {fields[key]!r}; supported is {value!r} alone")
     if family == "mistral" and fields.get("sliding_window") is not None:
         window = fields["sliding_window"]
@@ -83,9 +85,11 @@ def config_of(fields: Mapping[str, Any], source: Path) -> Config:
     values["num_groups"] = fields.get("num_key_value_heads") or values["num_heads"]
     values["key_width"] = fields.get("head_dim") or values["width"] // values["num_heads"]
     values["activation"] = _activation(values["activation"], source)
-    values["tied"] = fields.get("tie_word_embeddings", family == "gpt2")
+    if family == "gemma" and values["activation"] == "gelu":
+        values["activation"] = "gelu_tanh"  # what its first files mean by gelu
+    values["tied"] = fields.get("tie_word_embeddings", family in ("gpt2", "gemma"))
     values |= _rotation(fields, values["key_width"], source) | FAMILIES[family]
-    if family in ("llama", "qwen3", "gpt_neox"):
+    if family in ("llama", "qwen3", "gemma", "gpt_neox"):
         biases = fields.get("attention_bias", family == "gpt_neox")
         values |= {"query_biases": biases, "write_biases": biases}
     if family == "gpt_neox":

@@ -1,8 +1,9 @@
 """Leaves of Params from the tensors of a file, one after the other.
 
-Three things differ beyond names and layouts. The factor 1/√k of the scores is part of W_Q and b_q
+Four things differ beyond names and layouts. The factor 1/√k of the scores is part of W_Q and b_q
 here. What turns the coordinates (2i, 2i+1) of a query there turns (i, i + r/2) here, so that rows
-of queries and keys change their order. And layers lie on an axis L.
+of queries and keys change their order. Gemma's scales of norms, which files hold less 1, are whole.
+And layers lie on an axis L.
 """
 
 import math
@@ -111,6 +112,8 @@ def _read(
     tensor = tensor.transpose([letters.index(letter) for letter in axes])
     if "3" in letters:
         tensor = tensor[place.part]
+    if names.scales_less_one and leaf.endswith("_scale"):
+        tensor = tensor + 1
     if names.interleaved and leaf in ("w_q", "w_k", "b_q", "b_k"):
         tensor = tensor[:, _halves(config)]
     return (

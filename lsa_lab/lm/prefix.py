@@ -34,7 +34,7 @@ class Example(flax.struct.PyTreeNode):
 
 
 def init(key: Array, params: Params, length: int) -> Array:  # [k, D]
-    """The embeddings of words drawn at random: rows such as the decoder has seen."""
+    """The embeddings of words drawn at random: rows such as the decoder has seen, or a multiple."""
     chex.assert_equal(length > 0, True, custom_message="a prefix has one row at least")
     words = jax.random.randint(key, (length,), 0, params.embedding.shape[0])
     return params.embedding[words]

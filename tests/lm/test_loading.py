@@ -131,6 +131,7 @@ def test_older_files_keep_the_rotation_elsewhere(name):
         ("llama", {"hidden_size": None}, "does not say hidden_size"),
         ("qwen2", {"use_sliding_window": True}, "use_sliding_window is True"),
         ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "has sliding_attent"),
+        ("gemma", {"use_bidirectional_attention": True}, "bidirectional_attention is True"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx is True"),
         ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights is False"),
     ],
@@ -138,6 +139,16 @@ def test_older_files_keep_the_rotation_elsewhere(name):
 def test_what_the_decoder_does_not_compute_is_refused_by_name(name, change, words):
     with pytest.raises(ValueError, match=words):
         folder.config_of(fields(name) | change, Path("config.json"))
+
+
+def test_what_the_first_files_of_gemma_call_gelu_is_its_tanh_form():
+    older = folder.config_of(fields("gemma") | {"hidden_act": "gelu"}, Path("config.json"))
+    assert older == loaded("gemma").config
+
+
+def test_control_the_scaled_embedding_matters():
+    config, params, _ = loaded("gemma")
+    assert error("gemma", params, dataclasses.replace(config, scaled_embedding=False)) > 1e-3
 
 
 @pytest.fixture
