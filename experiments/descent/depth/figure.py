@@ -8,7 +8,7 @@ from experiments.descent.depth.config import COVARIANCES
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
 TRAINED, TOP = style.METHOD["linear"], 30.0
 LINES = {"gradient descent": "descent", "preconditioned": "preconditioned descent", "GD++": "GD++"}
@@ -24,9 +24,10 @@ def plot(dataset):
 
 
 def appendix(dataset):
-    """Distances of the learned matrices from the predicted shapes."""
-    figure, (ax,) = style.figure(5.5, 2.4, first="c")
-    shapes(ax, dataset)
+    """Distances of the learned matrices from the predicted shapes, and what tied layers lose."""
+    figure, (left, right) = style.figure(6.75, 2.6, (1, 2), first="c")
+    shapes(left, dataset)
+    tied_over_free(right, dataset)
     return figure
 
 
@@ -88,6 +89,25 @@ def shapes(ax, dataset):
     style.log_axes(ax, y=True)
     ax.set(xlabel="layers", ylabel="distance to the predicted shape", xticks=depth)
     ax.set(title="worst learned matrix", xlim=(depth[0] - 0.3, depth[-1] + 1.1))
+
+
+def tied_over_free(ax, dataset):
+    """Trained stacks beside the best descent of so many steps, by noise of the labels."""
+    part, trained = parts.part(dataset, "tied"), claims.numbers(dataset).tied_over_free
+    exact = part.exact_risk.sel(layers="tied") / part.exact_risk.sel(layers="free")
+    depths, style_of = part.depth.values, zip((style.BLACK, "0.55"), "os", strict=True)
+    for (noise, runs), (color, marker) in zip(trained.groupby("noise"), style_of, strict=False):
+        values, at = runs.squeeze("noise").transpose("run", "depth"), np.arange(len(depths))
+        style.median_points(ax, at, values, color=color, fmt=marker, capsize=2)
+        line = exact.sel(noise=noise)
+        ax.plot(at, line, color=color, lw=0.8, ls=":")
+        direct_label(ax, at[-1], line[-1].item(), f"noise {noise:g}", color, (6, 1))
+    style.log_axes(ax, y=True)
+    ax.set_xticks(np.arange(len(depths)), depths)
+    ax.set(
+        xlabel="layers", ylabel="excess risk, tied / free", title="Tied layers (dotted: descent)"
+    )
+    ax.set_xlim(-0.3, len(depths) - 0.2)
 
 
 def caption(dataset) -> str:
