@@ -113,7 +113,7 @@ def _read(
     if "3" in letters:
         tensor = tensor[place.part]
     if names.scales_less_one and leaf.endswith("_scale"):
-        tensor = tensor + 1
+        tensor = tensor + np.float64(1)
     if names.interleaved and leaf in ("w_q", "w_k", "b_q", "b_k"):
         tensor = tensor[:, _halves(config)]
     return (
