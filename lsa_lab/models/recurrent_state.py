@@ -82,7 +82,7 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
         start_before = jnp.pad(since_start[:, :-1], ((0, 0), (1, 0)), constant_values=1.0)
         system = remove @ columns * before + jnp.eye(size, dtype=gate.dtype)[None]
         both = jnp.concatenate([value, start_before[..., None] * remove], -1)
-        solved = _unit_inverse(system) @ both  # e = own - slope S
+        solved = _unit_solve(system, both)  # e = own - slope S
     moved = (columns * decay[:, -1:]) @ solved  # [c, k, v] and, of what is erased, [c, k, k]
     total = jnp.broadcast_to(since_start[:, -1], (count,))
 
@@ -100,32 +100,41 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
 
 
 @jax.custom_jvp
-def _unit_inverse(system: Array) -> Array:  # [c, i, i] with ones on the diagonal, 0 above it
-    """Its inverse from those of its diagonal blocks, whose width doubles:
-
-        [A 0; C B]⁻¹ = [A⁻¹ 0; -B⁻¹CA⁻¹ B⁻¹]
+def _unit_solve(system: Array, rows: Array) -> Array:  # [c, i, i], [c, i, r] -> [c, i, r]
+    """A⁻¹B for A with ones on the diagonal and 0 above it.
 
     LAPACK's batched triangular solve is not called: on a machine of two cores two of them in one
     program, as a gradient has, can wait for each other for ever (jaxlib 0.10).
     """
-    places, width = np.arange(system.shape[-1]), 2
-
-    def corners(width: int) -> Array:  # C of every pair of blocks
-        block = places // width
-        return jnp.where(((block[:, None] == block + 1) & (block % 2 == 0))[None], system, 0)
-
-    inverse = jnp.eye(len(places), dtype=system.dtype)[None] - corners(1)
-    while width < len(places):
-        inverse = inverse - inverse @ corners(width) @ inverse
-        width *= 2
-    return inverse
+    return _unit_inverse(system) @ rows
 
 
-@_unit_inverse.defjvp
-def _derivative(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """d(A⁻¹) = -A⁻¹ dA A⁻¹, two products, and not the derivative of each block's."""
-    inverse = _unit_inverse(*primals)
-    return inverse, -inverse @ tangents[0] @ inverse
+@_unit_solve.defjvp
+def _derivative(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    """d(A⁻¹B) = A⁻¹(dB - dA A⁻¹B): products as narrow as B, and not the derivative of A⁻¹."""
+    inverse = _unit_inverse(primals[0])
+    solved = inverse @ primals[1]
+    return solved, inverse @ (tangents[1] - tangents[0] @ solved)
+
+
+def _unit_inverse(system: Array) -> Array:  # [c, i, i]
+    """A⁻¹ from the inverses of A's diagonal blocks, whose width doubles:
+
+    [P 0; Q R]⁻¹ = [P⁻¹ 0; -R⁻¹QP⁻¹ R⁻¹]
+    """
+    count, size = len(system), system.shape[-1]
+    full = 1 << (size - 1).bit_length()
+    system = jnp.pad(system, ((0, 0), (0, full - size), (0, full - size)))
+    inverse = jnp.ones((count, full, 1, 1), system.dtype)  # [c, blocks, width, width]
+    while (width := inverse.shape[-1]) < full:
+        pairs = full // width // 2
+        blocks = system.reshape(count, pairs, 2, width, pairs, 2, width)[:, :, 1, :, :, 0]
+        corner = jnp.moveaxis(jnp.diagonal(blocks, axis1=1, axis2=3), -1, 1)  # Q of every pair
+        upper, lower = inverse[:, 0::2], inverse[:, 1::2]
+        both = jnp.concatenate([-lower @ corner @ upper, lower], -1)
+        upper = jnp.pad(upper, ((0, 0), (0, 0), (0, 0), (0, width)))
+        inverse = jnp.concatenate([upper, both], -2)
+    return inverse[:, 0, :size, :size]
 
 
 def regression_sums(
