@@ -92,22 +92,24 @@ def shapes(ax, dataset):
 
 
 def tied_over_free(ax, dataset):
-    """Trained stacks beside the best descent of so many steps, by noise of the labels."""
+    """Every trained pair beside the best descent of so many steps, by depth and labels' noise."""
     part, trained = parts.part(dataset, "tied"), claims.numbers(dataset).tied_over_free
     exact = part.exact_risk.sel(layers="tied") / part.exact_risk.sel(layers="free")
-    depths, style_of = part.depth.values, zip((style.BLACK, "0.55"), "os", strict=True)
-    for (noise, runs), (color, marker) in zip(trained.groupby("noise"), style_of, strict=False):
-        values, at = runs.squeeze("noise").transpose("run", "depth"), np.arange(len(depths))
-        style.median_points(ax, at, values, color=color, fmt=marker, capsize=2)
-        line = exact.sel(noise=noise)
-        ax.plot(at, line, color=color, lw=0.8, ls=":")
-        direct_label(ax, at[-1], line[-1].item(), f"noise {noise:g}", color, (6, 1))
+    places = [(depth, noise) for depth in part.depth.values for noise in part.noise.values]
+    low, high = 0.5, 50.0
+    for x, (depth, noise) in enumerate(places):
+        runs = trained.sel(depth=depth, noise=noise).values
+        near = runs[(runs > low) & (runs < high)]
+        ax.plot(np.linspace(x - 0.2, x + 0.2, len(near)), near, ls="", **TRAINED)
+        ax.plot([x - 0.35, x + 0.35], [exact.sel(depth=depth, noise=noise)] * 2, color=style.BLACK)
+        for y, far, up in ((high, np.sum(~(runs < high)), -1), (low, np.sum(runs <= low), 1)):
+            if far:
+                direct_label(ax, x, y, f"{far} beyond", TRAINED["color"], (0, 2 * up))
     style.log_axes(ax, y=True)
-    ax.set_xticks(np.arange(len(depths)), depths)
-    ax.set(
-        xlabel="layers", ylabel="excess risk, tied / free", title="Tied layers (dotted: descent)"
-    )
-    ax.set_xlim(-0.3, len(depths) - 0.2)
+    ax.set_ylim(low, high)
+    ax.set_xticks(range(len(places)), [f"{d} layers\nnoise {noise:g}" for d, noise in places])
+    ax.tick_params(axis="x", labelsize=7)
+    ax.set(ylabel="excess risk, tied / free", title="Tied layers (bar: tied descent)")
 
 
 def caption(dataset) -> str:
