@@ -158,6 +158,21 @@ def test_chunks_are_the_scan(m):
     assert np.abs(chunked(writes.replace(write=others), queries) - together).max() > 1e-6
 
 
+def test_gates_of_single_channels_go_one_by_one_however_long_the_prompt():
+    writes, queries = changes_of(0, 70, 4, 3, np.ones(70))
+    apart = writes.replace(gate=np.random.default_rng(1).uniform(0, 1, (70, 4)))
+    read = np.asarray(jax.jit(recurrent_state.reads)(apart, queries))
+    np.testing.assert_allclose(read, scanned(apart, queries), atol=1e-12)
+    alike = writes.replace(gate=apart.gate[:, :1])  # Control: a gate that they share
+    assert np.abs(read - scanned(alike, queries)).max() > 1e-3
+
+
+def test_first_weights_shrink_with_the_number_of_their_inputs():
+    config = config_of("delta", width=400, key_width=20, init_scale=0.5)
+    first = recurrent.init(jax.random.key(0), config, jnp.float64)
+    assert float(first.w_q.std()) == pytest.approx(0.5 / 20, rel=0.05)
+
+
 def test_gradients_through_chunks_are_those_through_the_scan():
     writes, queries = changes_of(0, 70, 3, 2, np.where(np.arange(70) % 9, 0.9, 0.0))
     slopes = [
@@ -271,6 +286,7 @@ def test_a_delta_state_keeps_its_digits_and_a_mesa_state_those_that_its_penalty_
     [
         (dict(kind="mamba"), "kind is 'mamba'; choose one of"),
         (dict(largest_step=2.5), "steps lie in"),
+        (dict(largest_step=0), "steps lie in"),
         (dict(inner=2), "delta takes one step a token"),
         (dict(num_heads=0), "the nearest valid value is 1"),
         (dict(diagonal=True), "no gate to be diagonal"),

@@ -114,6 +114,8 @@ def test_fit_trains_a_prefix_and_keeps_its_checkpoints():
         optimizer=recipe.optimizer(M),
         steps=recipe.steps(M),
     )
+    many = prefix.sample_batch(jax.random.key(0), POOL, 50 * M)
+    assert {*np.asarray(many.y)} == {*np.asarray(POOL.y)}  # the first and the last among them
     run = fit(training, start, jax.random.key(3), chunk=recipe.chunk(M), watch=lambda z: z)
     checkpoints = run.history["watch"][:-1]
     assert checkpoints.shape == (10, 4, D + 1)
