@@ -122,6 +122,7 @@ EDGES = {  # a call, what it takes, what it refuses
         [(4, 0.0), (3, -0.1), (3, INF)],
     ),
     "scores": (lambda size: scores.select(jnp.arange(3.0), size), [1, 3], [0, 4]),
+    "subsets of heads": (head_subsets.subsets, [1, 14], [0, 15]),
     "random subsets": (lambda size: rivals.random_subsets(KEY, 3, size, 1), [1, 3], [0, 4]),
     "matched gradients": (lambda size: gradient_matching.match(ROWS, size), [1, 5], [0, 6]),
     "certified subsets": (
