@@ -136,6 +136,7 @@ def statements(config) -> tuple[Statement, ...]:
         measured="the risk ratio, tied over free,",
         note="{note}",
         revision="each depth apart, after a look at the laptop tier: four layers explode there",
+        redrawn=f"{config.tied.runs} fresh runs" if config.runs > 24 else "",
     )
 
     depths = dict(depth=config.tied.depths)
