@@ -137,7 +137,7 @@ def test_risks(config, stacks, depth, noise_var):  # Params [R, ...] -> [R]
     draw = moments.compiled(lambda key: sample_moments_batch(key, task, BLOCK))
     judge = moments.compiled(
         lambda params, batch: jax.lax.map(
-            lambda one: errors_from_moments(repeated(one, depth), batch).mean(), params
+            lambda stack: errors_from_moments(repeated(stack, depth), batch).mean(), params
         )
     )
     stacks = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), stacks)
