@@ -80,7 +80,7 @@ def tied(config, progress, checkpoints):
             for t, shared in enumerate((False, True)):
                 run = train_noisy(config, depth, noise_var, shared, progress, checkpoints)
                 status[t, s, place] = [str(end) for end in run.status]
-                trained[t, s, place] = test_risks(config, run.params, depth, noise_var)
+                trained[t, s, place] = fresh_risks(config, run.params, depth, noise_var)
     return xr.Dataset(
         {
             "trained_risk": ((*axes, "run"), trained),
@@ -130,7 +130,7 @@ def train_noisy(config, depth, noise_var, shared, progress, checkpoints):
     )
 
 
-def test_risks(config, stacks, depth, noise_var):  # Params [R, ...] -> [R]
+def fresh_risks(config, stacks, depth, noise_var):  # Params [R, ...] -> [R]
     """In float64, on the same prompts for tied and free stacks of any depth."""
     task = noisy_task(config, noise_var, jnp.float64)
     key = jax.random.fold_in(jax.random.key(config.seed), 99)
