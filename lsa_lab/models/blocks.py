@@ -55,10 +55,10 @@ def gated(gates: Array, matrices: Array) -> Array:  # [..., H], [..., H, p, q] -
     return gates[..., None, None] * matrices
 
 
-def key_mask(keys: Keys, num_tokens: int) -> Array:  # [1, 1, T, T]
-    """Which token (row) may read which (column)."""
+def key_mask(keys: Keys, num_tokens: int, rows: Array | None = None) -> Array:  # [1, 1, T, T]
+    """Which token (row) may read which (column): all of them, or those of ``rows``."""
     column = jnp.arange(num_tokens)[None, :]
-    row = jnp.arange(num_tokens)[:, None]
+    row = (jnp.arange(num_tokens) if rows is None else rows)[:, None]
     is_query = column == num_tokens - 1
     allowed = {
         "demonstrations": ~is_query | (row < 0),

@@ -8,11 +8,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.arguments import side_by_side
 from lsa_lab.models import blocks
 from lsa_lab.models.blocks import causal_read, gated, key_mask, layer_norm, mlp, run_layers
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_weights import Params
 
+_MANY = 256  # tokens: above, softmax reads ``_ROWS`` of them at a time
+_ROWS = 32
 _OF_HEADS = ("w_q", "w_k", "w_v", "w_o", "b_q", "b_k", "b_v")
 
 
@@ -40,11 +43,16 @@ def run(
 def attention_weights(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, T]
     """The a_ti of every head."""
     rows = _normed(layer, stream, config)
-    mask = key_mask(config.keys, rows.shape[0])[0]
-    if config.layout == "interleaved":
-        mask = jnp.tril(jnp.ones_like(mask))
+    mask = _mask(config, rows.shape[0], jnp.arange(rows.shape[0]))
     queries, keys = _queries_and_keys(layer, rows, config)
     return blocks.attention_weights(queries, keys, mask, config.kernel)
+
+
+def _mask(config: Config, num_tokens: int, rows: Array) -> Array:  # [1, rows, T]
+    """Which tokens those of ``rows`` may read."""
+    if config.layout == "interleaved":
+        return jnp.arange(num_tokens)[None, None] <= rows[None, :, None]
+    return key_mask(config.keys, num_tokens, rows)[0]
 
 
 def given(*leaves: Array | None) -> list[Array]:
@@ -84,14 +92,37 @@ def _read(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, k]
     """Σ_i a_ti (W_V u_i + b_v) for every head; the linear kernel never forms a."""
     rows = _normed(layer, stream, config)
     values = _project(layer.w_v, layer.b_v, rows)
-    if config.kernel == "softmax":
+    if config.kernel == "softmax" and rows.shape[0] <= _MANY:
         return attention_weights(layer, stream, config) @ values
     queries, keys = _queries_and_keys(layer, rows, config)
+    if config.kernel == "softmax":
+        return _read_by_rows(queries, keys, values, config)
     if config.layout == "merged" and config.keys != "all":
         keys = keys.at[:, -1].set(0)  # nobody reads the query
     if config.keys == "causal":
         return jax.vmap(causal_read)(queries, keys, values)
     return queries @ (keys.swapaxes(1, 2) @ values)
+
+
+def _read_by_rows(queries: Array, keys: Array, values: Array, config: Config) -> Array:
+    """What softmax reads [H, T, k], some tokens after others: the memory is that of the scores
+    [H, rows, T] of a block, for the backward pass forms them again."""
+    num_heads, num_tokens, _ = queries.shape
+    num_blocks = -(-num_tokens // side_by_side(None, _ROWS))
+    size = -(-num_tokens // num_blocks)
+    padded = jnp.pad(queries, ((0, 0), (0, num_blocks * size - num_tokens), (0, 0)))
+    split = padded.reshape(num_heads, num_blocks, size, -1).swapaxes(0, 1)
+
+    @functools.partial(jax.checkpoint, prevent_cse=False)
+    def read(block: tuple[Array, Array]) -> Array:  # [H, rows, k]
+        queries, first = block
+        mask = _mask(config, num_tokens, first + jnp.arange(size))
+        return blocks.attention_weights(queries, keys, mask, config.kernel) @ values
+
+    # Were the places of rows known before the layers are, all of their masks would be kept.
+    places = jax.lax.optimization_barrier((split, size * jnp.arange(num_blocks)))
+    read = jax.lax.map(read, places)
+    return read.swapaxes(0, 1).reshape(num_heads, num_blocks * size, -1)[:, :num_tokens]
 
 
 def _queries_and_keys(

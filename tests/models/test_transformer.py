@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from draws import on_host
-from lsa_lab.models import blocks, linear_attention, transformer
+from lsa_lab.models import blocks, linear_attention, transformer, transformer_layers
 from lsa_lab.models.trace import label_slots
 from lsa_lab.models.transformer import Config
 
@@ -210,6 +210,45 @@ def test_a_long_prompt_gives_the_gradient_of_a_short_one(kernel, monkeypatch):
     short = gradient()
     monkeypatch.setattr(blocks, "_LONG", 39)
     jax.tree.map(close, gradient(), short)
+
+
+@pytest.mark.parametrize(("layout", "keys"), LAYOUTS)
+def test_softmax_reads_a_prompt_by_rows_as_it_does_at_once(layout, keys, monkeypatch):
+    config = dataclasses.replace(SHAPES["uneven"], layout=layout, keys=keys)
+    params, tokens = draw(config, 7)
+
+    def trace_and_flows():
+        def read(params, tokens):
+            trace = transformer.forward(params, tokens, config)
+            return label_slots(trace)[:, -1], trace
+
+        def derivatives(params, tokens):
+            slope = jax.grad(lambda tokens: read(params, tokens)[0].sum())
+            curved = jax.jvp(slope, (tokens,), (tokens,))  # forward over reverse: interactions
+            return jax.jacrev(read, (0, 1), has_aux=True)(params, tokens), curved
+
+        return jax.device_get(jax.jit(derivatives)(params, tokens))
+
+    at_once = trace_and_flows()
+    monkeypatch.setattr(transformer_layers, "_MANY", 6)
+    monkeypatch.setattr(transformer_layers, "_ROWS", 3)  # in the last block two are no tokens
+    jax.tree.map(lambda *pair: close(*pair, tolerance=1e-12), trace_and_flows(), at_once)
+
+
+def memory_of_flows(num_tokens):
+    tokens = jax.ShapeDtypeStruct((num_tokens, RICH.token_width), jnp.float32)
+
+    def layers(tokens, params):
+        return label_slots(transformer.forward(params, tokens, RICH))[1:, -1]
+
+    compiled = jax.jit(jax.jacrev(layers)).lower(tokens, abstract(RICH)).compile()
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+def test_flows_of_softmax_need_memory_in_proportion_to_the_prompt(monkeypatch):
+    assert memory_of_flows(2040) < 6 * memory_of_flows(510)
+    monkeypatch.setattr(transformer_layers, "_MANY", 2040)  # a control
+    assert memory_of_flows(2040) > 12 * memory_of_flows(510)
 
 
 @pytest.mark.parametrize(

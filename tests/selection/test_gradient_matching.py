@@ -5,7 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.selection.gradient_matching import certify, match, random_expectation, whitened
+from lsa_lab.selection.gradient_matching import (
+    certify,
+    match,
+    random_expectation,
+    whitened,
+    whitening,
+)
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
@@ -145,6 +151,22 @@ def test_whitened_matching_of_equal_gradients_copies_and_few():
     assert chosen.certificate.repeats == 3
     for size in (1, 2, 5):
         assert len(np.unique(match(draw(5, 3), size, whiten=True).indices)) == size
+
+
+def test_a_decomposition_that_fails_is_done_by_qr_iterations(monkeypatch):
+    gradients, algorithms, asked = draw(30, 9), jax.lax.linalg.SvdAlgorithm, []
+    expected = whitened(gradients, 8)
+    decompose = jax.lax.linalg.svd
+
+    def fail_by_default(rows, **how):
+        asked.append(how["algorithm"])
+        broken = jnp.nan if how["algorithm"] == algorithms.DEFAULT else 1.0
+        return jax.tree.map(lambda part: broken * part, decompose(rows, **how))
+
+    monkeypatch.setattr(jax.lax.linalg, "svd", fail_by_default)
+    again = jax.jit(lambda rows: whitening._whitened.__wrapped__(rows, 8))(gradients)
+    np.testing.assert_allclose(again @ again.T, expected @ expected.T, rtol=1e-12, atol=1e-12)
+    assert asked == [algorithms.DEFAULT, algorithms.QR]
 
 
 def test_whitened_matching_in_single_precision_and_under_vmap():

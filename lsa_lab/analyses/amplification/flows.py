@@ -50,6 +50,7 @@ def demonstration_flow(
     One reverse pass with L cotangents, or, where the demonstrations hold fewer than L numbers, one
     forward pass with n·e tangents: never a pass for each demonstration of a long prompt. Long
     prompts of ``linear_attention.forward``, as it is or with a ``head_mask``, take ``moment_flow``.
+    Of a softmax transformer the time grows with n², the memory above 256 tokens with n.
     """
     merged = _merged(forward, params, prompt)
     if merged is not None:
