@@ -17,7 +17,6 @@ import api  # noqa: E402
 import links  # noqa: E402
 import notation  # noqa: E402
 import themes  # noqa: E402
-import theorems  # noqa: E402
 
 from lsa_lab import __version__ as release  # noqa: E402
 
@@ -183,5 +182,5 @@ def setup(app) -> None:
     app.connect("source-read", fill_in)
     app.connect("source-read", list_below)
     app.connect("doctree-read", links.link_names, priority=100)
-    app.connect("doctree-read", theorems.set_in_boxes)
+    app.connect("doctree-read", notation.set_in_boxes)
     app.connect("doctree-read", notation.set_notation)

@@ -16,8 +16,7 @@ with app.setup:
 
     process.configure()  # before jax is imported
 
-    from explorer.picture import Picture
-    from explorer.sentence import sentence
+    from explorer.picture import Picture, sentence
     from explorer.views import (
         BATCH,
         LAYERS,

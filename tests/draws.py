@@ -16,6 +16,11 @@ SEEDS = st.integers(0, 2**32 - 1)
 seeds = hypothesis.given(seed=SEEDS)
 
 
+def seeded(**ends: tuple[float, float]) -> Callable:
+    """The same beside numbers between two ends each, by their names."""
+    return hypothesis.given(seed=SEEDS, **{name: st.floats(*each) for name, each in ends.items()})
+
+
 def on_host(function: Callable, **options) -> Callable:
     """The function compiled; it gives NumPy arrays, on which a test's own sums compile nothing."""
     run = jax.jit(function, **options)

@@ -7,10 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from draws import SEEDS, on_host, seeds
+from draws import on_host, seeded, seeds
 from lsa_lab import estimators
 from lsa_lab.estimators import bayes
 from lsa_lab.models import constructions, linear_attention, trace
@@ -75,7 +73,7 @@ def test_least_squares_is_scikit_learns(n, d, rank, seed):
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
-@given(seed=SEEDS, penalty=st.floats(0.01, 5.0))
+@seeded(penalty=(0.01, 5.0))
 def test_ridge_is_scikit_learns(n, d, rank, seed, penalty):
     from sklearn.linear_model import Ridge
 

@@ -5,6 +5,7 @@ Docstrings are read as Markdown: formulas are indented blocks, names stand in do
 """
 
 import ast
+import collections
 import re
 from pathlib import Path
 
@@ -51,12 +52,13 @@ def _page(module: str, path: Path, inside: dict[str, Path], source: Path) -> str
     tree, lines = ast.parse(text), text.splitlines()
     parts = [f"# {module}\n\n```{{py:module}} {module}\n```\n", _markdown(tree)]
     if inside:
-        handed_on = {
-            node.module: node.names for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
-        }
+        handed_on = collections.defaultdict(list)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                handed_on[node.module] += node.names
         for name, file in inside.items():
             about = _markdown(ast.parse(file.read_text("utf-8"))).split("\n\n")[0].strip()
-            linked = [f"{{py:obj}}`{n.name} <{name}.{n.name}>`" for n in handed_on.get(name, ())]
+            linked = [f"{{py:obj}}`{n.name} <{name}.{n.name}>`" for n in handed_on[name]]
             parts.append(f"- {{py:mod}}`{name}`. {about} {', '.join(linked)}".replace("\n", " "))
         apart = "lsa_lab.harness"  # the program's own rooms hang below its page
         short = [f"{name.rpartition('.')[2]} <{name}>" for name in inside if name != apart]

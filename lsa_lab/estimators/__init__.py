@@ -14,55 +14,30 @@ Every estimator takes one prompt and returns weights [d], or its whole path; cal
     [0.   2.5  3.75]
 """
 
-from lsa_lab.estimators.bayes import (
-    MAX_SUPPORTS,
-    discrete_posterior_means,
-    gaussian_posterior_mean,
-    gaussian_predictive_variance,
-    sparse_posterior_mean,
-    spike_and_slab_posterior_mean,
-)
+from lsa_lab.estimators.bayes import MAX_SUPPORTS as MAX_SUPPORTS
+from lsa_lab.estimators.bayes import discrete_posterior_means as discrete_posterior_means
+from lsa_lab.estimators.bayes import gaussian_posterior_mean as gaussian_posterior_mean
+from lsa_lab.estimators.bayes import gaussian_predictive_variance as gaussian_predictive_variance
+from lsa_lab.estimators.bayes import sparse_posterior_mean as sparse_posterior_mean
+from lsa_lab.estimators.bayes import spike_and_slab_posterior_mean as spike_and_slab_posterior_mean
+from lsa_lab.estimators.descent import descent_modes as descent_modes
+from lsa_lab.estimators.descent import descent_predictions as descent_predictions
+from lsa_lab.estimators.descent import gradient_descent as gradient_descent
+from lsa_lab.estimators.descent import gradient_descent_plus_plus as gradient_descent_plus_plus
+from lsa_lab.estimators.descent import largest_step as largest_step
+from lsa_lab.estimators.descent import mixed_gradient_descent as mixed_gradient_descent
 from lsa_lab.estimators.descent import (
-    descent_modes,
-    descent_predictions,
-    gradient_descent,
-    gradient_descent_plus_plus,
-    largest_step,
-    mixed_gradient_descent,
-    preprocessed_gradient_descent,
-    preprocessed_step_limit,
+    preprocessed_gradient_descent as preprocessed_gradient_descent,
 )
+from lsa_lab.estimators.descent import preprocessed_step_limit as preprocessed_step_limit
+from lsa_lab.estimators.equivariant import flat_posterior_mean as flat_posterior_mean
 from lsa_lab.estimators.equivariant import (
-    flat_posterior_mean,
-    rotation_equivariant_posterior_mean,
-    rotation_equivariant_ridge,
+    rotation_equivariant_posterior_mean as rotation_equivariant_posterior_mean,
 )
-from lsa_lab.estimators.lasso import lasso, lasso_duality_gap
-from lsa_lab.estimators.least_squares import ols, ridge
-from lsa_lab.estimators.prefixes import prefixes, recursive_ridge
-
-__all__ = [
-    "MAX_SUPPORTS",
-    "descent_modes",
-    "descent_predictions",
-    "discrete_posterior_means",
-    "flat_posterior_mean",
-    "gaussian_posterior_mean",
-    "gaussian_predictive_variance",
-    "gradient_descent",
-    "gradient_descent_plus_plus",
-    "largest_step",
-    "lasso",
-    "lasso_duality_gap",
-    "mixed_gradient_descent",
-    "ols",
-    "prefixes",
-    "preprocessed_gradient_descent",
-    "preprocessed_step_limit",
-    "recursive_ridge",
-    "ridge",
-    "rotation_equivariant_posterior_mean",
-    "rotation_equivariant_ridge",
-    "sparse_posterior_mean",
-    "spike_and_slab_posterior_mean",
-]
+from lsa_lab.estimators.equivariant import rotation_equivariant_ridge as rotation_equivariant_ridge
+from lsa_lab.estimators.lasso import lasso as lasso
+from lsa_lab.estimators.lasso import lasso_duality_gap as lasso_duality_gap
+from lsa_lab.estimators.least_squares import ols as ols
+from lsa_lab.estimators.least_squares import ridge as ridge
+from lsa_lab.estimators.prefixes import prefixes as prefixes
+from lsa_lab.estimators.prefixes import recursive_ridge as recursive_ridge

@@ -18,25 +18,15 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.lm import decoder, layers
-from lsa_lab.lm.buckets import Bucket, buckets
+from lsa_lab.lm.buckets import Bucket as Bucket
+from lsa_lab.lm.buckets import buckets
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params, Past
-from lsa_lab.lm.sentences import Sentences, sentences
-from lsa_lab.lm.templates import Template
+from lsa_lab.lm.sentences import Sentences as Sentences
+from lsa_lab.lm.sentences import sentences as sentences
+from lsa_lab.lm.templates import Template as Template
 from lsa_lab.lm.tokens import Tokenizer
 from lsa_lab.lm.weights import check_params
-
-__all__ = [
-    "CONTENT_FREE",
-    "Bucket",
-    "Questions",
-    "Sentences",
-    "Template",
-    "ask",
-    "content_free",
-    "scores",
-    "sentences",
-]
 
 CONTENT_FREE = ("N/A", "[MASK]", "")  # texts that say nothing: Zhao et al. 2102.09690
 

@@ -5,16 +5,19 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipped_models import spec_of
+from experiments.clipping.clipped_models import gains_by_others, spec_of, transformer
 from experiments.clipping.clipping_curves import claims
 from experiments.clipping.clipping_curves import compute as clipping_curves
 from experiments.clipping.clipping_curves.config import TIERS as CURVES
 from experiments.clipping.condition_numbers import compute as condition_numbers
-from experiments.clipping.condition_numbers.config import MODULES
+from experiments.clipping.condition_numbers.compute import disturb
+from experiments.clipping.condition_numbers.config import KINDS, MODULES
 from experiments.clipping.condition_numbers.config import TIERS as CONDITIONS
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
@@ -118,3 +121,35 @@ def test_judged_risks_of_clipped_models_stay_below_ten_times_that_of_predicting_
     drastic = committed.factors * committed.unclipped
     assert 1 < float(drastic.mean("run").max()) < 10
     assert committed.sharp("attention", 2).max() == 1
+
+
+((_, SMOKE),) = transformer("smoke")
+TASK = distribution(SMOKE.task, dtype=jnp.float32)
+
+
+def test_a_model_that_explodes_is_judged_by_answers_that_are_cut():
+    params = jax.vmap(partial(init, SMOKE))(jax.random.split(jax.random.key(3), 1))
+    batch = trained_models.own_prompts(jax.random.key(4), TASK, 1, 5)
+    loud = params.replace(w_o=1e6 * params.w_o, mlp_out=1e6 * params.mlp_out)
+    labels, target = np.abs(np.asarray(batch.y[0])).max(1), np.asarray(batch.y_query[0])
+    furthest = (2 * labels + np.abs(target)) ** 2
+    risk = trained_models.own_risks(SMOKE)(loud, batch)[0]
+    assert 0 < risk <= furthest.mean()
+    assert trained_models.own_risks(SMOKE, cut=False)(loud, batch)[0] > 1e3 * furthest.mean()
+
+
+def test_no_edit_is_chosen_by_the_run_it_is_judged_on():
+    changes = xr.DataArray([[-9.0, -1.0], [1.0, -1.0], [1.0, -2.0]], dims=("run", "rate"))
+    assert gains_by_others(changes).tolist() == [-1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_disturbance_moves_the_output_by_its_level(kind):
+    """E |(W' - W) z|² = level² |W|_F² |z|²/q, of both kinds, for whatever z."""
+    rng = np.random.default_rng(1)
+    matrix, read, level = jnp.asarray(rng.normal(size=(4, 3))), rng.normal(size=3), 0.2
+    keys = jax.random.split(jax.random.key(2), 50_000)
+    noisy = jax.vmap(lambda key: disturb(kind, key, matrix, level))(keys)
+    moved = (((noisy - matrix[None]) @ read) ** 2).sum(1).mean()
+    expected = level**2 * (matrix**2).sum() * (read @ read) / 3
+    np.testing.assert_allclose(moved, expected, rtol=0.02)

@@ -1,15 +1,21 @@
-"""`head_placement`: what is judged of risks that are known in closed form."""
+"""`head_placement` and `heads_per_layer`: risks that are known, and each run with its own."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from experiments.heads import model_risks
 from experiments.heads.head_placement import claims
 from experiments.heads.head_placement.config import TIERS, Config, specs
 from experiments.heads.rule_names import RULES
+from experiments.models.model import Model
 from experiments.models.named import MODELS
+from experiments.models.specs import Architecture, Recipe, Spec, Task
+from experiments.models.tasks import distribution
+from lsa_lab.models.linear_attention import Params
 from lsa_lab.store import results
 
 CONFIG = TIERS["laptop"]
@@ -60,3 +66,30 @@ def test_models_with_more_heads_are_refused():
     larger = ("size 4 4 4", MODELS["laptop"]["size 4 4 4"])
     with pytest.raises(ValueError, match="rows of as many heads"):
         Config(models=(*CONFIG.models, larger))
+
+
+SPEC = Spec(
+    Task(2, (4,), noise_std=0.5),
+    Architecture(1),
+    Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2),
+)
+
+
+def test_heads_per_layer_keeps_variants_and_seeds_in_their_places_and_cuts_predictions():
+    config = SimpleNamespace(seed=0, test_prompts=5)
+    batch = model_risks.prompts_of(config, distribution(SPEC.task, 3))
+    assert batch.x.shape == (5, 3, 2)
+    steps = np.array([[0.1, 0.2], [0.4, 30.0], [0.8, 0.3]])  # [A, S]
+    weights = np.zeros((2, 3, 2, 1, 1, 3, 3))
+    weights[0, :, :, 0, 0, :2, :2], weights[1, :, :, 0, 0, 2, 2] = np.eye(2), -steps
+    gates = np.ones((3, 2, 1, 1))
+    runs = SimpleNamespace(every=Model(SPEC, Params(*weights), gates))
+    risks = model_risks.risks_of(runs, [(batch, None)])[..., 0]
+    assert risks.shape == (3, 2)
+    for a, s in np.ndindex(3, 2):
+        total = 0
+        for x, y, query, target in zip(*map(np.asarray, vars(batch).values()), strict=True):
+            predicted = steps[a, s] * sum(y[i] * (x[i] @ query) for i in range(3)) / 3
+            most = 2 * max(abs(y))
+            total += (min(max(predicted, -most), most) - target) ** 2 / 5
+        np.testing.assert_allclose(risks[a, s], total, rtol=1e-9)

@@ -1,10 +1,12 @@
-"""`implicit_trajectories`: paths of algorithms and distances from them, beside loops."""
+"""`implicit_trajectories`: paths of algorithms and distances from them, beside loops; `common_map`:
+what one matrix for all tokens misses, beside least squares."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.descent.common_map.compute import measure
 from experiments.descent.implicit_trajectories.compute import PATHS, compare
 from experiments.descent.implicit_trajectories.config import ALGORITHMS
 from lsa_lab.prompts import Prompt
@@ -64,3 +66,22 @@ def test_distances_are_means_over_prompts_of_every_layer_from_every_step():
     np.testing.assert_allclose(risk, ((predictions[:, -1] - PROMPTS.y_query) ** 2).mean())
     ridge = np.array([paths[p, -1, -1] @ PROMPTS.x_query[p] for p in range(P)])
     np.testing.assert_allclose(rival, ((ridge - PROMPTS.y_query) ** 2).mean())
+
+
+def missed(before, after):
+    """The norm of what no matrix explains of the rows after a layer."""
+    return np.linalg.norm(after - before @ np.linalg.lstsq(before, after, rcond=None)[0])
+
+
+def test_what_a_common_map_misses_is_the_residual_of_least_squares():
+    stream = np.random.default_rng(0).normal(size=(1 + 4, 3, 5, 3))  # 1 + m, L + 1, T, e
+    values = jax.jit(measure)(jnp.asarray(stream))
+    for t in (1, 2):
+        of_tokens = missed(stream[0, 0], stream[0, t])
+        of_queries = missed(stream[1:, 0, -1], stream[1:, t, -1])
+        expected = (
+            of_tokens / np.linalg.norm(stream[0, t]),
+            of_queries / np.linalg.norm(stream[1:, t, -1]),
+            of_tokens / np.linalg.norm(stream[0, t] - stream[0, 0]),
+        )
+        np.testing.assert_allclose(values[:, t - 1], expected)

@@ -1,4 +1,4 @@
-"""The experiment on many demonstrations: near-duplicates, flows and their ratios, in loops."""
+"""The experiments on flows of the Bayes rule and of many demonstrations, in loops."""
 
 from types import SimpleNamespace
 
@@ -8,9 +8,46 @@ import numpy as np
 import pytest
 
 from experiments.flow import bayes
+from experiments.flow.bayes_flows import claims, compute
 from experiments.flow.many_shot_flow import flows
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.prompts import Prompt
+
+NOISE = 0.3
+STEP = constructions.gradient_descent(jnp.array([0.7]), 2)  # ŷ = 0.7 Σ y_i x_i·x_query / n
+
+
+@pytest.fixture(scope="module")
+def prompt():
+    rng = np.random.default_rng(1)
+    return Prompt(*(jnp.asarray(rng.normal(size=shape)) for shape in ((4, 2), 4, 2, ())))
+
+
+def test_distances_of_answers_and_of_flows_to_labels(prompt):
+    run = jax.jit(compute.beside, static_argnums=(0, 1, 2))
+    _, _, gaps = run(linear_attention.forward, NOISE, None, STEP, prompt)
+    x, y, x_query = (np.asarray(part) for part in (prompt.x, prompt.y, prompt.x_query))
+    step = 0.7 / 4 * x @ x_query
+    best = x @ np.linalg.solve(x.T @ x + NOISE * np.eye(2), x_query)
+    covariance = x @ x.T + NOISE * np.eye(4)
+    apart = step - best
+    squares = [(apart @ y) ** 2, apart @ covariance @ apart, (best @ y) ** 2]
+    squares += [best @ covariance @ best, (best @ y - float(prompt.y_query)) ** 2]
+    np.testing.assert_allclose(gaps, squares, rtol=1e-10)
+
+
+def test_a_run_is_judged_where_it_first_is_near(monkeypatch):
+    near = np.array([[2.0, 0.09, 0.2], [0.3, 0.2, 0.05]])
+    flows = claims.Flows.__new__(claims.Flows)
+    flows.config = SimpleNamespace(depths=(1, 2))
+    monkeypatch.setattr(claims.Flows, "excess", lambda self, k, p, depth: near)
+    ends = np.arange(6.0).reshape(2, 3)
+    monkeypatch.setattr(claims.Flows, "end", lambda self, k, p, depth: depth * ends)
+    assert flows.once_near("linear", "dense", 1).tolist() == [1, 5]
+    assert flows.slope("linear", "dense").tolist() == [1, 5]  # from depth 1 to 2
+    near[1] = 1
+    assert flows.once_near("linear", "dense", 1) is None
+
 
 CONFIG = SimpleNamespace(seed=0, runs=2, prompts=3, most=4, n=5, d=2, correlations=(0.0, 0.6))
 
@@ -30,17 +67,8 @@ def test_a_duplicate_has_its_correlation_and_the_label_of_its_own_covariates():
         assert abs(batch.y_query[c, r, b] - x_query[r, b] @ w[r, b]) < 1e-12
 
 
-@pytest.fixture(scope="module")
-def step():
-    """One step of descent, ŷ = η Σ y_i x_i·x_query / n, η = 0.7, and a prompt of 4."""
-    rng = np.random.default_rng(1)
-    prompt = Prompt(*(jnp.asarray(rng.normal(size=shape)) for shape in ((4, 2), 4, 2, ())))
-    return constructions.gradient_descent(jnp.array([0.7]), 2), prompt
-
-
-def test_sizes_of_flows_are_those_of_a_step_of_descent(step):
-    params, prompt = step
-    sizes = jax.jit(flows.sizes, static_argnums=0)(linear_attention.forward, params, prompt)
+def test_sizes_of_flows_are_those_of_a_step_of_descent(prompt):
+    sizes = jax.jit(flows.sizes, static_argnums=0)(linear_attention.forward, STEP, prompt)
     lengths = []
     for x, y in zip(np.asarray(prompt.x), np.asarray(prompt.y), strict=True):
         to_x, to_y = y * prompt.x_query, x @ prompt.x_query

@@ -1,16 +1,21 @@
-"""The experiment on encoded demonstrations: encoded flows are the flows, and pick as they do."""
+"""The experiment on encoded demonstrations: encoded flows are the flows, and pick as they do; the
+rules that `grads` selects by, and the result that is judged."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.flow.grads import compute as rules
+from experiments.flow.grads.cases import Case
 from experiments.flow.offline_encoding import compute
 from experiments.flow.offline_encoding.config import FLOWS, RULES
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.selection import scores
+from lsa_lab.store import results
 
 
 def draw(m=12, e=4, layers=3):
@@ -55,3 +60,20 @@ def test_errors_are_those_of_demonstrations_that_a_rule_picks():
         total += (predicted - target) ** 2 / 3
     assert abs(ranks[FLOWS.index("alone")] - 1) < 1e-12  # one layer adds demonstrations up
     np.testing.assert_allclose(errors[RULES.index("similarity")], total, rtol=1e-9)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_rule_competes_in_the_committed_result():
+    dataset = results.load(ROOT / "figures" / "grads" / "result.nc")
+    assert dataset.rule.values.tolist() == list(rules.RULES), "run the laptop tier of grads again"
+
+
+def test_one_demonstration_alone_is_fitted():
+    rng = np.random.default_rng(0)
+    pool, x_query, prior = (jnp.asarray(rng.normal(size=shape)) for shape in ((5, 4), 3, 3))
+    case = Case(pool, x_query, jnp.ones(()), prior)
+    for i, (*x, y) in enumerate(np.asarray(pool)):
+        learnt = rules.learn(case, pool, jnp.eye(5)[i], 8)
+        np.testing.assert_allclose(learnt @ jnp.asarray(x), y, rtol=1e-6)

@@ -5,7 +5,6 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import spec_of
@@ -25,29 +24,6 @@ def test_each_rule_reads_its_own_rank_from_a_spectrum():
     assert rate_rules.predicted_ranks(np.array([3.0, 2, 2, 1]), 0.99).tolist() == [1, 2, 3, 4]
     assert rate_rules.predicted_ranks(np.array([3.0, 2, 2, 1]), 0.9).tolist() == [1, 2, 3, 3]
     assert rate_rules.predicted_ranks(np.array([[2.0, 2, 2, 1]]), 0.5).tolist() == [[3, 4, 4, 2]]
-
-
-@pytest.fixture(scope="module")
-def table():
-    """Two runs, three layers, spectra of rank 8; no change at the first rate."""
-    rng = np.random.default_rng(0)
-    change = rng.normal(size=(1, 2, 2, 3, 4, 5)).round(1)
-    change[..., 0] = 0
-    predicted = rng.integers(1, 9, size=(1, 2, 3, 3, 4)).astype(float)
-    axes = ("condition", "prompts", "run", "layer", "module", "rate")
-    kept = ("rate", [8, 5, 2, 1, 0])
-    return xr.Dataset(
-        {
-            "change": (axes, change),
-            "predicted": (("condition", "run", "layer", "matrix", "predictor"), predicted),
-            "kept": kept,
-        },
-        {
-            "prompts": ["validation", "test"],
-            "module": list(rate_rules.MODULES),
-            "matrix": list(rate_rules.MATRICES),
-        },
-    )
 
 
 @pytest.fixture(scope="module")

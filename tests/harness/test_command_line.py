@@ -3,7 +3,6 @@
 import dataclasses
 import importlib
 import json
-import math
 import os
 import re
 import signal
@@ -18,7 +17,6 @@ import pytest
 import lsa_lab
 from experiments import EXPERIMENTS
 from lsa_lab.harness.cli.command_line import main, program_name
-from lsa_lab.harness.run import checks
 from lsa_lab.store import results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -318,22 +316,6 @@ def test_a_statement_or_a_tier_that_cannot_be_is_refused_before_the_run(
     assert program("run", "toy") == 2
     assert "toy: statement mean: give at_least" in capsys.readouterr().err
     assert not list(toy.iterdir())
-
-
-@pytest.mark.parametrize("value", [True, "3", None, math.nan, math.inf])
-def test_a_value_of_the_wrong_kind_is_refused_in_python_too(toy, value):
-    from toy_lab.theme.toy.config import Config
-
-    with pytest.raises(ValueError, match=r"n = .*: choose a whole number; nearest 40"):
-        Config(n=value)
-    with pytest.raises(ValueError, match="choose a tuple of at least one number"):
-        Config(lengths=())
-
-
-def test_the_nearest_choice_is_a_choice():
-    assert checks.nearest(7, [1, 5, 20]) == 5
-    assert checks.nearest("laptob", ["smoke", "laptop"]) == "laptop"
-    assert checks.nearest("zzz", ["smoke", "laptop"]) in ("smoke", "laptop")
 
 
 def test_what_is_told_can_be_typed(tmp_path, monkeypatch):

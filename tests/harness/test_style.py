@@ -1,13 +1,16 @@
-"""What a figure shows is counted, and the same whatever the machine."""
+"""What a figure shows is counted, legible, the same on every machine, and cut into panels."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
+import matplotlib.image
 import numpy as np
 import pytest
 
-from lsa_lab.harness.draw import footer, methods, style
+from legible import faults
+from lsa_lab.harness.draw import footer, marks, methods, pictures, style
+from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,3 +103,108 @@ def test_an_appendix_goes_on_in_the_letters():
 def test_no_two_methods_that_stand_side_by_side_look_the_same(group):
     looks = [tuple(look.values()) for look in group.values()]
     assert len(set(looks)) == len(looks)
+
+
+def test_a_panel_is_cut_out_and_takes_its_labels_along(tmp_path):
+    with style.context():
+        picture, axes = style.figure(6, 5, (2, 2))
+        axes[3].set(xlabel="steps", ylabel="risk")
+        for ax in axes:
+            ax.plot([1, 2], [1, 2], label="theory")
+        picture.legend(loc="outside lower center")
+        picture.colorbar(axes[0].pcolormesh([[1.0, 2.0]]), ax=axes[0])
+        assert list(footer.panels_of(picture)) == ["a", "b", "c", "d"]
+        paths = pictures.save_panel([picture], "d", tmp_path)
+    assert [path.name for path in paths] == ["panel_d.pdf", "panel_d.svg", "panel_d.png"]
+    text = paths[1].read_text("utf-8")
+    assert [f"<!-- {word} -->" in text for word in ("steps", "risk", "d", "a", "theory")] == [
+        *[True] * 3,
+        *[False] * 2,
+    ]
+    height, width, _ = matplotlib.image.imread(paths[2]).shape
+    assert 2 * 200 < width < 3.2 * 200
+    assert 1.5 * 200 < height < 2.7 * 200
+
+
+def test_an_appendix_goes_on_with_the_letters_and_another_letter_is_refused(tmp_path):
+    with style.context():
+        both = [style.figure(4, 2, (1, 2))[0], style.figure(4, 2, (1, 2), first="c")[0]]
+        with pytest.raises(RefusalError, match="no panel 'z': the figure has a, b, c, d"):
+            pictures.save_panel(both, "z", tmp_path)
+        pictures.save_panel(both, "d", tmp_path)
+
+
+def test_draw_panel_writes_three_files_beside_the_figure(toy, program, capsys):
+    program("run", "toy")
+    folder = toy / "figures" / "toy"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    capsys.readouterr()
+    assert program("draw", "toy", "--panel", "a") == 0
+    names = [f"panel_a.{kind}" for kind in ("pdf", "svg", "png")]
+    assert capsys.readouterr().out.split() == [f"figures/toy/{name}" for name in names]
+    once = {name: (folder / name).read_bytes() for name in names}
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert program("draw", "toy", "--panel", "a", "--tier", "laptop") == 0
+    assert {name: (folder / name).read_bytes() for name in names} == once
+    assert program("draw", "toy", "--panel", "z") == 2
+    assert "the figure has a" in capsys.readouterr().err
+    assert program("draw", "toy", "--tier", "paper") == 2
+    assert "no result of toy at the paper tier" in capsys.readouterr().err
+
+
+def test_draw_with_caption_writes_a_taller_picture_beside_the_figure(toy, program, capsys):
+    program("run", "toy")
+    figure = (toy / "figures" / "toy" / "figure.png").read_bytes()
+    capsys.readouterr()
+    assert program("draw", "toy", "--with-caption") == 0
+    assert capsys.readouterr().out.split() == ["figures/toy/captioned.pdf"]
+    folder = toy / "figures" / "toy"
+    assert (folder / "figure.png").read_bytes() == figure
+    plain, captioned = (
+        matplotlib.image.imread(folder / f"{name}.png") for name in ("figure", "captioned")
+    )
+    assert captioned.shape[0] > plain.shape[0]
+    assert captioned.shape[1] == plain.shape[1]
+
+
+def faults_of(change, width=3.25, panels=(1, 1)):
+    with style.context():
+        picture, axes = style.figure(width, 2.5, panels)
+        axes[0].plot([0, 1], [0, 1], label="a line")
+        change(axes[0])
+        return " ".join(faults(picture))
+
+
+def turned(ax):
+    ax.set_xticks(np.linspace(0, 1, 6), [f"a long label {i}" for i in range(6)])
+    ax.tick_params("x", rotation=60)
+
+
+def ends(ax):
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    marks.end_labels(ax, {"last": 0.0, "next": 0.01, "third": 0.9}, style.COLOURS)
+
+
+@pytest.mark.parametrize("change", [lambda ax: ax.set(xlabel="x", title="a title"), turned, ends])
+def test_a_figure_without_a_fault_has_none(change):
+    assert faults_of(change) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda ax: ax.set_title("a title", fontsize=6), "'a title' has 6 points"),
+        (lambda ax: ax.figure.text(0.9, 0.01, "leaves the canvas"), "is cut at the edge"),
+        (lambda ax: [ax.text(0.2, y, "text") for y in (0.8, 0.82)], "lie over each other"),
+        (lambda ax: ax.legend(loc="center"), "the legend of '' covers data"),
+    ],
+)
+def test_each_fault_is_named(change, fault):
+    assert fault in faults_of(change)
+
+
+def test_the_form_is_that_of_a_page():
+    assert "it is 9 inches wide: choose one of (3.25, 5.5, 6.75)" in faults_of(
+        lambda ax: None, width=9
+    )
+    assert "8 panels: 6 at most" in faults_of(lambda ax: None, 6.75, (2, 4))

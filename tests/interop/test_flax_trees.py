@@ -1,5 +1,6 @@
-"""Parameter trees of Flax: round trips, and modules that predict as the functions do."""
+"""Weights in files, as flax trees and as flax modules are the same numbers."""
 
+import dataclasses
 from functools import partial
 
 import jax
@@ -8,9 +9,44 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from lsa_lab.interop import from_linen, from_nnx, to_linen, to_nnx
+from lsa_lab.interop import from_linen, from_nnx, from_safetensors, to_linen, to_nnx, to_safetensors
 from lsa_lab.models import linear_attention, linen, transformer
+from lsa_lab.models.linen import LinearAttention, Transformer
 from lsa_lab.models.transformer import Config
+
+MERGED = linear_attention.init(jax.random.key(0), 2, 3, 2)
+EVERYTHING = Config(
+    3, 2, (2, 1), 2, width=5, norm=True, mlp_width=4, biases=True, final_norm=True, num_positions=9
+)
+
+
+def same(first, second):
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    jax.tree.map(np.testing.assert_array_equal, first, second)
+    assert [leaf.dtype for leaf in jax.tree.leaves(first)] == [
+        leaf.dtype for leaf in jax.tree.leaves(second)
+    ]
+
+
+@pytest.mark.parametrize("dtype", [jnp.float64, jnp.float32, jnp.bfloat16])
+def test_merged_weights_come_back_in_their_dtype(tmp_path, dtype):
+    params = jax.tree.map(lambda leaf: leaf.astype(dtype), MERGED)
+    to_safetensors(params, tmp_path / "weights.safetensors", {"task": "n = 20"})
+    saved = from_safetensors(tmp_path / "weights.safetensors")
+    same(saved.params, params)
+    assert (saved.config, saved.metadata) == (None, {"task": "n = 20"})
+
+
+def test_a_transformer_comes_back_with_its_config_and_runs_on_their_axis(tmp_path):
+    params = transformer.init(jax.random.key(0), EVERYTHING)
+    runs = jax.tree.map(lambda leaf: jnp.stack([leaf, 2 * leaf]), params)
+    for index, each in enumerate((params, runs)):
+        path = tmp_path / f"{index}.safetensors"
+        to_safetensors(each, path, config=EVERYTHING)
+        came, config, metadata = from_safetensors(path)
+        same(came, each)
+        assert (config, metadata) == (EVERYTHING, {})
+
 
 CONFIG = Config(3, 2, 2, 2, width=5, norm=True, mlp_width=4, biases=True, final_norm=True)
 TOKENS = jnp.arange(12.0).reshape(4, 3) / 10
@@ -35,11 +71,6 @@ def case(name):
     return params, module, forward(params, TOKENS).stream
 
 
-def same(first, second):
-    assert jax.tree.structure(first) == jax.tree.structure(second)
-    jax.tree.map(np.testing.assert_array_equal, first, second)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_a_linen_module_takes_our_weights_and_gives_them_back(name):
     params, module, expected = case(name)
@@ -57,3 +88,38 @@ def test_an_nnx_module_takes_our_weights_and_gives_them_back(name):
     np.testing.assert_allclose(bridged(TOKENS).stream, expected, rtol=1e-12)
     same(from_nnx(nnx.state(bridged, nnx.Param)), params)
     same(from_nnx(to_nnx(params)), params)
+
+
+PLAIN = Config(token_width=3, num_layers=2, heads=2, key_width=2)
+RICH = dataclasses.replace(PLAIN, heads=(2, 1), width=5, norm=True, mlp_width=4)
+ROWS = jax.random.normal(jax.random.key(1), (5, 3))
+GATES = jnp.array([[1.0, 0.0], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize(("keys", "normalise"), [("all", True), ("causal", False)])
+def test_the_linear_attention_module_is_the_function(keys, normalise):
+    module = LinearAttention(2, 2, keys=keys, normalise=normalise)
+    variables = module.init(jax.random.key(0), ROWS)
+    params = linear_attention.Params(**variables["params"])
+    expected = linear_attention.forward(
+        params, ROWS, keys=keys, normalise=normalise, head_mask=GATES
+    )
+    same(module.apply(variables, ROWS, GATES), expected)
+
+
+def test_the_transformer_module_is_the_function():
+    module = Transformer(RICH)
+    variables = module.init(jax.random.key(0), ROWS)
+    params = transformer.Params(**variables["params"])
+    same(module.apply(variables, ROWS), transformer.forward(params, ROWS, RICH))
+    gated = transformer.forward(params, ROWS, RICH, GATES)
+    same(module.apply(variables, ROWS, GATES), gated)
+
+
+def test_a_module_draws_weights_by_the_law_of_init():
+    config = dataclasses.replace(PLAIN, heads=40, key_width=10)
+    drawn = Transformer(config).init(jax.random.key(0), ROWS)["params"]
+    expected = transformer.init(jax.random.key(1), config)
+    for name, array in drawn.items():
+        np.testing.assert_allclose(array.std(), getattr(expected, name).std(), rtol=0.1)
+    assert jnp.abs(drawn["w_q"] - drawn["w_k"]).max() > 0.1

@@ -1,4 +1,4 @@
-"""What runs writes into its folder alone, tells nothing of the person, and asks no network."""
+"""What runs writes into its folder alone and asks no network; no loader runs, follows or swells."""
 
 import dataclasses
 import json
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hostile
 import pytest
 
 from lsa_lab.harness.cli.command_line import main
@@ -144,3 +145,40 @@ def test_a_result_tells_nothing_of_the_person_and_no_network_is_asked(tmp_path):
     assert telling(tmp_path / "out", personal) == []
     (tmp_path / "out" / "leak").write_text(f"by {SECRET}")
     assert telling(tmp_path / "out", personal) == [tmp_path / "out" / "leak"], "the control"
+
+
+READER = HERE / "reader.py"
+# Refusals are these, and say what to do; a raw error of Python's is none.
+TYPED = ("ValueError: ", "RefusalError: ", "FileNotFoundError: ")
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory):
+    """How each loader has ended, by the name of its case."""
+    root = tmp_path_factory.mktemp("hostile")
+    hostile.lay_out(root)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    words = [sys.executable, READER, root]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return {line.pop("case"): line for line in lines}
+
+
+def test_a_hostile_file_is_refused_and_nothing_else_happens(ends):
+    cases = [f"{each.loader}: {each.name}" for each in hostile.every()]
+    assert len(cases) >= 40
+    for case in cases:
+        end = ends[case]
+        assert end["end"].startswith(TYPED), (case, end)
+        assert len(end["end"].splitlines()) == 1, (case, end)
+        assert end["events"] == [], (case, end)
+        assert end["seconds"] < 1, (case, end)
+        assert end["MiB"] < 64, (case, end)
+
+
+def test_a_loader_that_unpickles_or_follows_links_is_caught(ends):
+    """The control."""
+    assert "os.system" in ends["unsafe: objects.npy"]["events"]
+    assert ends["unsafe: external.h5"]["events"] == ["kernel: secret.h5"]
+    assert ends["unsafe: bomb.npz"]["MiB"] > 64

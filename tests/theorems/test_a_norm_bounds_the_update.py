@@ -9,16 +9,15 @@ docs/theory, "A norm bounds the update".
 
 import dataclasses
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeded
 from lsa_lab.models import transformer
 
 D, HEADS, N = 6, 2, 9
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1), size=st.floats(1e-3, 1e3))
+seeds = seeded(size=(1e-3, 1e3))
 CONFIG = transformer.Config(D, 1, HEADS, 4, kernel="linear", norm=True)
 forward = jax.jit(transformer.forward, static_argnames="config")
 

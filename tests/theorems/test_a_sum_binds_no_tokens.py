@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeds
 from lsa_lab.models import prefixes, recurrent
 from lsa_lab.prompts import Prompt
 
@@ -40,7 +39,7 @@ def answers_of(kind, layers, seed, constant=0.0):  # [2, n+1], to a task and to 
 
 
 @pytest.mark.parametrize(("kind", "layers"), [("additive", 1), ("retention", 3)])
-@given(seed=st.integers(0, 1000))
+@seeds
 def test_sums_give_one_answer_to_a_task_and_to_its_opposite(kind, layers, seed):
     answers, targets = answers_of(kind, layers, seed)
     np.testing.assert_allclose(*answers, rtol=1e-7, atol=1e-10)

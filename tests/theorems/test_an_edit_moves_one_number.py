@@ -6,20 +6,18 @@ cos²(c, c') in the metric of the queries' covariance.
 Sides: least squares over answers of the stack; the two gradients c and c', or a multiple.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import Prompt, tokens
 
 D, N, QUERIES = 4, 7, 40
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1))
 
 
 @jax.jit

@@ -4,18 +4,15 @@ docs/theory, "Two readings of the MLP". Sides: the update read after the MLP who
 truncated.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 
+from draws import seeded
 from lsa_lab.analyses import clipping, implicit_gd
 
 E, N = 6, 8
 cut = jax.jit(clipping.truncate)
-cases = hypothesis.given(
-    seed=st.integers(0, 2**32 - 1), scale=st.floats(0.01, 10), share=st.floats(0, 0.999)
-)
+cases = seeded(scale=(0.01, 10), share=(0, 0.999))
 
 
 def growth(seed, scale, share, read):

@@ -8,10 +8,8 @@ Hypothesis: the basis is drawn anew for every prompt.
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from draws import on_host
+from draws import on_host, seeds
 from lsa_lab.models import constructions
 from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.theory import depth
@@ -43,7 +41,7 @@ def error_of_stack(params, covariance):  # E (ŵ - w)ᵀΣ(ŵ - w), |w|² = 1 on
 
 
 @pytest.mark.parametrize("length", [1, 3])
-@given(seed=st.integers(0, 100))
+@seeds
 def test_stacks_with_the_best_shared_steps_have_that_error_in_every_basis(length, seed):
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0]
     covariance = turn * EIGENVALUES @ turn.T

@@ -9,11 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import draws
-from draws import SEEDS, differ, on_host
+from draws import differ, on_host, seeded
 from lsa_lab import estimators
 
 STEPS = 30
@@ -40,7 +38,7 @@ def preprocessed(prompt, share):  # -> the step size, [STEPS+1]
 
 
 @shapes
-@given(seed=SEEDS, share=st.floats(0.05, 1.2))
+@seeded(share=(0.05, 1.2))
 def test_the_sum_over_modes_is_the_loop(n, d, seed, share):
     prompt = draw(jax.random.key(seed), n, d)
     sizes = np.array([share, 0.5]) * limit(prompt)
@@ -49,7 +47,7 @@ def test_the_sum_over_modes_is_the_loop(n, d, seed, share):
 
 
 @shapes
-@given(seed=SEEDS, share=st.floats(0.05, 0.95))
+@seeded(share=(0.05, 0.95))
 def test_with_preprocessed_covariates_it_is_preprocessed_descent(n, d, seed, share):
     prompt = draw(jax.random.key(seed), n, d)
     r = prompt.x.T @ prompt.y / n

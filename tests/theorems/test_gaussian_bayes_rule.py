@@ -12,14 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeded
 from lsa_lab.estimators import gaussian_posterior_mean, gaussian_predictive_variance, ridge
 from lsa_lab.prompts import Prompt
 
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (3, 8)])
-VARIANCES = {"signal_var": st.floats(0.1, 3.0), "noise_var": st.floats(0.05, 2.0)}
+VARIANCES = {"signal_var": (0.1, 3.0), "noise_var": (0.05, 2.0)}
 ridge_of = jax.jit(ridge)
 
 
@@ -59,7 +58,7 @@ def condition(prompt, signal_var, noise_var, mean, covariance):  # [2], mean and
 
 
 @shapes
-@given(seed=st.integers(0, 2**32 - 1), **VARIANCES)
+@seeded(**VARIANCES)
 def test_the_posterior_predicts_what_the_labels_condition(n, d, seed, signal_var, noise_var):
     prompt, *prior = draw(seed, n, d)
     stated = condition(prompt, signal_var, noise_var, *prior)
@@ -68,7 +67,7 @@ def test_the_posterior_predicts_what_the_labels_condition(n, d, seed, signal_var
 
 
 @shapes
-@given(seed=st.integers(0, 2**32 - 1), **VARIANCES)
+@seeded(**VARIANCES)
 def test_ridge_predicts_what_the_labels_of_plain_weights_condition(
     n, d, seed, signal_var, noise_var
 ):

@@ -11,10 +11,8 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from draws import on_host
+from draws import on_host, seeded
 from lsa_lab.estimators import lasso, lasso_duality_gap
 from lsa_lab.prompts import Prompt
 
@@ -42,7 +40,7 @@ def violation(prompt, weights, penalty):
 
 
 @pytest.mark.parametrize(("n", "d"), SHAPES)
-@given(seed=st.integers(0, 2**32 - 1), share=st.floats(1e-3, 0.99))
+@seeded(share=(1e-3, 0.99))
 def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, seed, share):
     prompt = draw(seed, n, d)
     largest = np.max(np.abs(slope(prompt, np.zeros(d))))
@@ -52,7 +50,7 @@ def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, se
     assert not solve(prompt, largest * (1 + 1e-9)).any()
 
 
-@given(seed=st.integers(0, 2**32 - 1), share=st.floats(0.01, 1.5))
+@seeded(share=(0.01, 1.5))
 def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
     prompt = draw(seed, 12, 5, orthogonal=True)
     r = slope(prompt, np.zeros(5))
@@ -62,7 +60,7 @@ def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
 
 
 @pytest.mark.parametrize(("n", "d"), SHAPES)
-@given(seed=st.integers(0, 2**32 - 1), penalty=st.floats(0.01, 2.0))
+@seeded(penalty=(0.01, 2.0))
 def test_the_certificate_is_the_duality_gap(n, d, seed, penalty):
     prompt = draw(seed, n, d)
     weights = prompt.x_query  # any weights have a gap

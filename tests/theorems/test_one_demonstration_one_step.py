@@ -7,19 +7,18 @@ distribution, every unknown weight and every query; the fourth moment. Derived h
 import itertools
 from functools import partial
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import seeded
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt, tokens
 
 densities = pytest.mark.parametrize("shape", [(1, 1.0), (3, 0.3)])  # d, share of non-zeros
-seeds = hypothesis.given(seed=st.integers(0, 2**32 - 1), step=st.floats(0.1, 3.0))
+seeds = seeded(step=(0.1, 3.0))
 
 
 def covariates(d, density):  # [3^d, d] and their probabilities: x_i = 0, or ±1/√(density d)

@@ -9,11 +9,8 @@ scale.
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import draws
-from draws import SEEDS
 from lsa_lab.estimators import preprocessed_gradient_descent, preprocessed_step_limit
 
 STEPS = 40
@@ -42,7 +39,7 @@ def departures(seed, n, d, share, normalise, power=2):
 
 @pytest.mark.parametrize("normalise", [False, True])
 @shapes
-@given(seed=SEEDS, share=st.floats(0.1, 0.9))
+@draws.seeded(share=(0.1, 0.9))
 def test_it_is_descent_preconditioned_by_squared_correlations(n, d, normalise, seed, share):
     assert max(departures(seed, n, d, share, normalise)) < 1e-10
 
@@ -65,7 +62,7 @@ def scaled(seed, n, d, scale, powers):
 
 
 @shapes
-@given(seed=SEEDS, scale=st.floats(0.3, 3.0))
+@draws.seeded(scale=(0.3, 3.0))
 def test_scales_of_labels_and_covariates_are_scales_of_the_step(n, d, seed, scale):
     assert max(scaled(seed, n, d, scale, (2, 4))) < 1e-10
 

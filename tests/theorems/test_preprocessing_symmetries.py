@@ -12,11 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import draws
-from draws import SEEDS, differ, on_host, seeds
+from draws import differ, on_host, seeded, seeds
 from lsa_lab import estimators
 
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])
@@ -74,7 +72,7 @@ def test_control_preprocessing_notices_a_rotation():
 
 
 @shapes
-@given(seed=SEEDS, scale=st.floats(0.3, 3.0))
+@seeded(scale=(0.3, 3.0))
 def test_the_scale_of_the_labels_is_a_scale_of_the_preprocessed_steps(n, d, seed, scale):
     prompt, *_ = draw(seed, n, d)
     louder = prompt.replace(y=scale * prompt.y)

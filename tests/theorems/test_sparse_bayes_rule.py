@@ -12,13 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from draws import seeded
 from lsa_lab.estimators import ridge, sparse_posterior_mean, spike_and_slab_posterior_mean
 from lsa_lab.prompts import Prompt
 
-VARIANCES = {"signal_var": st.floats(0.3, 3.0), "noise_var": st.floats(0.05, 1.0)}
+VARIANCES = {"signal_var": (0.3, 3.0), "noise_var": (0.05, 1.0)}
 exactly = jax.jit(sparse_posterior_mean, static_argnums=1)
 spike_and_slab = jax.jit(spike_and_slab_posterior_mean)
 
@@ -62,7 +61,7 @@ def of_any_size(d, inclusion):
 
 
 @pytest.mark.parametrize(("n", "d", "sparsity"), [(12, 5, 1), (4, 6, 3)])
-@given(seed=st.integers(0, 2**32 - 1), **VARIANCES)
+@seeded(**VARIANCES)
 def test_the_rule_for_exactly_sparse_weights_is_that_average(
     n, d, sparsity, seed, signal_var, noise_var
 ):
@@ -72,14 +71,14 @@ def test_the_rule_for_exactly_sparse_weights_is_that_average(
 
 
 @pytest.mark.parametrize(("n", "d"), [(12, 5), (3, 6)])
-@given(seed=st.integers(0, 2**32 - 1), **VARIANCES)
+@seeded(**VARIANCES)
 def test_a_single_full_support_is_ridge(n, d, seed, signal_var, noise_var):
     prompt = draw(seed, n, d)
     dense = ridge(prompt, noise_var / (n * signal_var))
     np.testing.assert_allclose(exactly(prompt, d, signal_var, noise_var), dense, atol=1e-10)
 
 
-@given(seed=st.integers(0, 2**32 - 1), inclusion=st.floats(0.05, 0.95), **VARIANCES)
+@seeded(inclusion=(0.05, 0.95), **VARIANCES)
 def test_spikes_and_slabs_on_an_orthogonal_design_need_no_average(
     seed, inclusion, signal_var, noise_var
 ):

@@ -3,19 +3,16 @@
 Sides: the error of ``truncate``; the spectrum from which the matrix was built.
 """
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
+from draws import seeded
 from lsa_lab.analyses import clipping
 
 SHAPES = [(4, 9), (9, 4)]
 shapes = pytest.mark.parametrize("shape", SHAPES)
-cases = hypothesis.given(
-    seed=st.integers(0, 2**32 - 1), decay=st.floats(0.2, 1), share=st.floats(0, 0.999)
-)
+cases = seeded(decay=(0.2, 1), share=(0, 0.999))
 truncate = jax.jit(clipping.truncate)
 
 

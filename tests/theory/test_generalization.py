@@ -1,10 +1,12 @@
-"""A2's bound: what it is made of, and what it refuses."""
+"""A2's bound, and the constants of the whitened gap bound, by hand and by trying."""
+
+import itertools
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.theory import generalization
+from lsa_lab.theory import generalization, matching
 
 B, L, E = 40, 3, 2
 D = E * E
@@ -97,3 +99,79 @@ def test_a_measured_gap_clips_both_losses():
     assert found.subgaussian == 1.0
     with pytest.raises(ValueError, match="low < high"):
         generalization.measured_gap(population, demonstrations, 2.0, 2.0)
+
+
+def test_all_sign_vectors_have_a_moment_spread_of_root_two():
+    """zᵀBz has no variance along the diagonal, and that of √2 z_i z_j beside it."""
+    signs = jnp.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    np.testing.assert_allclose(matching.moment_spread(signs), 2**0.5, rtol=1e-12)
+
+
+def test_no_quadratic_statistic_spreads_further_in_any_units():
+    rng = np.random.default_rng(0)
+    x = rng.standard_t(5, size=(400, 3)) @ rng.normal(size=(3, 3))
+    spread = float(matching.moment_spread(jnp.array(x)))
+    root = np.linalg.cholesky(np.linalg.inv(x.T @ x / len(x)))
+    matrices = rng.normal(size=(2000, 3, 3))
+    matrices = matrices + matrices.swapaxes(1, 2)
+    matrices /= np.linalg.norm(matrices, axis=(1, 2), keepdims=True)
+    z = x @ root
+    tried = np.einsum("ni,bij,nj->bn", z, matrices, z).std(1)
+    assert tried.max() <= spread * (1 + 1e-12)
+    assert tried.max() > 0.9 * spread
+
+
+def test_steps_too_long_for_the_steepest_direction_have_no_bound():
+    x = jnp.array(list(itertools.product((-2.0, 2.0), (-1.0, 1.0))))  # H has eigenvalues 4 and 1
+    y = x @ jnp.array([1.0, -1.0])
+    for size, bounded in ((0.25, True), (0.26, False)):
+        gap = matching.descent_gap(x, y, jnp.full(2, size), jnp.array(0.0))
+        assert bool(jnp.isfinite(gap).all()) == bounded
+
+
+def one_covariate(heavy):
+    """A thousand x = 1 with labels ±1 and one x = ``heavy`` with label 0, of which 52 of +1 and 48
+    of -1 are chosen: ω, the pool, and both solutions."""
+    x, y = np.r_[np.ones(1000), heavy], np.r_[np.tile([1.0, -1.0], 500), 0.0]
+    chosen = np.r_[np.arange(0, 104, 2), np.arange(1, 97, 2)]
+    features = np.stack([x**2, x * y], 1)
+    away = features[chosen].mean(0) - features.mean(0)
+    omega = np.sqrt(away @ np.linalg.pinv(np.cov(features.T, bias=True), hermitian=True) @ away)
+    return omega, x, y, chosen
+
+
+def descended(x, y, steps):
+    w, path = 0.0, [0.0]
+    for step in steps:
+        w = w - step * np.mean(x * (x * w - y))
+        path.append(w)
+    return np.array(path)
+
+
+def test_where_all_second_moments_agree_both_bounds_are_reached():
+    """A bound that is larger than it has to be would show here, and one that is smaller too."""
+    omega, x, y, chosen = one_covariate(1.0)
+    steps = np.full(12, 0.3)
+    bound = matching.least_squares_gap(x[:, None], y, jnp.asarray(omega))
+    distance = np.sqrt(np.mean(x**2)) * (x[chosen] @ y[chosen]) / (x[chosen] @ x[chosen])
+    assert 0.999 * bound < distance <= bound * (1 + 1e-12)
+    apart = np.abs(descended(x[chosen], y[chosen], steps) - descended(x, y, steps))
+    bounds = np.asarray(matching.descent_gap(x[:, None], y, jnp.asarray(steps), jnp.asarray(omega)))
+    assert (0.999 * bounds <= apart).all()
+    assert (apart <= bounds * (1 + 1e-12)).all()
+
+
+def test_control_without_the_spread_of_moments_neither_would_be_a_bound():
+    """One demonstration holds half of the second moment, and the subset lacks it: κω is .8."""
+    omega, x, y, chosen = one_covariate(1000**0.5)
+    spread = float(matching.moment_spread(jnp.asarray(x[:, None])))
+    assert 0.7 < spread * omega < 0.9
+    steps = np.full(40, 0.25)
+    bound = matching.least_squares_gap(x[:, None], y, jnp.asarray(omega))
+    distance = np.sqrt(np.mean(x**2)) * (x[chosen] @ y[chosen]) / (x[chosen] @ x[chosen])
+    root = np.std(x * y) / np.sqrt(np.mean(x**2))
+    assert omega * root / (1 - omega) < distance <= bound  # with κ = 1, or without the divisor, no
+    apart = np.abs(descended(x[chosen], y[chosen], steps) - descended(x, y, steps))
+    bounds = np.asarray(matching.descent_gap(x[:, None], y, jnp.asarray(steps), jnp.asarray(omega)))
+    assert (apart <= bounds).all()
+    assert apart[-1] > omega * np.std(x * y) / ((1 - omega) * np.mean(x**2))

@@ -164,7 +164,7 @@ def notebook(tree: Tree) -> Iterator[Fault]:
             "an exercise and a summary at its end": last == ends,
             "seven short exercises, with levels": not is_lesson or seven == list("1234567"),
             "cells of the exercises": tags == [1 + is_lesson] * 3 and 'tags=["setup"]' in text,
-            "a test": (tree.root / f"tests/notebooks/test_{name}.py").exists(),
+            "a test": f'"{name}": [' in tree.page("tests/notebooks/test_exercises.py"),
         }
         yield from (source.fault(1, f"lacks {part}") for part, has in parts.items() if not has)
 

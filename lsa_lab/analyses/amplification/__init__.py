@@ -18,29 +18,15 @@ says by ``flow(read, tokens)`` what is read, and its demonstrations are spans of
     logs = log_sizes(flow(read, decoder.embed(params, ids, config)), spans)
 """
 
-from lsa_lab.analyses.amplification.flows import (
-    Forward,
-    Read,
-    demonstration_flow,
-    flow,
-    interactions,
-    moment_flow,
-    moment_token_flow,
-    token_flow,
-)
-from lsa_lab.analyses.amplification.sizes import Spans, amplification_ratio, log_ratio, log_sizes
-
-__all__ = [
-    "Forward",
-    "Read",
-    "Spans",
-    "amplification_ratio",
-    "demonstration_flow",
-    "flow",
-    "interactions",
-    "log_ratio",
-    "log_sizes",
-    "moment_flow",
-    "moment_token_flow",
-    "token_flow",
-]
+from lsa_lab.analyses.amplification.flows import Forward as Forward
+from lsa_lab.analyses.amplification.flows import Read as Read
+from lsa_lab.analyses.amplification.flows import demonstration_flow as demonstration_flow
+from lsa_lab.analyses.amplification.flows import flow as flow
+from lsa_lab.analyses.amplification.flows import interactions as interactions
+from lsa_lab.analyses.amplification.flows import moment_flow as moment_flow
+from lsa_lab.analyses.amplification.flows import moment_token_flow as moment_token_flow
+from lsa_lab.analyses.amplification.flows import token_flow as token_flow
+from lsa_lab.analyses.amplification.sizes import Spans as Spans
+from lsa_lab.analyses.amplification.sizes import amplification_ratio as amplification_ratio
+from lsa_lab.analyses.amplification.sizes import log_ratio as log_ratio
+from lsa_lab.analyses.amplification.sizes import log_sizes as log_sizes

@@ -14,34 +14,16 @@ Modelled on the head assessment and pruning of A4, 2408.04532 (docs/theory, "Hea
 importance", "Pruning").
 """
 
-from lsa_lab.analyses.heads.fills import masked, mean_fill, resampled_fill
-from lsa_lab.analyses.heads.measures import (
-    Loss,
-    effective_heads,
-    first_order,
-    importance,
-    losses,
-    normalised,
-)
-from lsa_lab.analyses.heads.pruning import (
-    prune,
-    prune_first_layer,
-    prune_to_random_heads,
-    remove_at_random,
-)
-
-__all__ = [
-    "Loss",
-    "effective_heads",
-    "first_order",
-    "importance",
-    "losses",
-    "masked",
-    "mean_fill",
-    "normalised",
-    "prune",
-    "prune_first_layer",
-    "prune_to_random_heads",
-    "remove_at_random",
-    "resampled_fill",
-]
+from lsa_lab.analyses.heads.fills import masked as masked
+from lsa_lab.analyses.heads.fills import mean_fill as mean_fill
+from lsa_lab.analyses.heads.fills import resampled_fill as resampled_fill
+from lsa_lab.analyses.heads.measures import Loss as Loss
+from lsa_lab.analyses.heads.measures import effective_heads as effective_heads
+from lsa_lab.analyses.heads.measures import first_order as first_order
+from lsa_lab.analyses.heads.measures import importance as importance
+from lsa_lab.analyses.heads.measures import losses as losses
+from lsa_lab.analyses.heads.measures import normalised as normalised
+from lsa_lab.analyses.heads.pruning import prune as prune
+from lsa_lab.analyses.heads.pruning import prune_first_layer as prune_first_layer
+from lsa_lab.analyses.heads.pruning import prune_to_random_heads as prune_to_random_heads
+from lsa_lab.analyses.heads.pruning import remove_at_random as remove_at_random

@@ -87,9 +87,10 @@ def write(place: Place) -> None:
     importlib.invalidate_caches()  # a running Python sees the new folder
 
 
-def write_theorem(name: str, tests: Path = Path("tests")) -> list[Path]:
+def write_theorem(name: str) -> list[Path]:
     """The test of a small theorem with its control, and the settings of the test process where
     there are none; the files that are new."""
+    tests = Path("tests")
     file = tests / "theorems" / f"test_{name}.py"
     if file.exists():
         raise RefusalError(f"{file} exists: choose another name")

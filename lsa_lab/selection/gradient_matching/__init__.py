@@ -32,26 +32,11 @@ from lsa_lab.arguments import (
     check_size,
     is_concrete,
 )
-from lsa_lab.selection.gradient_matching.blocks import match_blocks
-from lsa_lab.selection.gradient_matching.rules import (
-    TOLERANCE,
-    Certificate,
-    Selection,
-    best_swap,
-    first,
-    random_gap,
-)
-from lsa_lab.selection.gradient_matching.whitening import whitened
-
-__all__ = [
-    "Certificate",
-    "Selection",
-    "certify",
-    "match",
-    "match_blocks",
-    "random_expectation",
-    "whitened",
-]
+from lsa_lab.selection.gradient_matching.blocks import match_blocks as match_blocks
+from lsa_lab.selection.gradient_matching.rules import TOLERANCE, best_swap, first, random_gap
+from lsa_lab.selection.gradient_matching.rules import Certificate as Certificate
+from lsa_lab.selection.gradient_matching.rules import Selection as Selection
+from lsa_lab.selection.gradient_matching.whitening import whitened as whitened
 
 
 def match(

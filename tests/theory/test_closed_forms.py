@@ -1,4 +1,4 @@
-"""The risk after pretraining on few tasks keeps its digits, however few they are."""
+"""Closed forms at their limits: digits that stay, and curves with nothing to learn."""
 
 from decimal import Decimal, localcontext
 
@@ -6,7 +6,47 @@ import jax
 import numpy as np
 import pytest
 
+from lsa_lab.theory import amplification, learning_curves, risk
 from lsa_lab.theory.asymptotics import ridge_risk, ridgeless_risk
+
+
+@pytest.mark.parametrize(("n", "d"), [(9, 4), (4, 9)])
+def test_only_the_ratio_of_signal_and_noise_matters_to_the_bound_and_its_limits_are_right(n, d):
+    scaled = 3.0 * risk.rotation_invariant_bound(n, d, 0.5 / 3.0)
+    np.testing.assert_allclose(risk.rotation_invariant_bound(n, d, 0.5, 3.0), scaled)
+    noiseless = risk.rotation_invariant_bound(n, d, 0.0)
+    np.testing.assert_allclose(noiseless, max(1 - n / d, 0))
+    np.testing.assert_allclose(risk.rotation_invariant_bound(n, d, 1e12), 1.0)
+
+
+def test_the_bound_of_a_square_matrix_falls_like_the_root_of_the_noise_however_little_there_is():
+    """At n = d the smallest eigenvalue reaches zero, and 1/(x + κ) has to be resolved there."""
+    little = risk.rotation_invariant_bound(8, 8, 1e-22)
+    for exponent in (26, 30, 40, 100):
+        less = risk.rotation_invariant_bound(8, 8, 10.0**-exponent)
+        np.testing.assert_allclose(less, little * 10.0 ** (11 - exponent / 2), rtol=1e-9)
+
+
+def test_nothing_to_learn_from_leaves_the_risk_of_predicting_zero():
+    curves = [learning_curves.additive, learning_curves.delta_rule, learning_curves.implicit]
+    for curve in [*curves, learning_curves.ridge, learning_curves.delta]:
+        np.testing.assert_array_equal(curve(0, 4, 0.1), [1.0])
+
+
+def test_without_noise_the_last_direction_is_learnt():
+    np.testing.assert_allclose(learning_curves.delta_rule(60, 1, 0.0)[-1], (2 / 3) ** 60, rtol=1e-9)
+    np.testing.assert_allclose(learning_curves.ridge(4, 4, 0.0), [1, 0.75, 0.5, 0.25, 0], atol=1e-9)
+    assert np.isfinite(learning_curves.delta_rule(4000, 1, 0.0)).all()
+
+
+def test_after_a_blow_up_the_ratio_says_so():
+    depths = np.array([0.5, 2.0, 5.0])
+    ratio = amplification.one_coordinate_ratio(0.125, np.array([2.0, 1.0]), 0.0, depths)
+    np.testing.assert_array_equal(np.isfinite(ratio), [True, False, False])
+    np.testing.assert_array_equal(ratio[1:], [np.inf, np.nan])
+    turned = amplification.one_coordinate_ratio(0.125, np.array([1.0, 2.0]), 0.0, depths[1:2])
+    assert turned[0] == 0
+
 
 ALPHA, NOISE_VAR = 2.0, 0.1
 

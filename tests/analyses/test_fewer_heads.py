@@ -1,0 +1,133 @@
+"""Heads that are narrow, that are fewer, and those of a decoder."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.analyses import heads, least_heads, narrow_heads
+from lsa_lab.lm import decoder, weights
+from lsa_lab.lm.config import Config
+from lsa_lab.models import linear_attention
+
+KEY = jax.random.key(0)
+
+
+def test_a_layer_keeps_a_head():
+    params = linear_attention.init(KEY, 1, 2, 2)
+    with pytest.raises(ValueError, match="num_heads = 0: it is at least 1"):
+        least_heads.refitted(KEY, params, 0)
+    with pytest.raises(ValueError, match="samples = 0"):
+        least_heads.least_error(KEY, params, 1, samples=0)
+
+
+def test_more_heads_than_before_are_allowed():
+    params = linear_attention.init(KEY, 1, 1, 2)
+    more, errors = least_heads.refitted(KEY, params, 3, restarts=1, sweeps=50)
+    assert more.w_kq.shape == (1, 3, 3, 3)
+    assert errors.max() < 1e-4
+
+
+def test_without_restarts_it_begins_at_the_layers_own_heads():
+    params = linear_attention.init(KEY, 1, 2, 2)
+    assert least_heads.refitted(KEY, params, 2, restarts=0, sweeps=1)[1].max() < 1e-10
+
+
+def test_several_models_need_a_vmap():
+    params = jax.tree.map(lambda leaf: leaf[None], linear_attention.init(KEY, 1, 2, 2))
+    with pytest.raises(AssertionError, match=r"\[L, H, e, e\]; use jax.vmap"):
+        least_heads.least_error(KEY, params, 1)
+
+
+condition_of = jax.jit(narrow_heads.condition_number, static_argnums=2)
+
+
+def low_rank(seed, shape, rank):  # [H, a, b]
+    left, right = np.random.default_rng(seed).normal(size=(2, *shape))
+    return left[:, :, :rank] @ right[:, :rank]
+
+
+def test_one_head_is_its_own_layer():
+    one = low_rank(0, (1, 4, 4), 2), low_rank(1, (1, 4, 4), 2)
+    assert condition_of(*one, 2) == pytest.approx(1)
+
+
+def test_it_is_the_same_for_all_ways_to_write_the_heads():
+    w_pv, w_kq = (
+        low_rank(0, (3, 2, 5), 2),
+        low_rank(1, (3, 5, 4), 2),
+    )  # slots that are read, and filled
+    scales = np.array([1.0, -3.0, 0.2])[:, None, None]
+    value = condition_of(w_pv, w_kq, 2)
+    other = condition_of((w_pv * scales)[::-1], (w_kq / scales)[::-1], 2)
+    np.testing.assert_allclose(other, value, rtol=1e-8)
+    for unit in (1e-6, 1e6):
+        same = condition_number(w_pv * unit, w_kq * unit, 2)
+        np.testing.assert_allclose(same, value, rtol=1e-8)
+
+
+def test_a_rotation_of_the_slots_between_read_and_write_does_not_change_it():
+    w_pv, w_kq = low_rank(0, (3, 2, 5), 2), low_rank(1, (3, 5, 4), 2)
+    value = condition_of(w_pv, w_kq, 2)
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(5, 5)))[0]
+    turned = condition_of(w_pv @ turn, turn.T @ w_kq, 2)
+    np.testing.assert_allclose(turned, value, rtol=1e-8)
+    sheared = turn @ np.diag(np.arange(1.0, 6.0))  # Control
+    changed = condition_of(w_pv @ sheared, np.linalg.inv(sheared) @ w_kq, 2)
+    assert abs(changed / value - 1) > 1e-3
+
+
+def test_more_heads_than_the_tensor_has_numbers_can_move():
+    many = low_rank(0, (9, 2, 2), 1), low_rank(1, (9, 2, 2), 1)
+    assert condition_of(*many, 1) == np.inf
+
+
+def test_a_stack_is_refused():
+    stack = low_rank(0, (1, 4, 4), 2)[None]
+    with pytest.raises(AssertionError, match=r"one layer: w_pv \[H, a, b\]"):
+        condition_of(stack, stack, 2)
+
+
+CONFIG = Config(2, 4, 2, 2, 8, 10, 13, 16, rotary_width=2)
+PARAMS = jax.jit(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
+IDS = jnp.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 0], [8, 9, 7, 0, 0]])
+LAST = jnp.array([4, 3, 2])  # padded on the right
+LABELS = jnp.array([2, 7, 2])
+
+
+@jax.jit
+def scores(params, head_mask=None):  # [B, V]
+    def of_prompt(ids, last):
+        walk = decoder.forward(params, decoder.embed(params, ids, CONFIG), CONFIG, head_mask)
+        return decoder.logits(params, walk.stream[-1, last], CONFIG)
+
+    return jax.vmap(of_prompt)(IDS, LAST)
+
+
+@jax.jit
+def loss(head_mask):
+    gain = jax.nn.log_softmax(scores(PARAMS, head_mask))
+    return -jnp.take_along_axis(gain, LABELS[:, None], axis=1).mean()
+
+
+def test_closing_a_gate_is_cutting_what_the_head_writes():
+    mask = jnp.ones((2, 4)).at[1, 2].set(0).at[0, 0].set(0.5)
+    cut = heads.masked(PARAMS, "w_o", mask)
+    np.testing.assert_allclose(scores(cut), scores(PARAMS, mask), atol=1e-12)
+    assert abs(scores(PARAMS) - scores(PARAMS, mask)).max() > 1e-3
+
+
+def test_importance_and_its_first_order_estimate():
+    exact = heads.importance(loss, 2, 4, together=3)
+    every = jnp.ones((2, 4))
+    by_hand = [loss(every.at[layer, h].set(0)) - loss(every) for layer in (0, 1) for h in range(4)]
+    np.testing.assert_allclose(exact.ravel(), by_hand, atol=1e-12)
+    estimate = heads.first_order(loss, 2, 4)
+    small = 1e-5
+    slopes = [
+        (loss(every.at[layer, h].add(-small)) - loss(every.at[layer, h].add(small))) / (2 * small)
+        for layer in (0, 1)
+        for h in range(4)
+    ]
+    np.testing.assert_allclose(estimate.ravel(), slopes, rtol=1e-6, atol=1e-9)
+    assert abs(estimate - exact).max() > 1e-4  # a decoder is not linear in its gates

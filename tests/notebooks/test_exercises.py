@@ -1,0 +1,94 @@
+"""The exercise of every notebook has an answer, and wrong ones are refused."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+from cells import SCRIPTS, answered, solution
+from lsa_lab import estimators
+from lsa_lab.analyses import implicit_gd
+from lsa_lab.models import linear_attention
+from lsa_lab.tasks.linear import LinearTask, sample
+
+RISE = """
+def rise_beyond_bias(before, after, labels):
+    return readings.{0}(after, labels) - readings.{0}(before, labels)
+"""
+HIDDEN = "token = jnp.array([2.0, 1.0, 2.0]) / 3"  # x·w_1 = x·w_2 = y
+# What stands in the solution and what in its place is refused; or another whole answer.
+WRONG = {
+    "a_language_model": [
+        ("best_threshold_shift(scores", "best_threshold_shift(before"),  # one constant for both
+        ("best_threshold_shift", "best_shift"),  # best for the cross-entropy
+        ("(before, after):", "(after, before):"),
+        RISE.format("accuracy"),
+        RISE.format("auc"),
+    ],
+    "bring_your_own_model": [  # the other axis, other numbers of heads, and no heads
+        f"module = 'h.*.proj.weight{axes}'"
+        for axes in (":(2k)D", ":D(3k)", ":D(4k)", ":DH", ":pq", "")
+    ],
+    "choose_demonstrations": [
+        f"{HIDDEN}; third = jnp.array([0.5, 1.0])",  # on the line through the two
+        "token = jnp.array([2.0, 2.0, 2.0]); third = jnp.zeros(2)",  # the second one sees it
+        "token = jnp.zeros(3); third = jnp.zeros(2)",
+    ],
+    "design_a_layer": [("1 + step", "2 + step"), (" / (1 + step * (key @ key))", ""), ("-", "+")],
+    "does_depth_amplify": [  # too short a one is late, too long a one starts ahead or ends behind
+        f"x_2 = {factor} * jnp.array([1.0, 0.5])" for factor in (0.05, 0.9, 2.0)
+    ],
+    "first_theorem": [("2 /", "1 /"), ("[-1]", "[0]"), (" / prompt.x.shape[0]", "")],
+    "judge_your_own_layer": [("cumsum", "asarray"), ("1, len(labels) + 1", "2, len(labels) + 2")],
+    "train_and_dissect": [("-maps", "maps"), ("-1, :-1]", ":-1, -1]")],
+    "your_own_experiment": [
+        ("margin=0.05", "at_most=1.05"),  # a gain of 20 % would be no change
+        ("margin=0.05", "at_least=0.95"),
+        ("margin=0.05", "margin=0.2"),  # as would one in three runs that scatter
+        ('"ratio"', '"mean"'),  # whose margin lies around 0
+    ],
+}
+
+
+@functools.cache
+def values(name):
+    """What cells without a tag would have bound: a random stack in the place of the trained one."""
+    if name != "train_and_dissect":
+        return {}
+    stack = linear_attention.init(jax.random.key(0), 3, 2, 3, scale=0.2)
+    return {"stack": stack, "prompt": sample(jax.random.key(1), LinearTask(n=12, d=3))}
+
+
+def judged(name, answer=None):
+    return answered(name, answer or solution(name), **values(name))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_exercise_has_an_answer(name):
+    assert WRONG.keys() == {path.stem for path in SCRIPTS}
+    assert judged(name)["solved"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [(name, each) for name in WRONG for each in WRONG[name]]
+)
+def test_control_a_wrong_answer_is_refused(name, wrong):
+    if isinstance(wrong, tuple):
+        assert wrong[0] in solution(name)
+        wrong = solution(name).replace(*wrong)
+    assert not judged(name, wrong)["solved"]
+
+
+def test_heads_may_be_named_by_a_path():
+    assert judged("bring_your_own_model", "module = 'proj/weight:D(2k)'")["solved"]
+
+
+def test_the_library_knows_the_largest_step_and_the_implied_weights():
+    names = judged("first_theorem")
+    limit = 2 * estimators.largest_step(names["prompt"].x)
+    assert names["answer"] == pytest.approx(float(limit), rel=1e-10)
+    names = judged("train_and_dissect")
+    arguments = linear_attention.forward, names["stack"], names["prompt"]
+    expected = implicit_gd.implied_weights(*arguments)
+    np.testing.assert_allclose(names["weights"], expected, rtol=1e-10, atol=1e-10)
