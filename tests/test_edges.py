@@ -122,7 +122,6 @@ EDGES = {  # a call, what it takes, what it refuses
         [(4, 0.0), (3, -0.1), (3, INF)],
     ),
     "scores": (lambda size: scores.select(jnp.arange(3.0), size), [1, 3], [0, 4]),
-    "subsets of heads": (head_subsets.subsets, [1, 14], [0, 15]),
     "random subsets": (lambda size: rivals.random_subsets(KEY, 3, size, 1), [1, 3], [0, 4]),
     "matched gradients": (lambda size: gradient_matching.match(ROWS, size), [1, 5], [0, 6]),
     "certified subsets": (
@@ -145,7 +144,7 @@ EDGES = {  # a call, what it takes, what it refuses
     "a rank": (lambda rank: clipping.kept_rank(rank, 0.5), [1], [0]),
     "a rate": (lambda rate: clipping.kept_rank(4, rate), [0, 0.99], [-0.1, 1, "drop"]),
     "a matrix": (ranks.checked, [ROWS], [ROWS[0], ROWS.astype(int)]),
-    "subsets of heads": (head_subsets.subsets, [1], [0, 30]),
+    "subsets of heads": (head_subsets.subsets, [1, 14], [0, 15]),
     "losses of subsets": (
         lambda count: head_subsets.shapley(jnp.arange(float(count))),
         [2, 4],

@@ -8,7 +8,6 @@ from typing import Any
 import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 _CHUNK = 32  # the most changes that are solved for at once

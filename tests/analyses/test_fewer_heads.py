@@ -62,7 +62,7 @@ def test_it_is_the_same_for_all_ways_to_write_the_heads():
     other = condition_of((w_pv * scales)[::-1], (w_kq / scales)[::-1], 2)
     np.testing.assert_allclose(other, value, rtol=1e-8)
     for unit in (1e-6, 1e6):
-        same = condition_number(w_pv * unit, w_kq * unit, 2)
+        same = condition_of(w_pv * unit, w_kq * unit, 2)
         np.testing.assert_allclose(same, value, rtol=1e-8)
 
 
