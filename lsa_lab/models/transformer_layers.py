@@ -121,8 +121,8 @@ def _read_by_rows(queries: Array, keys: Array, values: Array, config: Config) ->
 
     # Were the places of rows known before the layers are, all of their masks would be kept.
     places = jax.lax.optimization_barrier((split, size * jnp.arange(num_blocks)))
-    read = jax.lax.map(read, places)
-    return read.swapaxes(0, 1).reshape(num_heads, num_blocks * size, -1)[:, :num_tokens]
+    rows = jax.lax.map(read, places)
+    return rows.swapaxes(0, 1).reshape(num_heads, num_blocks * size, -1)[:, :num_tokens]
 
 
 def _queries_and_keys(
