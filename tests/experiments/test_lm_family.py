@@ -67,12 +67,16 @@ def cached(tmp_path, monkeypatch):
 
 
 def test_a_training_resumes_to_the_bit_and_begins_at_chance(cached):
-    class Killer:
+    class Killer:  # of the second chunk, after the first is saved
+        chunks = 0
+
         def add_task(self, *_, **__):
             return 0
 
         def update(self, *_, **__):
-            raise InterruptedError
+            self.chunks += 1
+            if self.chunks == 2:
+                raise InterruptedError
 
     config = dataclasses.replace(CONFIG, prompts=200)
     with pytest.raises(InterruptedError):

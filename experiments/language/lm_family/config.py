@@ -27,12 +27,12 @@ class Mixture(Bounded):
     """What every decoder is trained on: windows of text, and tasks in words."""
 
     sources: tuple[str, ...] = ("rotten_tomatoes", "imdb")  # texts; the first has the sentiments
-    text_words: Annotated[int, at_least(1)] = 400_000  # of the texts, the later ones are left out
-    vocabulary: Annotated[int, at_least(120)] = 1024  # words, those of the tasks among them
-    length: Annotated[int, at_least(24)] = 64  # tokens of a prompt
+    text_words: Annotated[int, at_least(1)] = 200_000  # of the texts, as many of each source
+    vocabulary: Annotated[int, at_least(120)] = 512  # words, those of the tasks among them
+    length: Annotated[int, at_least(24)] = 48  # tokens of a prompt
     sentence: Annotated[int, at_least(1)] = 15  # tokens of a review whose sentiment is asked
     # Prompts of a batch: of text, mapping, copying, counting, sentiment.
-    shares: Annotated[tuple[int, int, int, int, int], at_least(1)] = (6, 16, 4, 3, 3)
+    shares: Annotated[tuple[int, int, int, int, int], at_least(1)] = (2, 10, 2, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,17 @@ class Config(Model):
     """Sizes x seeds x checkpoints, read on fresh prompts; another decoder reads the same ones."""
 
     sizes: tuple[Size, ...] = (  # of the family
-        Size("shallow", 1, 64),
-        Size("narrow", 2, 32),
-        Size("small", 2, 64),
+        Size("shallow", 1, 32),
+        Size("small", 2, 32),
     )
     mixture: Mixture = Mixture()
-    runs: Annotated[int, at_least(2)] = 4  # seeds of every size
-    steps: Annotated[int, at_least(2)] = 2400
-    learning_rate: Annotated[float, POSITIVE] = 3e-3  # the largest
-    look: Annotated[int, divides("steps")] = 120  # steps between two checkpoints
+    runs: Annotated[int, at_least(2)] = 3  # seeds of every size
+    steps: Annotated[int, at_least(2)] = 2000
+    learning_rate: Annotated[float, POSITIVE] = 5e-3  # the largest
+    look: Annotated[int, divides("steps")] = 100  # steps between two checkpoints
     shots: Annotated[tuple[int, ...], at_least(0), INCREASING] = SHOTS  # demonstrations
-    prompts: Annotated[int, at_least(2)] = 500  # fresh ones, for every number read
-    other_prompts: Annotated[int, at_least(2)] = 100  # of them, those that the other decoder reads
+    prompts: Annotated[int, at_least(2)] = 300  # fresh ones, for every number read
+    other_prompts: Annotated[int, at_least(2)] = 60  # of them, those that the other decoder reads
     seed: Seed = 1
 
 
@@ -77,7 +76,7 @@ TIERS = {
             Size("large", 6, 256),
         ),
         mixture=Mixture(
-            text_words=6_000_000, vocabulary=4096, length=128, shares=(12, 10, 4, 3, 3)
+            text_words=12_000_000, vocabulary=4096, length=128, shares=(12, 10, 4, 3, 3)
         ),
         runs=5,
         steps=8000,

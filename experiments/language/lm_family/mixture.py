@@ -82,6 +82,10 @@ def read(config: Mixture, seed: int) -> Corpus:
     parts = []
     for _, task in text_tasks(*config.sources, most_words=1_000_000):
         whole = sentences.read(task)
+        ends = np.cumsum([len(text.split()) for text in whole.texts])
+        enough = int((ends < config.text_words / len(config.sources)).sum()) + 1
+        order = np.random.default_rng(seed).permutation(len(whole))[:enough]
+        whole = whole.take(order)
         few = max(len(whole) // 10, 2)
         parts.append(whole.split(seed, len(whole) - few, few))
     trained, fresh = zip(*parts, strict=True)
@@ -103,7 +107,7 @@ def _texts(parts, tokenizer: Tokenizer, config: Mixture) -> Texts:
     reviews = [i for i, row in enumerate(rows[0]) if len(row) >= config.sentence]
     ids = [rows[0][i][: config.sentence] for i in reviews]
     return Texts(
-        text[: config.text_words],
+        text,
         np.array(ids, np.int32),
         np.asarray(parts[0].labels, np.int32)[reviews],
     )
