@@ -142,7 +142,7 @@ def _tokens(params: Params, shape: Shape, task, keys: Array) -> Array:  # []
     def share(key: Array) -> tuple[Array, Array]:
         ids, important = task(key)
         rows = learning.last_rows(params, ids, shape)
-        right = decoder.logits(params, rows[:-1], shape).argmax(-1) == ids[1:]
+        right = decoder.logits(params, rows[:-1], shape).argmax(-1).astype(ids.dtype) == ids[1:]
         return (right & important[1:]).sum(), important[1:].sum()
 
     right, every = jax.lax.map(share, keys, batch_size=min(TOGETHER, len(keys)))

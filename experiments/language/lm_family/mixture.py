@@ -154,21 +154,27 @@ def window(key: Array, length: int, texts: Texts) -> tuple[Array, Array]:
     return ids, jnp.ones(length, bool)
 
 
-def pairs(key: Array, words: Words, count: int, most: int) -> tuple[Array, Array, Array]:
+def pairs(
+    key: Array, words: Words, count: int, most: int, few: bool = False
+) -> tuple[Array, Array, Array]:
     """Words [n] of two to ``most`` classes, the number of each one's class [n], and label words
-    [4] of these classes, which mean nothing outside of this prompt."""
-    keys = jax.random.split(key, 5)
+    [4] of these classes, which mean nothing outside of this prompt. With ``few`` a class shows one
+    to all of its words in this prompt: the fewer, the more often one comes again."""
+    keys = jax.random.split(key, 7)
     kinds = jax.random.permutation(keys[0], jnp.asarray(words.classes))[:MOST_CLASSES]
     names = jax.random.permutation(keys[1], jnp.asarray(words.labels))[:MOST_CLASSES]
     number = jax.random.randint(keys[2], (), 2, most + 1)
     which = jax.random.randint(keys[3], (count,), 0, number)
-    column = jax.random.randint(keys[4], (count,), 0, words.classes.shape[1])
+    width = words.classes.shape[1]
+    size = jax.random.randint(keys[5], (), 1, width + 1) if few else width
+    first = jax.random.randint(keys[6], (MOST_CLASSES,), 0, width)[which]
+    column = (first + jax.random.randint(keys[4], (count,), 0, size)) % width
     return kinds[which, column], which, names
 
 
 def mapping(key: Array, length: int, words: Words) -> tuple[Array, Array]:
     """word label word label ...: the label word of a class, in every prompt another."""
-    inputs, which, names = pairs(key, words, -(-length // 2), MOST_CLASSES)
+    inputs, which, names = pairs(key, words, -(-length // 2), MOST_CLASSES, few=True)
     ids = jnp.stack([inputs, names[which]], axis=1).ravel()[:length]
     return ids, jnp.arange(length) % 2 == 1
 
