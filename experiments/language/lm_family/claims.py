@@ -7,6 +7,11 @@ from lsa_lab.judging.statements import Statement
 
 OURS, CONTROL = "derived here", "derived here, a control"
 LEARNED = 0.75  # of two labels
+# The criteria are those of before the first training.
+LOOK = (
+    "another size and mixture: width 32 after 2 000 steps, on prompts that show all words of a "
+    "class, was at chance (.51 [.46, .56])"
+)
 
 
 class Numbers:
@@ -43,7 +48,7 @@ def statements(config) -> tuple[Statement, ...]:
     every = [size.name for size in config.sizes]
     asked_words = "the share of right label words of two"
     after = f"after {most} demonstrations"
-    judged = dict(over="seeds")
+    judged = dict(over="seeds", revision=LOOK)
     return (
         Statement(
             "learns",
