@@ -68,8 +68,8 @@ TIERS = {
         other_prompts=4,
     ),
     "laptop": Config(),
-    # 16 decoders of .2 to .9 M weights, a night of two cores: 13 hours of one, by a measured step
-    # of 6e-10 s a token and weight. It has not been run.
+    # 16 decoders of .2 to .9 M weights, 7 to 13 hours of one core by two measured steps (3 and
+    # 6e-10 s a token and weight). It has not been run.
     "paper": Config(
         sizes=(
             Size("shallow", 1, 64),
