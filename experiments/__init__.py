@@ -47,4 +47,5 @@ EXPERIMENTS = (
     "language.lm_flow",
     "language.lm_gradient_matching",
     "language.lm_heads",
+    "language.lm_family",
 )

@@ -239,4 +239,9 @@ SO_WHAT = {
         "nothing of its order of answers. The pattern of A4's regression models does not carry "
         "over."
     ),
+    "lm_family": (
+        "A short training teaches small decoders text, and nothing in context: their answers are "
+        "at chance, with true and with shuffled labels alike. Measure what a model learns in "
+        "context before its flows or its heads are read. The paper tier trains for a night."
+    ),
 }

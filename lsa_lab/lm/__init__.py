@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from jax import Array
     from jax.typing import DTypeLike
 
     from lsa_lab.lm.config import Config
     from lsa_lab.lm.tokens import Tokenizer
     from lsa_lab.lm.weights import Params
 
-__all__ = ["Decoder", "load", "shape"]
+__all__ = ["Decoder", "init", "load", "save", "shape"]
 
 
 class Decoder(NamedTuple):
@@ -51,6 +52,22 @@ def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
     if tokenizer is not None:
         tokens.check_fits(tokenizer, config.vocabulary)
     return Decoder(config, params, tokenizer)
+
+
+def save(path: str | Path, decoder: Decoder) -> None:
+    """Write a decoder of Llama's or Qwen's kind as a folder that ``load`` reads, in float32."""
+    from lsa_lab.lm import folder
+
+    folder.write(Path(path), decoder.config, decoder.params)
+    if decoder.tokenizer is not None:
+        decoder.tokenizer.rules.save(str(Path(path) / "tokenizer.json"))
+
+
+def init(key: "Array", config: "Config", dtype: "DTypeLike" = "float32") -> "Params":
+    """Weights before a training, as ``learning.init`` has them; ``training.fit`` does the steps."""
+    from lsa_lab.lm import learning
+
+    return learning.init(key, config, dtype)
 
 
 def _there(path: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""A folder as transformers writes it: config.json, and model.safetensors or its shards."""
+"""A folder as transformers has it: config.json, and model.safetensors or its shards."""
 
 import json
 from collections.abc import Mapping
@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from lsa_lab.lm import leaves
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
+from lsa_lab.lm.weights import Params
+from lsa_lab.store import safe_files
 from lsa_lab.store.provenance import package
 
 _LONG = {
@@ -58,6 +61,31 @@ def read(path: Path) -> tuple[Config, Names, Tensors]:
     fields = _json(path / "config.json")
     config = config_of(fields, path / "config.json")
     return config, TRANSFORMERS[fields["model_type"]], _tensors(path)
+
+
+def write(path: Path, config: Config, params: Params) -> None:
+    """Write config.json and model.safetensors, the inverse of ``read`` for a family like Llama's.
+
+    Raises ValueError where no such family has the config.
+    """
+    safetensors = package("safetensors.numpy", "lm")
+    fields: dict[str, Any] = {key: getattr(config, name) for name, key in _KEYS["llama"].items()}
+    fields |= {
+        "vocab_size": config.vocabulary,
+        "num_key_value_heads": config.num_groups,
+        "head_dim": config.key_width,
+        "tie_word_embeddings": config.tied,
+        "rope_theta": config.rotary_base,
+        "attention_bias": config.write_biases,
+        "hidden_act": "silu",
+    }
+    kinds = [fields | {"model_type": family} for family in ("llama", "qwen2", "qwen3")]
+    kinds = [each for each in kinds if config_of(each, path) == config]
+    if not kinds:
+        raise ValueError(f"{config} is no Llama, Qwen2 or Qwen3: write it in a format of its own")
+    tensors = leaves.tensors(params, TRANSFORMERS[kinds[0]["model_type"]], config)
+    safe_files.write(path / "config.json", json.dumps(kinds[0], indent=1).encode())
+    safe_files.write(path / "model.safetensors", safetensors.save(tensors))
 
 
 def config_of(fields: Mapping[str, Any], source: Path) -> Config:

@@ -84,6 +84,25 @@ def params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> 
     return Params(**leaves)
 
 
+def tensors(params: Params, names: Names, config: Config) -> dict[str, np.ndarray]:
+    """The tensors of a file of this family in float32, the inverse of ``params``; of families whose
+    tensors hold one leaf each, and whose halves are turned."""
+    by_name = {}
+    for leaf in shapes(config):
+        rows = np.asarray(getattr(params, leaf), np.float64)
+        place, axes = names.places[leaf], AXES[leaf]
+        if leaf in SCALED[config.key_norm]:
+            rows = rows * config.key_width**0.5
+        letters = place.layout.replace(" ", "")
+        size, order = sizes(config), [axes.index(letter) for letter in letters]
+        shape = [math.prod(size[letter] for letter in axis) for axis in place.layout.split()]
+        for i, row in enumerate([rows] if leaf in OUTSIDE else rows):
+            tensor = row.transpose(order).reshape(shape).astype(np.float32)
+            prefix = "" if leaf == "unembedding" else names.prefix
+            by_name[prefix + place.name.format(i)] = np.ascontiguousarray(tensor)
+    return by_name
+
+
 def check_dtype(dtype: DTypeLike) -> np.dtype:
     """The dtype, if jax holds weights in it."""
     dtype = jnp.dtype(dtype)

@@ -1,0 +1,156 @@
+"""What `lm_family` judges: who learns in context, beside chance, and what else is learned."""
+
+import numpy as np
+
+from experiments.language.lm_family.config import MAPPED, TOKENS
+from lsa_lab.judging.statements import Statement
+
+OURS, CONTROL = "derived here", "derived here, a control"
+LEARNED = 0.75  # of two labels
+# The criteria are those of before the first training.
+LOOK = (
+    "another size and mixture: width 32 after 2 000 steps, on prompts that show all words of a "
+    "class, was at chance (.51 [.46, .56])"
+)
+
+
+class Numbers:
+    """Shares of right answers by size, every run's: after the last step unless said otherwise."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.most = int(dataset.shots.max())
+
+    def share(self, name, size, shots=None, step=-1):  # [R]
+        own = self.dataset[name].sel(size=size).isel(step=step)
+        own = own.sel(shots=self.most if shots is None else shots) if "shots" in own.dims else own
+        return own.values
+
+    def other(self, name, prompts=1):  # (share, standard error)
+        share = float(self.dataset[f"other_{name}"].sel(shots=self.most))
+        return share, np.sqrt(max(share * (1 - share), 1e-9) / prompts)
+
+    def emerges(self, size):  # [R]
+        """The first checkpoint from which on a run stays above ``LEARNED``; infinite if none."""
+        curve = self.dataset.mapping.sel(size=size, shots=self.most).transpose("run", "step")
+        above = np.flip(np.logical_and.accumulate(np.flip(curve.values >= LEARNED, 1), axis=1), 1)
+        first = np.where(above.any(1), above.argmax(1), -1)
+        return np.where(first < 0, np.inf, self.dataset.step.values[first])
+
+
+numbers = Numbers
+
+
+def statements(config) -> tuple[Statement, ...]:
+    most = config.shots[-1]
+    deep = [size.name for size in config.sizes if size.depth > 1]
+    flat = [size.name for size in config.sizes if size.depth == 1]
+    every = [size.name for size in config.sizes]
+    asked_words = "the share of right label words of two"
+    after = f"after {most} demonstrations"
+    judged = dict(over="seeds", revision=LOOK)
+    return (
+        Statement(
+            "learns",
+            OURS,
+            "decoders of two layers or more that are trained here learn in context: {size}",
+            f"{asked_words}, of classes that every prompt names anew, {after}",
+            at_least=LEARNED,
+            sample=lambda n, size: n.share("mapping", size),
+            cells={f"learns_{size}": {"size": size} for size in deep},
+            message="decoders of two layers or more that are trained here learn in context",
+            note="chance is .5",
+            **judged,
+        ),
+        Statement(
+            "one_layer",
+            OURS,
+            "one layer does not learn in context: {size}",
+            f"{asked_words} {after}",
+            at_most=0.6,
+            sample=lambda n, size: n.share("mapping", size),
+            cells={f"one_layer_{size}": {"size": size} for size in flat},
+            note="a label is one token after its word: to bind them takes a layer of its own",
+            **judged,
+        ),
+        Statement(
+            "shuffled",
+            CONTROL,
+            "labels that have nothing to do with the classes leave chance: {size}",
+            f"{asked_words} {after} whose labels are drawn anew, less .5,",
+            margin=0.05,
+            sample=lambda n, size: n.share("shuffled", size) - 0.5,
+            cells={f"shuffled_{size}": {"size": size} for size in every},
+            message="labels that have nothing to do with the classes leave chance",
+            **judged,
+        ),
+        Statement(
+            "untrained",
+            CONTROL,
+            "before the first step answers are at chance: {size}",
+            f"{asked_words} {after}, less .5,",
+            margin=0.05,
+            sample=lambda n, size: n.share("mapping", size, step=0) - 0.5,
+            cells={f"untrained_{size}": {"size": size} for size in every},
+            message="before the first step answers are at chance",
+            **judged,
+        ),
+        Statement(
+            "more",
+            OURS,
+            f"{most} demonstrations help more than one: {{size}}",
+            f"{asked_words}, {after} less after one,",
+            at_least=0.02,
+            sample=lambda n, size: n.share("mapping", size) - n.share("mapping", size, shots=1),
+            cells={f"more_{size}": {"size": size} for size in deep},
+            message=f"{most} demonstrations help more than one",
+            **judged,
+        ),
+        Statement(
+            "tokens",
+            OURS,
+            "decoders of two layers or more learn {task}: {size}",
+            "the share of fresh answers that are the likeliest of all words",
+            at_least=0.9,
+            sample=lambda n, size, task: n.share(task, size),
+            cells={
+                f"{task}_{size}": {"size": size, "task": task} for task in TOKENS for size in deep
+            },
+            message="decoders of two layers or more learn copying and counting",
+            **judged,
+        ),
+        Statement(
+            "sentiment",
+            OURS,
+            "the sentiment of fresh reviews is told in context: {size}",
+            f"{asked_words}, for the sentiment of the first words of a review, after the "
+            "demonstrations that a prompt has room for",
+            at_least=0.55,
+            sample=lambda n, size: n.share("sentiment", size),
+            cells={f"sentiment_{size}": {"size": size} for size in deep},
+            message="the sentiment of fresh reviews is told in context",
+            note="chance is .5",
+            **judged,
+        ),
+        Statement(
+            "sentiment_null",
+            CONTROL,
+            "labels that have nothing to do with sentiments leave chance: {size}",
+            f"{asked_words} after reviews whose labels are drawn anew, less .5,",
+            margin=0.05,
+            sample=lambda n, size: n.share("sentiment_shuffled", size) - 0.5,
+            cells={f"sentiment_null_{size}": {"size": size} for size in deep},
+            message="labels that have nothing to do with sentiments leave chance",
+            **judged,
+        ),
+        Statement(
+            "other",
+            OURS,
+            f"{config.model_name} on prompts of the same law, {{labels}} labels",
+            f"{asked_words} {after}",
+            "estimate",
+            unjudged="a comparison: its training is not ours",
+            sample=lambda n, labels: n.other(labels, config.other_prompts),
+            cells={f"other_{name}": {"labels": name} for name in MAPPED},
+        ),
+    )

@@ -1,0 +1,82 @@
+"""In-context accuracy of the family by demonstrations, and as it emerges in training."""
+
+import numpy as np
+
+from experiments.language.lm_family import claims
+from lsa_lab.harness.draw import style
+from lsa_lab.store import results
+
+TITLES = {
+    True: ("Depth learns from demonstrations", "It emerges in training"),
+    False: ("Demonstrations do not help", "Training has not changed that"),
+}
+
+
+def plot(dataset):
+    return style.panels(dataset, 2.8, plot_shots, plot_steps)
+
+
+def plot_shots(ax, dataset):
+    config = results.config_of(dataset)
+    places = np.arange(len(dataset.shots))
+    for size, color in zip(dataset.size.values, style.COLOURS, strict=False):
+        own = dataset.isel(step=-1).sel(size=size)
+        style.mean_band(ax, places, own.mapping.values, _label(dataset, size), color)
+        style.mean_band(ax, places, own.shuffled.values, None, color, marker=None, style=":")
+    ax.plot(places, dataset.other_mapping, "s--", color="grey", ms=4, label=config.model_name)
+    ax.axhline(0.5, color=style.BLACK, lw=0.8, ls="--", zorder=0)
+    ax.set_xticks(places, dataset.shots.values)
+    ax.set(title=TITLES[_learned(dataset)][0], xlabel="demonstrations", ylim=(0.4, 1.02))
+    ax.set_ylabel("right labels of two")
+    ax.legend(loc="upper left")
+
+
+def plot_steps(ax, dataset):
+    for size, color in zip(dataset.size.values, style.COLOURS, strict=False):
+        own = dataset.mapping.sel(size=size, shots=dataset.shots.max()).transpose("run", "step")
+        ax.plot(dataset.step, own.T, color=color, lw=0.6, alpha=0.6)
+        ax.plot(dataset.step, own.mean("run"), color=color)
+    ax.axhline(claims.LEARNED, color="grey", lw=0.8, ls=":", zorder=0)
+    ax.axhline(0.5, color=style.BLACK, lw=0.8, ls="--", zorder=0)
+    ax.set(title=TITLES[_learned(dataset)][1], xlabel="steps", ylim=(0.4, 1.02))
+
+
+def appendix(dataset):
+    """What else is learned."""
+    names = {"copying": "Copying", "counting": "Counting", "sentiment": "Sentiment", "text": "Text"}
+    figure, axes = style.figure(6.75, 2.3, (1, len(names)), first="c")
+    for ax, (name, title) in zip(axes, names.items(), strict=True):
+        for size, color in zip(dataset.size.values, style.COLOURS, strict=False):
+            own = dataset[name].sel(size=size).transpose("run", "step")
+            style.mean_band(ax, dataset.step, own.values, size, color, marker=None)
+        ax.set_title(title, loc="right")
+        ax.set(xlabel="steps", ylabel="nats a word" if name == "text" else "right answers")
+    axes[0].legend()
+    return (figure,)
+
+
+def _learned(dataset) -> bool:
+    """Whether a size meets the criterion on average."""
+    shares = dataset.mapping.isel(step=-1).sel(shots=dataset.shots.max()).mean("run")
+    return bool(shares.max() >= claims.LEARNED)
+
+
+def _label(dataset, size) -> str:
+    count = float(dataset.weights.sel(size=size))
+    return f"{size}, {count / 1000:.0f} 000 weights"
+
+
+def caption(dataset) -> str:
+    config, numbers = results.config_of(dataset), claims.numbers(dataset)
+    shares = {size: float(numbers.share("mapping", size).mean()) for size in dataset.size.values}
+    best = max(shares, key=lambda size: shares[size])
+    null = float(numbers.share("shuffled", best).mean())
+    listed = ", ".join(f"{size} {share:.2f}" for size, share in shares.items())
+    other, _ = numbers.other("mapping")
+    return (
+        f"After {numbers.most} demonstrations decoders that are trained here give the right one of "
+        f"two label words as often as this: {listed}. With labels drawn anew (dotted) {best} has "
+        f"{null:.2f}, and chance is .5. {config.model_name} has {other:.2f} on such prompts. Bands "
+        f"are intervals over {config.runs} seeds; thin lines are single seeds. The grey dotted "
+        "line is the criterion, which was fixed before the first training."
+    )

@@ -1,0 +1,245 @@
+"""What the family is trained on and asked: text, and tasks in words, all pure functions of a key.
+
+A prompt is T token ids, and which of them are to be predicted: of a task, its answers.
+"""
+
+import re
+from collections import Counter
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from experiments.language import sentences
+from experiments.language.language_config import text_tasks
+from experiments.language.lm_family.config import Mixture
+from lsa_lab.lm import tokens
+from lsa_lab.lm.tokens import Tokenizer
+
+CLASSES = (
+    "father mother brother sister son daughter wife husband",
+    "head face hand eyes heart hair blood voice",
+    "black white red blue green yellow brown gold",
+    "day night year month week morning hour minute",
+    "house city school street country town home hotel",
+    "dog cat horse bird fish lion bear wolf",
+    "director actor writer king doctor teacher soldier lawyer",
+    "car train ship plane bus boat truck bike",
+)
+LABELS = (
+    "apple river stone cloud table window garden bread music paper silver winter summer forest",
+    "island bridge castle mirror candle market letter engine button basket copper cotton desert",
+    "flower hammer jacket kitchen ladder",
+)
+NUMBERS = ("one", "two", "three", "four", "five")
+# What templates of the theme write, so that its experiments can ask these decoders too.
+TEMPLATES = ("review", "sentiment", "negative", "positive", ":")
+MOST_CLASSES = 4  # of one prompt
+BLOCK = len(NUMBERS) + 1  # tokens of a prompt that count one word
+
+
+class Words(NamedTuple):
+    """The ids of the tasks' words, as one tokenizer has them."""
+
+    start: np.ndarray  # [s]  what stands before every text
+    separator: np.ndarray  # [p]  what stands between demonstrations
+    classes: np.ndarray  # [C, W]
+    labels: np.ndarray  # [K]
+    numbers: np.ndarray  # [5]
+
+
+class Texts(NamedTuple):
+    """Token ids of texts, and of reviews of one length with their sentiments."""
+
+    text: np.ndarray  # [N]
+    reviews: np.ndarray  # [S, w]
+    sentiments: np.ndarray  # [S]
+
+
+class Corpus(NamedTuple):
+    """The tokenizer that texts lead to, and texts to train on and to judge by."""
+
+    tokenizer: Tokenizer
+    words: Words
+    trained: Texts
+    fresh: Texts
+
+
+class Question(NamedTuple):
+    """A prompt that is asked at several places, for one of two label words."""
+
+    ids: Array  # [T]
+    places: Array  # [n]  the token after which the label comes
+    names: Array  # [2]
+    right: Array  # [n]
+
+
+def read(config: Mixture, seed: int) -> Corpus:
+    """Nine tenths of the sentences to train on, whose commonest words are known; the rest fresh."""
+    parts = []
+    for _, task in text_tasks(*config.sources, most_words=1_000_000):
+        whole = sentences.read(task)
+        ends = np.cumsum([len(text.split()) for text in whole.texts])
+        enough = int((ends < config.text_words / len(config.sources)).sum()) + 1
+        order = np.random.default_rng(seed).permutation(len(whole))[:enough]
+        whole = whole.take(order)
+        few = max(len(whole) // 10, 2)
+        parts.append(whole.split(seed, len(whole) - few, few))
+    trained, fresh = zip(*parts, strict=True)
+    texts = [text for part in trained for text in part.texts]
+    of_tasks = [*TEMPLATES, *" ".join((*CLASSES, *LABELS)).split(), *NUMBERS]
+    counts = Counter(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text.lower()))
+    common = [word for word, _ in counts.most_common() if word not in of_tasks]
+    vocabulary = [*of_tasks, *common][: config.vocabulary - 1]
+    tokenizer = tokens.of_words(vocabulary, plain=True)
+    words = words_of(tokenizer)
+    return Corpus(
+        tokenizer, words, _texts(trained, tokenizer, config), _texts(fresh, tokenizer, config)
+    )
+
+
+def _texts(parts, tokenizer: Tokenizer, config: Mixture) -> Texts:
+    rows = [[tokenizer.encode(text) for text in part.texts] for part in parts]
+    text = np.concatenate([np.array(row, np.int32) for part in rows for row in part])
+    reviews = [i for i, row in enumerate(rows[0]) if len(row) >= config.sentence]
+    ids = [rows[0][i][: config.sentence] for i in reviews]
+    return Texts(
+        text,
+        np.array(ids, np.int32),
+        np.asarray(parts[0].labels, np.int32)[reviews],
+    )
+
+
+def words_of(tokenizer: Tokenizer) -> Words:
+    """The first token of each word; the words are such that most tokenizers have one for each."""
+
+    def ids(words) -> np.ndarray:
+        return np.array([tokenizer.ids_of_word(word)[0] for word in words], np.int32)
+
+    return Words(
+        np.array(tokenizer.start, np.int32),
+        np.array(tokenizer.encode("\n"), np.int32),
+        np.stack([ids(row.split()) for row in CLASSES]),
+        ids(" ".join(LABELS).split()),
+        ids(NUMBERS),
+    )
+
+
+def sample(key: Array, corpus: Corpus, config: Mixture) -> tuple[Array, Array]:  # [B, T] twice
+    """A batch of prompts and what counts of them, so many of each task as the config says."""
+    words, texts, length = corpus.words, corpus.trained, config.length
+    tasks = (
+        partial(window, texts=texts),
+        partial(mapping, words=words),
+        partial(copying, vocabulary=config.vocabulary),
+        partial(counting, words=words),
+        partial(sentiment, words=words, texts=texts),
+    )
+    keys = jax.random.split(key, len(tasks))
+    prompts = [
+        jax.vmap(partial(task, length=length))(jax.random.split(own, count))
+        for task, own, count in zip(tasks, keys, config.shares, strict=True)
+    ]
+    ids, importance = (jnp.concatenate(rows) for rows in zip(*prompts, strict=True))
+    return ids, importance
+
+
+def window(key: Array, length: int, texts: Texts) -> tuple[Array, Array]:
+    """A stretch of text, every word of which is to be predicted."""
+    start = jax.random.randint(key, (), 0, len(texts.text) - length)
+    ids = jax.lax.dynamic_slice(jnp.asarray(texts.text), (start,), (length,))
+    return ids, jnp.ones(length, bool)
+
+
+def pairs(
+    key: Array, words: Words, count: int, most: int, few: bool = False
+) -> tuple[Array, Array, Array]:
+    """Words [n] of two to ``most`` classes, the number of each one's class [n], and label words
+    [4] of these classes, which mean nothing outside of this prompt. With ``few`` a class shows one
+    to all of its words in this prompt: the fewer, the more often one comes again."""
+    keys = jax.random.split(key, 7)
+    kinds = jax.random.permutation(keys[0], jnp.asarray(words.classes))[:MOST_CLASSES]
+    names = jax.random.permutation(keys[1], jnp.asarray(words.labels))[:MOST_CLASSES]
+    number = jax.random.randint(keys[2], (), 2, most + 1)
+    which = jax.random.randint(keys[3], (count,), 0, number)
+    width = words.classes.shape[1]
+    size = jax.random.randint(keys[5], (), 1, width + 1) if few else width
+    first = jax.random.randint(keys[6], (MOST_CLASSES,), 0, width)[which]
+    column = (first + jax.random.randint(keys[4], (count,), 0, size)) % width
+    return kinds[which, column], which, names
+
+
+def mapping(key: Array, length: int, words: Words) -> tuple[Array, Array]:
+    """word label word label ...: the label word of a class, in every prompt another."""
+    inputs, which, names = pairs(key, words, -(-length // 2), MOST_CLASSES, few=True)
+    ids = jnp.stack([inputs, names[which]], axis=1).ravel()[:length]
+    return ids, jnp.arange(length) % 2 == 1
+
+
+def copying(key: Array, length: int, vocabulary: int) -> tuple[Array, Array]:
+    """Random words, again and again."""
+    keys = jax.random.split(key)
+    period = jax.random.randint(keys[0], (), 4, length // 2 + 1)
+    words = jax.random.randint(keys[1], (length // 2,), 1, vocabulary, jnp.int32)
+    return words[jnp.arange(length) % period], jnp.arange(length) >= period
+
+
+def counting(key: Array, length: int, words: Words) -> tuple[Array, Array]:
+    """Five words of two kinds, and how many of them are the first one; again with others."""
+    keys = jax.random.split(key)
+    blocks = -(-length // BLOCK)
+    every = jnp.asarray(words.classes.ravel())
+    two = jax.vmap(lambda own: jax.random.permutation(own, every)[:2])
+    both = two(jax.random.split(keys[0], blocks))
+    other = jax.random.randint(keys[1], (blocks, BLOCK - 1), 0, 2).at[:, 0].set(0)
+    rows = jnp.take_along_axis(both, other, axis=1)
+    number = jnp.asarray(words.numbers)[BLOCK - 2 - other.sum(1)]
+    ids = jnp.concatenate([rows, number[:, None]], axis=1).ravel()[:length]
+    return ids, jnp.arange(length) % BLOCK == BLOCK - 1
+
+
+def sentiment(key: Array, length: int, words: Words, texts: Texts) -> tuple[Array, Array]:
+    """Beginnings of reviews, each with the label word that this prompt has for its sentiment."""
+    width = texts.reviews.shape[1] + 1
+    rows, which, names = _reviews(key, words, texts, length // width)
+    ids = jnp.concatenate([rows, names[which][:, None]], axis=1).ravel()
+    ids = jnp.concatenate([ids, jnp.zeros(length - len(ids), ids.dtype)])
+    places = jnp.arange(length)
+    return ids, (places % width == width - 1) & (places < length // width * width)
+
+
+def _reviews(key: Array, words: Words, texts: Texts, count: int) -> tuple[Array, Array, Array]:
+    keys = jax.random.split(key)
+    rows = jax.random.randint(keys[0], (count,), 0, len(texts.reviews))
+    names = jax.random.permutation(keys[1], jnp.asarray(words.labels))[:2]
+    return jnp.asarray(texts.reviews)[rows], jnp.asarray(texts.sentiments)[rows], names
+
+
+def ask_mapping(key: Array, words: Words, shots: tuple[int, ...], shuffled: bool) -> Question:
+    """One of two classes after so many demonstrations; ``shuffled`` labels say nothing of them."""
+    inputs, which, names = pairs(key, words, shots[-1] + 1, 2)
+    return _question(key, words, inputs[:, None], which, names[:2], shots, shuffled)
+
+
+def ask_sentiment(
+    key: Array, words: Words, texts: Texts, shots: tuple[int, ...], shuffled: bool
+) -> Question:
+    """The sentiment of a review after so many demonstrations."""
+    rows, which, names = _reviews(key, words, texts, shots[-1] + 1)
+    return _question(key, words, rows, which, names, shots, shuffled)
+
+
+def _question(key, words, inputs, which, names, shots, shuffled) -> Question:
+    count, width = inputs.shape
+    label = which
+    if shuffled:
+        label = jax.random.randint(jax.random.fold_in(key, 1), (count,), 0, 2)
+    separator = jnp.tile(jnp.asarray(words.separator)[None], (count, 1))
+    rows = jnp.concatenate([inputs, names[label][:, None], separator], axis=1)
+    ids = jnp.concatenate([jnp.asarray(words.start), rows.ravel()])
+    at = np.array(shots)
+    places = len(words.start) + at * rows.shape[1] + width - 1
+    return Question(ids, jnp.asarray(places), names, which[at])
