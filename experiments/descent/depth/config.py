@@ -25,7 +25,7 @@ class Tied(Bounded):
     noise_vars: Annotated[tuple[float, ...], between(0.0, 10.0)] = (0.0, 0.5)
     runs: Annotated[int, at_least(2)] = 9
     steps_per_layer: Annotated[int, at_least(1)] = 1200
-    test_prompts: Annotated[int, at_least(1)] = 100_000
+    test_prompts: Annotated[int, at_least(1)] = 100_000  # of every run
 
 
 @dataclass(frozen=True)

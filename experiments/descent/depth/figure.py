@@ -102,14 +102,15 @@ def tied_over_free(ax, dataset):
         near = runs[(runs > low) & (runs < high)]
         ax.plot(np.linspace(x - 0.2, x + 0.2, len(near)), near, ls="", **TRAINED)
         ax.plot([x - 0.35, x + 0.35], [exact.sel(depth=depth, noise=noise)] * 2, color=style.BLACK)
-        for y, far, up in ((high, np.sum(~(runs < high)), -1), (low, np.sum(runs <= low), 1)):
+        beyond = (high, np.sum(runs >= high), "above", -1), (low, np.sum(runs <= low), "below", 1)
+        for y, far, side, up in beyond:
             if far:
-                direct_label(ax, x, y, f"{far} beyond", TRAINED["color"], (0, 2 * up))
+                direct_label(ax, x, y, f"{far} {side}", TRAINED["color"], (0, 2 * up))
     style.log_axes(ax, y=True)
     ax.set_ylim(low, high)
     ax.set_xticks(range(len(places)), [f"{d} layers\nnoise {noise:g}" for d, noise in places])
     ax.tick_params(axis="x", labelsize=7)
-    ax.set(ylabel="excess risk, tied / free", title="Tied layers (bar: tied descent)")
+    ax.set(ylabel="excess risk, tied / free", title="Tied layers (bar: best descent)")
 
 
 def caption(dataset) -> str:

@@ -14,7 +14,7 @@ from lsa_lab.tasks.linear import LinearTask, sample_moments, sample_moments_batc
 from lsa_lab.theory.depth import best_descent_at, tied_descent_at
 from lsa_lab.training import Files, Training, fit
 
-BLOCK = 10_000  # test prompts at a time
+BLOCK = 10_000  # test prompts of a run at a time
 
 
 def optimizer(config, depth, steps):
@@ -131,15 +131,17 @@ def train_noisy(config, depth, noise_var, shared, progress, checkpoints):
 
 
 def fresh_risks(config, stacks, depth, noise_var):  # Params [R, ...] -> [R]
-    """In float64, on the same prompts for tied and free stacks of any depth."""
+    """In float64, on prompts of each run's own, the same for tied and free stacks of any depth."""
     task = noisy_task(config, noise_var, jnp.float64)
-    key = jax.random.fold_in(jax.random.key(config.seed), 99)
-    draw = moments.compiled(lambda key: sample_moments_batch(key, task, BLOCK))
-    judge = moments.compiled(
-        lambda params, batch: jax.lax.map(
-            lambda stack: errors_from_moments(repeated(stack, depth), batch).mean(), params
-        )
-    )
-    stacks = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), stacks)
-    blocks = range(-(-config.tied.test_prompts // BLOCK))
-    return np.mean([judge(stacks, draw(jax.random.fold_in(key, k))) for k in blocks], axis=0)
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 99), config.tied.runs)
+
+    @moments.compiled
+    def judge(stack, key):
+        return errors_from_moments(repeated(stack, depth), sample_moments_batch(key, task, BLOCK))
+
+    def risk(run):
+        stack = jax.tree.map(lambda leaf: leaf[run].astype(jnp.float64), stacks)
+        blocks = range(-(-config.tied.test_prompts // BLOCK))
+        return np.mean([judge(stack, jax.random.fold_in(keys[run], k)).mean() for k in blocks])
+
+    return np.array([risk(run) for run in range(config.tied.runs)])
