@@ -34,7 +34,10 @@ class Example(flax.struct.PyTreeNode):
 
 
 def init(key: Array, params: Params, length: int) -> Array:  # [k, D]
-    """The embeddings of words drawn at random: rows such as the decoder has seen, or a multiple."""
+    """The embeddings of words drawn at random: rows such as the decoder has seen.
+
+    Where the config scales embeddings, as Gemma's does, the stream of words has √D times these.
+    """
     chex.assert_equal(length > 0, True, custom_message="a prefix has one row at least")
     words = jax.random.randint(key, (length,), 0, params.embedding.shape[0])
     return params.embedding[words]

