@@ -73,10 +73,15 @@ def caption(dataset) -> str:
     null = float(numbers.share("shuffled", best).mean())
     listed = ", ".join(f"{size} {share:.2f}" for size, share in shares.items())
     other, _ = numbers.other("mapping")
+    start = (
+        "Small decoders trained here learn"
+        if _learned(dataset)
+        else ("Small decoders trained here do not learn")
+    )
     return (
-        f"After {numbers.most} demonstrations decoders that are trained here give the right one of "
-        f"two label words as often as this: {listed}. With labels drawn anew (dotted) {best} has "
-        f"{null:.2f}, and chance is .5. {config.model_name} has {other:.2f} on such prompts. Bands "
-        f"are intervals over {config.runs} seeds; thin lines are single seeds. The grey dotted "
-        "line is the criterion, which was fixed before the first training."
+        f"{start} in context in {config.steps} steps: after {numbers.most} demonstrations their "
+        f"shares of right label words, of two, are {listed}. With labels drawn anew (dotted) "
+        f"{best} has {null:.2f}, and chance is .5. {config.model_name} has {other:.2f} on such "
+        f"prompts. Bands are intervals over {config.runs} seeds; thin lines are single seeds. The "
+        "grey dotted line is the criterion, which was fixed before the first training."
     )
