@@ -1,4 +1,4 @@
-"""The findings as PDF, each a note of a few pages, from the built pages: `make papers`.
+"""The findings as PDF, each a note of four pages, from the built pages: `make papers`.
 
 python docs/notes.py .cache/docs/html .cache/docs/papers
 """
@@ -8,6 +8,16 @@ import sys
 from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+SCALE = 0.78  # type of nine points
+# What surrounds a page on a screen lies over its text on paper.
+STYLE = """
+.skip-to-content, .toc-drawer, .related-pages, .back-to-top, .bottom-of-page, .mobile-header {
+    display: none !important;
+}
+.content { width: 100% !important; max-width: none !important; padding: 0 !important; }
+figure, img, table, .math { break-inside: avoid; }
+"""
 
 
 def print_notes(html: Path, folder: Path) -> list[Path]:
@@ -27,8 +37,9 @@ def print_notes(html: Path, folder: Path) -> list[Path]:
             tab.wait_for_function("window.MathJax?.startup?.promise !== undefined")
             tab.evaluate("MathJax.startup.promise")
             tab.wait_for_timeout(500)  # fonts
-            margin = {side: "20mm" for side in ("top", "bottom", "left", "right")}
-            tab.pdf(path=folder / f"{note.stem}.pdf", format="A4", margin=margin)
+            tab.add_style_tag(content=STYLE)
+            margin = {side: "16mm" for side in ("top", "bottom", "left", "right")}
+            tab.pdf(path=folder / f"{note.stem}.pdf", format="A4", margin=margin, scale=SCALE)
         browser.close()
     return [folder / f"{note.stem}.pdf" for note in notes]
 
