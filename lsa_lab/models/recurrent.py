@@ -200,7 +200,7 @@ def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J
     keys = (rows @ head.w_k.T).reshape(-1, config.key_width)  # [T J, k]
     value = (rows @ head.w_v.T).reshape(-1, config.values)
     if kind in ("delta", "gated_delta", "delta_product", "rwkv7"):
-        keys = _unit(keys)
+        keys = recurrent_state.unit_rows(keys)
     step = step / (1 + step * (keys**2).sum(-1, keepdims=True)) if kind == "longhorn" else step
     step, fading = writing * step, None if head.b_gate is None else 1 - writing * (1 - gate)
     step = step.reshape(-1, 1) if kind == "delta_product" else step
@@ -210,12 +210,6 @@ def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J
         return Writes(step * keys, value, None, fading)
     removed = keys if fading is None or kind == "rwkv7" else fading * keys
     return Writes(step * keys, value, removed, fading)
-
-
-def _unit(keys: Array) -> Array:  # [m, k]
-    """k/|k|, and 0 for 0."""
-    square = (keys**2).sum(-1, keepdims=True)
-    return jnp.where(square > 0, keys / jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
 
 
 def _weighted(head: Params, rows: Array, config: Config) -> tuple[Array, Array, Array, Array]:

@@ -167,6 +167,25 @@ def test_gates_of_single_channels_go_one_by_one_however_long_the_prompt():
     assert np.abs(read - scanned(alike, queries)).max() > 1e-3
 
 
+def test_the_derivative_of_unit_rows_is_that_of_keys_over_their_length():
+    keys, moves = np.random.default_rng(0).normal(size=(2, 5, 3))
+
+    def plain(keys):
+        return keys / jnp.linalg.norm(keys, axis=-1, keepdims=True)
+
+    def derivatives(way):
+        first, slope = jax.jvp(way, (keys,), (moves,))
+        curved = jax.hessian(lambda keys: (way(keys) ** 3).sum())(keys)
+        return first, slope, curved
+
+    ours, theirs = (
+        jax.jit(partial(derivatives, way))() for way in (recurrent_state.unit_rows, plain)
+    )
+    jax.tree.map(partial(np.testing.assert_allclose, atol=1e-12), ours, theirs)
+    at_zero = jax.jacrev(recurrent_state.unit_rows)(np.zeros((1, 3)))
+    np.testing.assert_array_equal(at_zero, 0)
+
+
 def test_first_weights_shrink_with_the_number_of_their_inputs():
     config = config_of("delta", width=400, key_width=20, init_scale=0.5)
     first = recurrent.init(jax.random.key(0), config, jnp.float64)
