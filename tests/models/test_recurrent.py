@@ -179,9 +179,9 @@ def test_the_derivative_of_unit_rows_is_that_of_keys_over_their_length():
         return first, slope, curved
 
     ours, theirs = (
-        jax.jit(partial(derivatives, way))() for way in (recurrent_state.unit_rows, plain)
+        jax.jit(functools.partial(derivatives, way))() for way in (recurrent_state.unit_rows, plain)
     )
-    jax.tree.map(partial(np.testing.assert_allclose, atol=1e-12), ours, theirs)
+    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-12), ours, theirs)
     at_zero = jax.jacrev(recurrent_state.unit_rows)(np.zeros((1, 3)))
     np.testing.assert_array_equal(at_zero, 0)
 
