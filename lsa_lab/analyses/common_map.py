@@ -48,7 +48,7 @@ def best_common_map(
     inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
     maps = jnp.einsum("lri,r,rj->lij", coordinates, inverse, right)
     missed = _size(stream - jnp.einsum("tr,lri->lti", left, coordinates))
-    # Layer 0 has not moved; a compiler that multiplies and adds at once leaves rounding of s x - s x.
+    # Layer 0 has not moved; where products and sums are fused s x - s x is not 0.
     moved = jnp.concatenate([jnp.zeros_like(stream[:1]), stream[1:] - stream[:1]])
     return CommonMap(maps, _share(missed, _size(stream)), _share(missed, _size(moved)))
 
