@@ -213,6 +213,7 @@ def statements(config) -> tuple[Statement, ...]:
             "best steps that prompts share",
             measured="the risk over the closed form's",
             at_most=1.02,
+            note="layers that move the covariates too reach a degree that as many steps do not",
             sample=Stacks.turned_over_exact,
             cells=having(
                 grid("turned_two turned_three turned_four", depth=(2, 3, 4)), depth=deeper

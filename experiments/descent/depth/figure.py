@@ -129,7 +129,7 @@ def turned_risks(ax, dataset):
     ax.plot([], [], ls="", label="trained, basis stays", **grey)
     ax.set(xlabel="layers, or steps", ylabel="excess risk", xticks=part.depth)
     ax.set_title("A basis for every prompt")
-    ax.legend(loc="upper right")
+    ax.legend(loc="center left")
 
 
 def caption(dataset) -> str:
