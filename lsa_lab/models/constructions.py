@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_symmetric, check_variance
+from lsa_lab.arguments import as_floats, check_at_least, check_symmetric, check_variance
 from lsa_lab.models import transformer_weights
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.sparse_constructions import preprocess_then_optimise as preprocess_then_optimise
@@ -147,6 +147,6 @@ def _multiples_of_identity(factors: Array, d: int) -> Array:  # [L, d, d]
 
 
 def _vector(values: Array, name: str) -> Array:  # [L]
-    values = jnp.asarray(values)
+    values = as_floats(values)
     chex.assert_rank(values, 1, custom_message=f"{name} has one entry for each layer")
     return values

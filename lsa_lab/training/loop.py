@@ -80,10 +80,13 @@ def fit(
     for argument, value in numbers.items():
         if value is not None:
             check_at_least(value, argument)
-    if not (
-        isinstance(training.optimizer, optax.GradientTransformation) or callable(training.optimizer)
-    ):
+    if files is not None and not isinstance(files, Files):
+        raise TypeError(f"files is {files!r}: give Files({files!r})")
+    is_rule = isinstance(training.optimizer, optax.GradientTransformation)
+    if per_run is None and not is_rule:
         raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")
+    if per_run is not None and (is_rule or not callable(training.optimizer)):
+        raise TypeError("optimizer is no function: beside per_run it is own -> optax.adam(own)")
     if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key) and jnp.ndim(key) == 0:
         raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
     if mesh is not None and (shards > 1 or mesh.is_multi_process):
