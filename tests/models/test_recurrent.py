@@ -308,6 +308,8 @@ def test_a_delta_state_keeps_its_digits_and_a_mesa_state_those_that_its_penalty_
         (dict(largest_step=0), "steps lie in"),
         (dict(inner=2), "delta takes one step a token"),
         (dict(num_heads=0), "the nearest valid value is 1"),
+        (dict(mlp_width=0), "mlp_width is 0; the nearest valid value is 1"),
+        (dict(key_width=2.5), "key_width = 2.5: it is a whole number"),
         (dict(diagonal=True), "no gate to be diagonal"),
         (dict(layout="causal"), "layout is 'causal'"),
         (dict(init_scale=float("inf")), "positive and finite"),
