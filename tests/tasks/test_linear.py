@@ -138,6 +138,7 @@ def test_moments_of_one_prompt_are_a_batch_of_one():
         ({"n": True, "d": 3}, "n = True: it is a whole number"),
         ({"n": 2, "d": 3, "noise_std": np.array([0.1, -0.1])}, "standard deviation is finite"),
         ({"n": 2, "d": 3, "noise_std": float("nan")}, "noise_std = nan"),
+        ({"n": 2, "d": 3, "prior_mean": [1.0]}, "prior_mean is a list: give an array"),
         ({"n": 2, "d": 3, "signal": "dense"}, "'flat'"),
         ({"n": 2, "d": 3, "signal": "sphere", "task_covariance": np.eye(3)}, "turn a sphere"),
         ({"n": 2, "d": 3, "sparsity": 1, "task_covariance": np.eye(3)}, "dense"),

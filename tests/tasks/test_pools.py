@@ -117,6 +117,13 @@ def test_heavy_tails_have_the_variances_of_the_task(tail):
     assert (abs((rows**2).mean(0) * (tail - 1) / (tail - 2) - 1) > 5 * spread).all()  # Control
 
 
+def test_a_singular_covariance_keeps_a_cluster_in_its_subspace():
+    flat = np.array([[[1.0, 2.0], [2.0, 4.0]]])
+    x = np.asarray(pools.sample(jax.random.key(0), PoolTask(20, 2, covariances=flat)).x)
+    np.testing.assert_allclose(x[:, 1], 2 * x[:, 0], atol=1e-12)
+    assert np.ptp(x[:, 0]) > 1
+
+
 def test_labels_may_be_clusters():
     pool = draw(PoolTask(10, 2, (0.5, 0.3, 0.2), labels="cluster"))
     np.testing.assert_array_equal(pool.y, pool.cluster - 1.0)
