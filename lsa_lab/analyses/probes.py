@@ -127,6 +127,8 @@ def as_queries(
         tokens = prompts.tokens(prompt.replace(x_query=x_query))
         stream = forward(params, tokens).stream
         check_stream(stream.shape[-1], "as_queries")
+        if not 0 <= layer < len(stream):
+            raise ValueError(f"layer = {layer}: this stream is that after 0 to {len(stream) - 1}")
         return stream[layer, -1]
 
     return jax.vmap(token)(jnp.concatenate([prompt.x, prompt.x_query[None]]))
