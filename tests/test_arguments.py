@@ -61,6 +61,10 @@ def fit(key=None, optimizer=None, steps=2, **options):
             "head_mask holds 1 NaN",
         ),
         (lambda: linear_attention.forward(PARAMS, TOKENS.astype(int)), "tokens are int64"),
+        (
+            lambda: linear_attention.forward(PARAMS, TOKENS.astype("float32")),
+            "tokens are float32 and weights float64",
+        ),
         (lambda: ridge(PROMPT, "0.1"), "expected a number, not text"),
         (lambda: fit(steps=1e3), "steps = 1000.0: it is a whole number"),
         (lambda: fit(key=0), r"give a random key, jax.random.key\(0\)"),

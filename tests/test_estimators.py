@@ -313,6 +313,11 @@ def test_counts_and_spreads_may_be_numbers_of_numpy_and_jax():
     equivariant = estimators.rotation_equivariant_posterior_mean
     ours, expected = (equivariant(prompt, 2, std, 0.1) for std in (np.int64(2), 2.0))
     np.testing.assert_array_equal(ours, expected)
+    single, one = jax.tree.map(lambda leaf: leaf.astype("float32"), prompt), np.float64(1)
+    for signal in ("gaussian", "flat"):
+        assert equivariant(single, 2, one, one, signal=signal).dtype == np.float32
+    turned = estimators.gradient_descent(single, np.ones(1), np.eye(4)[None])
+    np.testing.assert_array_equal(turned, estimators.gradient_descent(single, np.ones(1)))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def rotation_equivariant_ridge(
     """
     n, d = prompt.x.shape
     check_spread(noise_std, "noise_std")
-    number(squared_length, "squared_length", prompt, _NO_WEIGHTS)
+    squared_length = number(squared_length, "squared_length", prompt, _NO_WEIGHTS)
     return ridge(prompt, noise_std**2 * d / (n * squared_length))
 
 
@@ -64,13 +64,13 @@ def rotation_equivariant_posterior_mean(
         raise ValueError(f"signal = {signal!r}: choose one of {', '.join(get_args(Signal))}")
     check_spread(weight_std, "weight_std")
     check_spread(noise_std, "noise_std")
-    number(weight_std, "weight_std", prompt, _NO_WEIGHTS)
+    weight_std = number(weight_std, "weight_std", prompt, _NO_WEIGHTS)
     squared_length = count * weight_std**2
     if signal == "gaussian" and count == d:
         return rotation_equivariant_ridge(prompt, squared_length, noise_std)
-    number(noise_std, "noise_std", prompt, _NOISELESS)
+    noise_std = number(noise_std, "noise_std", prompt, _NOISELESS)
     spectrum, basis = jnp.linalg.eigh(prompt.x.T @ prompt.x)
-    noise_var = jnp.asarray(noise_std**2, spectrum.dtype)
+    noise_var = noise_std**2
     curvature = jnp.maximum(spectrum, 0) / noise_var
     force = basis.T @ (prompt.x.T @ prompt.y) / noise_var
     if signal == "flat":
@@ -94,7 +94,8 @@ def flat_posterior_mean(
     s = _non_zeros(sparsity, d)
     check_spread(weight_std, "weight_std")
     check_spread(noise_std, "noise_std")
-    number(noise_std, "noise_std", prompt, _NOISELESS)
+    weight_std = number(weight_std, "weight_std", prompt, _NO_WEIGHTS, positive=False)
+    noise_std = number(noise_std, "noise_std", prompt, _NOISELESS)
     if math.comb(d, s) * 2**s > MAX_SIGNED:
         raise ValueError(f"{s} signs among {d} weights: more than {MAX_SIGNED} are not enumerated")
     supports = np.array(list(itertools.combinations(range(d), s)))  # [m, s]

@@ -32,7 +32,11 @@ def run_layers(
     ``heavy`` layers form several arrays [H, T, k]. For a long prompt the backward pass keeps only
     the stream and forms them again, one layer at a time.
     """
-    num_layers = jax.tree.leaves(weights)[0].shape[0]
+    leaves = jax.tree.leaves(weights)
+    widest = max((leaf.dtype for leaf in leaves), key=lambda dtype: dtype.itemsize)
+    if jnp.issubdtype(widest, jnp.floating) and widest.itemsize > stream.dtype.itemsize:
+        raise TypeError(f"tokens are {stream.dtype} and weights {widest}: cast one to the other's")
+    num_layers = leaves[0].shape[0]
     unroll = num_layers if num_layers <= _SHALLOW else 1
     if heavy and stream.shape[0] > _LONG:  # unrolled, the compiler would undo the checkpoint
         layer, unroll = jax.checkpoint(layer, prevent_cse=False), 1

@@ -64,6 +64,7 @@ def init(
     for name, count in (("num_layers", num_layers), ("num_heads", num_heads), ("d", d)):
         check_at_least(count, name)
     check_spread(scale, "scale")
+    scale = jnp.asarray(scale, float if dtype is None else dtype)
     key_kq, key_pv = jax.random.split(key)
     shape = (num_layers, num_heads, d + 1, d + 1)
     return Params(

@@ -121,7 +121,7 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
     keys = iter(jax.random.split(key, 10))
     L, H, D, J = config.num_layers, config.num_heads, config.stream_width, config.keys_a_token
 
-    def draw(*shape: int, inputs: int, scale: float = config.init_scale) -> Array:
+    def draw(*shape: int, inputs: int, scale: float = float(config.init_scale)) -> Array:
         return scale * inputs**-0.5 * jax.random.normal(next(keys), shape, dtype)
 
     shapes = {"w_q": config.key_width, "w_k": J * config.key_width, "w_v": J * config.values}

@@ -321,6 +321,12 @@ def test_a_config_that_cannot_be_is_refused(changes, message):
     assert config_of("delta").stream_width == E
 
 
+def test_weights_have_the_dtype_that_was_asked_for():
+    config = dataclasses.replace(config_of("mesa"), key_width=np.int64(3), init_scale=np.float64(1))
+    leaves = jax.tree.leaves(recurrent.init(jax.random.key(0), config, jnp.float32))
+    assert {leaf.dtype for leaf in leaves} == {np.dtype(np.float32)}
+
+
 def test_calls_that_cannot_be_are_refused():
     config, params, tokens = drawn("delta")
     with pytest.raises(ValueError, match="tokens have width 4"):

@@ -280,7 +280,7 @@ def test_impossible_configs_are_refused_with_the_nearest_possible_value(change, 
 
 def test_a_config_has_pythons_numbers_and_weights_the_dtype_that_was_asked_for():
     sizes = dict(num_layers=np.int64(2), heads=(np.int64(2), 1), key_width=np.int64(3))
-    config = dataclasses.replace(BASE, **sizes, width=np.int32(4))
+    config = dataclasses.replace(BASE, **sizes, width=np.int32(4), init_scale=np.float64(0.5))
     assert json.loads(json.dumps(dataclasses.asdict(config)))["heads"] == [2, 1]
     for leaf in jax.tree.leaves(transformer.init(jax.random.key(0), config, jnp.float32)):
         assert leaf.dtype == jnp.float32
