@@ -7,9 +7,9 @@ import optax
 import pytest
 
 from lsa_lab import prompts, training
-from lsa_lab.analyses import clipping, head_subsets
+from lsa_lab.analyses import clipping, head_subsets, heads
 from lsa_lab.estimators import preprocessed_step_limit, ridge
-from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.models import constructions, linear_attention, moments, transformer
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import rivals, scores
 from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
@@ -17,6 +17,7 @@ from lsa_lab.theory import (
     amplification,
     generalization,
     head_bound,
+    matching,
     moving_demonstration,
     optimum,
     risk,
@@ -105,6 +106,8 @@ PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
         lambda whole: constructions.preprocess_then_optimise(2, 2, whole(PLAIN[0]), [0.5, 0.2])[0],
         lambda whole: head_subsets.shapley(whole(np.array([3, 2, 2, 0]))),
         lambda whole: rivals.moment_features(whole(PLAIN)),
+        lambda whole: matching.moment_spread(whole(np.vander([1, 2, 3, 5], 2))),
+        lambda whole: moments.layer_maps(PARAMS, whole(np.eye(3, dtype=int))),
         lambda whole: clipping.kept_rank(np.array([4, 10]), whole(np.array(0))),
     ],
 )
@@ -114,6 +117,21 @@ def test_whole_numbers_are_as_good_as_floats(call):
     for own, other in zip(ours, expected, strict=True):
         np.testing.assert_array_equal(own, other)
         assert jnp.asarray(other).any()
+
+
+def test_arrays_of_numpy_bring_no_warning_where_jax_has_no_float64():
+    plain = np.eye(3)
+    with jax.enable_x64(False):
+        params = jax.tree.map(np.float64, PARAMS)
+        for call in (
+            lambda: linear_attention.forward(params, plain).stream,
+            lambda: moments.layer_maps(params, (plain + 1) / 3),
+            lambda: optimum.one_layer(plain, plain, 4, 0.1),
+            lambda: constructions.one_step_optimum(plain, 4, 0.1).w_kq,
+            lambda: training_dynamics.vector_field(1.5, plain, plain, 4).U,
+            lambda: heads.remove_at_random(jax.random.key(0), plain),
+        ):
+            assert call().dtype == np.float32
 
 
 @pytest.mark.parametrize("name", ["covariance", "task_covariance"])

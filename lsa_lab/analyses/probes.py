@@ -89,7 +89,7 @@ def descend(
     demonstrations, query = features[:-1], features[-1]
     norm = jnp.linalg.norm(demonstrations, ord=2)
     largest = 2 * labels.shape[0] / jnp.where(norm > 0, norm, 1) ** 2
-    prompt = Prompt(demonstrations, labels, query, jnp.zeros((), labels.dtype))
+    prompt = Prompt(demonstrations, labels, query, jnp.zeros((), jnp.result_type(labels)))
     step_sizes = jnp.broadcast_to(share * largest, (num_steps,))
     return estimators.gradient_descent(prompt, step_sizes) @ query
 

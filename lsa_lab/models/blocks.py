@@ -33,9 +33,10 @@ def run_layers(
     the stream and forms them again, one layer at a time.
     """
     leaves = jax.tree.leaves(weights)
-    widest = max((leaf.dtype for leaf in leaves), key=lambda dtype: dtype.itemsize)
-    if jnp.issubdtype(widest, jnp.floating) and widest.itemsize > stream.dtype.itemsize:
-        raise TypeError(f"tokens are {stream.dtype} and weights {widest}: cast one to the other's")
+    own, *dtypes = map(jnp.result_type, (stream, *leaves))
+    widest = max(dtypes, key=lambda dtype: dtype.itemsize)
+    if jnp.issubdtype(widest, jnp.floating) and widest.itemsize > own.itemsize:
+        raise TypeError(f"tokens are {own} and weights {widest}: cast one to the other's")
     num_layers = leaves[0].shape[0]
     unroll = num_layers if num_layers <= _SHALLOW else 1
     if heavy and stream.shape[0] > _LONG:  # unrolled, the compiler would undo the checkpoint
@@ -45,6 +46,7 @@ def run_layers(
 
 def head_gates(head_mask: Array | None, num_layers: int, num_heads: int, dtype: Any) -> Array:
     """The gate of each head [L, H], every one open where there is no mask."""
+    dtype = jax.dtypes.canonicalize_dtype(dtype)
     if head_mask is None:
         return jnp.ones((num_layers, num_heads), dtype)
     chex.assert_shape(

@@ -35,7 +35,7 @@ def preconditioned(preconditioners: Array) -> Params:
     chex.assert_rank(preconditioners, 3, custom_message="preconditioners are [L, d, d]")
     num_layers, d, _ = preconditioners.shape
     chex.assert_shape(preconditioners, (num_layers, d, d))
-    last = jnp.zeros((d + 1, d + 1), preconditioners.dtype).at[d, d].set(-1.0)
+    last = jnp.zeros((d + 1, d + 1), jnp.result_type(preconditioners)).at[d, d].set(-1.0)
     w_pv = jnp.broadcast_to(last, (num_layers, 1, d + 1, d + 1))
     return Params(w_kq=_embed(preconditioners), w_pv=w_pv)
 
@@ -92,7 +92,7 @@ def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
     n = check_at_least(n, "n")
     check_variance(noise_var, "noise_var")
     d = covariance.shape[0]
-    identity = jnp.eye(d, dtype=covariance.dtype)
+    identity = jnp.eye(d, dtype=jnp.result_type(covariance))
     gamma = (1 + 1 / n) * covariance + ((jnp.trace(covariance) + noise_var) / n) * identity
     step = jnp.linalg.inv(gamma)
     balance = jnp.sqrt(jnp.linalg.norm(step))

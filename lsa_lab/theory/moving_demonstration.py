@@ -76,7 +76,7 @@ def flow_terms(w_kq: Array, demonstration: Array, query: Array) -> Array:  # [3]
 
 
 def _flow_parts(w_kq: Array, demonstration: Array, query: Array) -> tuple[Array, Array]:
-    identity = jnp.eye(len(query), dtype=query.dtype)
+    identity = jnp.eye(len(query), dtype=jnp.result_type(query))
     still = one_shot_jacobian(w_kq, identity, demonstration, query)
     coupled = demonstration @ (w_kq + w_kq.T)
     per_reading = 2 * (demonstration @ w_kq @ query) / (coupled @ demonstration)

@@ -235,6 +235,7 @@ def _check_times(times: Array, rtol: float) -> Array:  # [m]
 def _gamma(covariance: Array, n: int, noise_var: Real) -> Array:  # [d, d]
     n = _check_prompts(n, noise_var)
     check_symmetric(covariance, "covariance")
+    covariance = jnp.asarray(covariance)
     floor = (jnp.trace(covariance) + noise_var) / n
     return (1 + 1 / n) * covariance + floor * jnp.eye(len(covariance), dtype=covariance.dtype)
 
