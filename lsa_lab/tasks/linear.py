@@ -77,6 +77,8 @@ def sample_batch(
     The random stream is not that of ``sample``, and every prompt's numbers depend on ``size``.
     """
     check_at_least(size, "size")
+    if active is not None and jnp.issubdtype(jnp.result_type(active), jnp.floating):
+        active = jnp.asarray(active, int)  # as in ``sample``
     key_white, key_rest = jax.random.split(key)
     white = variates.normal(key_white, (task.d + 1, task.n, size), task.dtype)
     return _batch(key_rest, white, task, active)

@@ -109,6 +109,8 @@ def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_
     assert not batch.x_query[:, 4:].any()
     assert within(batch.y_query**2, 2)  # two coordinates of variance 1, weights ± 1
     assert not within(batch.y_query**2, 2.3)
+    between = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"), active=4.7)  # of a schedule
+    np.testing.assert_array_equal(between.x, batch.x)
 
 
 def test_moments_of_a_flat_batch_are_those_of_its_tokens_where_it_draws_these():

@@ -154,6 +154,8 @@ def test_a_pool_becomes_tokens_and_prompts():
     np.testing.assert_array_equal(prompts.tokens(prompt), [[4, 5, 3], [0, 1, 1], [1, 1, 0]])
     np.testing.assert_array_equal(pools.take(pool, jnp.array([1])).y, [2])
     assert pools.take(pool, jnp.array([1])).cluster is None
+    for own in (pool, jax.tree.map(np.asarray, pool)):  # a list of places, as one types it
+        np.testing.assert_array_equal(pools.take(own, [2, 0]).y, [3, 1])
 
 
 def test_task_fields_may_be_traced_and_the_dtype_follows_the_task():
