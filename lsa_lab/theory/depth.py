@@ -144,14 +144,18 @@ def moving_inverse(eigenvalues: ArrayLike) -> tuple[np.ndarray, np.ndarray]:  # 
     """Steps η and factors γ of GD++ that end every covariance with these eigenvalues, in any basis,
     in L = ⌈(m + 1)/2⌉ layers, m the number of those that differ:
 
-        Π_l (1 - η_l κ_l) = 0 at every eigenvalue λ, κ_1 = λ, κ_{l+1} = κ_l (1 - γ_l κ_l)²
+        Π_l (1 - η_l κ_l) = 0 at every λ > 0, κ_1 = λ, κ_{l+1} = κ_l (1 - γ_l κ_l)²
 
     Steps that leave the covariates where they are need m. Each layer ends the least κ, and makes
-    the two largest equal by γ = 1/(κ + √(κκ') + κ') (derived here; docs/theory, "Depth where the
-    covariance turns"). On the host in float64, for ``gradient_descent_plus_plus``.
+    the two largest equal by γ = 1/(κ + √(κκ') + κ'). Eigenvalues that are 0, or equal, but for
+    rounding are taken so (derived here; docs/theory, "Depth where the covariance turns"). On the
+    host in float64, for ``gradient_descent_plus_plus``.
     """
     values = _spectrum(eigenvalues)
-    left, steps, gammas = np.unique(values[values > 0]), [], []
+    rounding = len(values) * np.finfo(float).eps * values.max()
+    left = np.sort(values)
+    left = left[np.diff(left, prepend=0.0) > rounding]
+    steps, gammas = [], []
     while len(left):
         steps.append(1 / left[0])
         left = left[1:]
