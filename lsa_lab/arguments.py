@@ -45,6 +45,26 @@ def check_whole(value: Any, name: str) -> int:
         raise ValueError(f"{name} = {value!r}: it is a whole number") from None
 
 
+def set_counts(config: Any, names: str, least: int = 1) -> None:
+    """Make the named counts of a frozen config Python's, which JSON has and which widen no dtype;
+    None stays, and one that is too small or no whole number is refused."""
+    for name in names.split():
+        count = getattr(config, name)
+        if count is None:
+            continue
+        count = check_whole(count, name)
+        if count < least:
+            raise ValueError(f"{name} is {count}; the nearest valid value is {least}")
+        object.__setattr__(config, name, count)
+
+
+def as_floats(values: ArrayLike) -> Array:
+    """Numbers in their own precision, whole ones as floats: an array of these would cut others off
+    to whole ones, and overflow."""
+    array = jnp.asarray(values)
+    return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
+
+
 def check_size(size: int, count: int, what: str = "demonstrations") -> int:
     """The size of a subset of ``count``, unless there is none of that size."""
     size = check_whole(size, "size")
@@ -53,14 +73,14 @@ def check_size(size: int, count: int, what: str = "demonstrations") -> int:
     return size
 
 
-def check_indices(indices: ArrayLike, count: int) -> None:
+def check_indices(indices: ArrayLike, count: int, what: str = "demonstrations") -> None:
     """Raise if indices are a mask or, where they can be read, beyond 0 to ``count`` - 1."""
     dtype = jnp.result_type(indices)
     if not jnp.issubdtype(dtype, jnp.integer):
         advice = "np.flatnonzero(mask)" if dtype == np.bool_ else "indices.astype(int)"
         raise ValueError(f"indices are {dtype}: expected whole numbers; give {advice}")
     if is_concrete(indices) and not np.isin(np.asarray(indices), np.arange(count)).all():
-        raise ValueError(f"indices of {count} demonstrations are numbers from 0 to {count - 1}")
+        raise ValueError(f"indices of {count} {what} are numbers from 0 to {count - 1}")
 
 
 def check_spread(value: ArrayLike, name: str, what: str = "a standard deviation") -> None:

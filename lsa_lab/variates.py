@@ -145,3 +145,21 @@ def subsets(
     after = [(i < places).astype(scores.dtype) for i in range(d)]  # an equal score there is higher
     lower = [scores[i, None] < scores + after[i] for i in range(d)]
     return jnp.asarray(sum(mask.astype(jnp.int32) for mask in lower)) < sparsity
+
+
+def covariance_root(covariance: Array) -> Array:  # [..., d, d] -> the same
+    """A matrix C with C Cᵀ = covariance: Cholesky's factor, or, where a covariance that can be read
+    is singular, one by eigenvalues. A traced one has to be positive definite."""
+    if isinstance(covariance, jax.core.Tracer) or _is_definite(np.asarray(covariance)):
+        return jnp.linalg.cholesky(covariance)
+    values, vectors = jnp.linalg.eigh(covariance)
+    return vectors * jnp.sqrt(jnp.maximum(values, 0))[..., None, :]
+
+
+def _is_definite(covariance: np.ndarray) -> bool:
+    """Whether Cholesky's factorisation exists in the precision at hand."""
+    try:
+        np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -7,12 +7,22 @@ import optax
 import pytest
 
 from lsa_lab import prompts, training
+from lsa_lab.analyses import clipping, head_subsets, heads
 from lsa_lab.estimators import preprocessed_step_limit, ridge
-from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.models import constructions, linear_attention, moments, transformer
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import scores
+from lsa_lab.selection import rivals, scores
 from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
-from lsa_lab.theory import generalization, optimum, risk
+from lsa_lab.theory import (
+    amplification,
+    generalization,
+    head_bound,
+    matching,
+    moving_demonstration,
+    optimum,
+    risk,
+    training_dynamics,
+)
 
 I2 = jnp.eye(2)
 SKEW = jnp.array([[1.0, 0.5], [0.0, 1.0]])
@@ -21,14 +31,14 @@ PARAMS = linear_attention.init(jax.random.key(0), 1, 2, 2)
 TOKENS = jnp.ones((3, 3))
 
 
-def fit(key=None, optimizer=None, steps=2):
+def fit(key=None, optimizer=None, steps=2, **options):
     task = training.Training(
         lambda params, batch: (params**2).sum(),
         lambda key: jnp.ones(()),
         optimizer or optax.sgd(0.1),
         steps,
     )
-    return training.fit(task, jnp.ones(1), jax.random.key(0) if key is None else key)
+    return training.fit(task, jnp.ones(1), jax.random.key(0) if key is None else key, **options)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +62,17 @@ def fit(key=None, optimizer=None, steps=2):
             "head_mask holds 1 NaN",
         ),
         (lambda: linear_attention.forward(PARAMS, TOKENS.astype(int)), "tokens are int64"),
+        (
+            lambda: linear_attention.forward(PARAMS, TOKENS.astype("float32")),
+            "tokens are float32 and weights float64",
+        ),
         (lambda: ridge(PROMPT, "0.1"), "expected a number, not text"),
         (lambda: fit(steps=1e3), "steps = 1000.0: it is a whole number"),
         (lambda: fit(key=0), r"give a random key, jax.random.key\(0\)"),
         (lambda: fit(optimizer="adam"), r"give one of optax, optax.adam\(1e-3\)"),
+        (lambda: fit(optimizer=optax.adam), r"give one of optax, optax.adam\(1e-3\)"),
+        (lambda: fit(per_run=jnp.ones(())), r"beside per_run it is own -> optax.adam\(own\)"),
+        (lambda: fit(files="fit.ckpt"), r"give Files\('fit.ckpt'\)"),
     ],
 )
 def test_what_is_wrong_is_refused_in_a_sentence(call, said):
@@ -68,6 +85,53 @@ def test_what_is_wrong_is_refused_in_a_sentence(call, said):
 def test_a_count_may_be_an_integer_of_any_kind(count):
     assert risk.ols(count, 2, 1.0) == risk.ols(4, 2, 1.0)
     optimum.one_layer(I2, I2, count, 0.0)
+
+
+PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda whole: amplification.geometric_gain(whole(1), 70),
+        lambda whole: moving_demonstration.cubic_gains(whole(1), 7),
+        lambda whole: training_dynamics.vector_field(1.5, whole(PLAIN), I2, 4),
+        lambda whole: training_dynamics.solve(whole(np.arange(2)), I2, 4, 0.5, whole(PLAIN)).U,
+        lambda whole: generalization.trajectory_bound(whole(PLAIN[None]), 1.5, 1.0, 4),
+        lambda whole: generalization.measured_gap(whole(PLAIN[0]), whole(PLAIN[1]), 0.0, 1.5),
+        lambda whole: risk.gradient_descent(whole(PLAIN[0]), np.array([0.5, 0.1]), 4, 0.1),
+        lambda whole: head_bound.layer(whole(PLAIN), 2),
+        lambda whole: constructions.gradient_descent_plus_plus([0.1, 0.2], whole(PLAIN[0]), 2),
+        lambda whole: constructions.prior_attention(whole(PLAIN[0]), np.array([0.5, 0.2])),
+        lambda whole: constructions.preprocess_then_optimise(2, 2, whole(PLAIN[0]), [0.5, 0.2])[0],
+        lambda whole: head_subsets.shapley(whole(np.array([3, 2, 2, 0]))),
+        lambda whole: rivals.moment_features(whole(PLAIN)),
+        lambda whole: matching.moment_spread(whole(np.vander([1, 2, 3, 5], 2))),
+        lambda whole: moments.layer_maps(PARAMS, whole(np.eye(3, dtype=int))),
+        lambda whole: clipping.kept_rank(np.array([4, 10]), whole(np.array(0))),
+    ],
+)
+def test_whole_numbers_are_as_good_as_floats(call):
+    """In whole numbers steps and weights would be cut to 0, and gains overflow."""
+    ours, expected = (jax.tree.leaves(call(kind)) for kind in (np.asarray, np.float64))
+    for own, other in zip(ours, expected, strict=True):
+        np.testing.assert_array_equal(own, other)
+        assert jnp.asarray(other).any()
+
+
+def test_arrays_of_numpy_bring_no_warning_where_jax_has_no_float64():
+    plain = np.eye(3)
+    with jax.enable_x64(False):
+        params = jax.tree.map(np.float64, PARAMS)
+        for call in (
+            lambda: linear_attention.forward(params, plain).stream,
+            lambda: moments.layer_maps(params, (plain + 1) / 3),
+            lambda: optimum.one_layer(plain, plain, 4, 0.1),
+            lambda: constructions.one_step_optimum(plain, 4, 0.1).w_kq,
+            lambda: training_dynamics.vector_field(1.5, plain, plain, 4).U,
+            lambda: heads.remove_at_random(jax.random.key(0), plain),
+        ):
+            assert call().dtype == np.float32
 
 
 @pytest.mark.parametrize("name", ["covariance", "task_covariance"])

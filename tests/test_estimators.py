@@ -264,6 +264,16 @@ def test_many_supports_are_refused_with_their_number():
             lambda p: estimators.rotation_equivariant_posterior_mean(p, 1, -1.0, 0.1),
             "weight_std = -1.0: a standard deviation",
         ),
+        (
+            lambda p: estimators.rotation_equivariant_posterior_mean(p, 1, 0.0, 0.1),
+            "weight_std = 0.0: expected a finite number > 0",
+        ),
+        (
+            lambda p: estimators.rotation_equivariant_posterior_mean(p, 1, 1.0, 0),
+            "noise_std = 0.0.*divides by 0",
+        ),
+        (lambda p: estimators.flat_posterior_mean(p, 1, 1.0, 0.0), "noise_std = 0.0.*by 0"),
+        (lambda p: estimators.rotation_equivariant_ridge(p, 0, 0.1), "squared_length = 0.0"),
         (lambda p: estimators.rotation_equivariant_ridge(p, -1.0, 0.1), "squared_length = -1.0"),
         (lambda p: estimators.rotation_equivariant_ridge(p, 1.0, -0.1), "noise_std = -0.1"),
         (
@@ -293,6 +303,21 @@ def test_many_supports_are_refused_with_their_number():
 def test_values_without_a_meaning_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(draw(0, 6, 4, 4))
+
+
+def test_counts_and_spreads_may_be_numbers_of_numpy_and_jax():
+    prompt = draw(0, 6, 4, 4)
+    sparse = estimators.sparse_posterior_mean
+    ours, expected = (sparse(prompt, count, 1.0, 0.1) for count in (jnp.array(2), 2))
+    np.testing.assert_array_equal(ours, expected)
+    equivariant = estimators.rotation_equivariant_posterior_mean
+    ours, expected = (equivariant(prompt, 2, std, 0.1) for std in (np.int64(2), 2.0))
+    np.testing.assert_array_equal(ours, expected)
+    single, one = jax.tree.map(lambda leaf: leaf.astype("float32"), prompt), np.float64(1)
+    for signal in ("gaussian", "flat"):
+        assert equivariant(single, 2, one, one, signal=signal).dtype == np.float32
+    turned = estimators.gradient_descent(single, np.ones(1), np.eye(4)[None])
+    np.testing.assert_array_equal(turned, estimators.gradient_descent(single, np.ones(1)))
 
 
 @pytest.mark.parametrize(

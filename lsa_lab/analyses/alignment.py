@@ -80,7 +80,7 @@ def preconditioned_descent(prompt: Prompt, preconditioners: Array) -> Array:  # 
 
     docs/theory, "Layers are preconditioned steps".
     """
-    ones = jnp.ones(preconditioners.shape[0], preconditioners.dtype)
+    ones = jnp.ones(preconditioners.shape[0], jnp.result_type(preconditioners))
     return estimators.gradient_descent(prompt, ones, preconditioners)
 
 
@@ -98,7 +98,7 @@ def newton(prompt: Prompt, num_steps: int, scale: Real = 1.0) -> Array:  # [num_
     def step(inverse: Array, _: None) -> tuple[Array, Array]:
         return 2 * inverse - inverse @ hessian @ inverse, inverse @ moment
 
-    first = jnp.asarray(scale, hessian.dtype) * hessian / (hessian**2).sum()
+    first = jnp.asarray(scale, jnp.result_type(hessian)) * hessian / (hessian**2).sum()
     _, later = jax.lax.scan(step, first, length=num_steps)
     return jnp.concatenate([jnp.zeros_like(moment)[None], later])
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_finite, side_by_side
+from lsa_lab.arguments import as_floats, check_finite, side_by_side
 
 MAX_SUBSETS = 2**14
 
@@ -53,7 +53,7 @@ def shapley(losses: Array) -> Array:  # [2^H] -> [H]
     division that is symmetric, additive and efficient, Σ_h φ_h = loss(none) - loss(all) (Shapley
     1953). ``losses`` in the order of ``subsets``.
     """
-    num_heads = _num_heads(losses)
+    num_heads, losses = _num_heads(losses), as_floats(losses)
     index = np.arange(2**num_heads)
     weights = np.array(
         [1 / (num_heads * math.comb(num_heads - 1, size)) for size in range(num_heads)]
@@ -63,7 +63,7 @@ def shapley(losses: Array) -> Array:  # [2^H] -> [H]
     for h in range(num_heads):
         without = index[(index >> h) & 1 == 0]
         saved = losses[without] - losses[without + (1 << h)]
-        values.append(jnp.asarray(weights[sizes[without]], losses.dtype) @ saved)
+        values.append(jnp.asarray(weights[sizes[without]], saved.dtype) @ saved)
     return jnp.stack(values)
 
 

@@ -89,7 +89,7 @@ def descend(
     demonstrations, query = features[:-1], features[-1]
     norm = jnp.linalg.norm(demonstrations, ord=2)
     largest = 2 * labels.shape[0] / jnp.where(norm > 0, norm, 1) ** 2
-    prompt = Prompt(demonstrations, labels, query, jnp.zeros((), labels.dtype))
+    prompt = Prompt(demonstrations, labels, query, jnp.zeros((), jnp.result_type(labels)))
     step_sizes = jnp.broadcast_to(share * largest, (num_steps,))
     return estimators.gradient_descent(prompt, step_sizes) @ query
 
@@ -127,6 +127,8 @@ def as_queries(
         tokens = prompts.tokens(prompt.replace(x_query=x_query))
         stream = forward(params, tokens).stream
         check_stream(stream.shape[-1], "as_queries")
+        if not 0 <= layer < len(stream):
+            raise ValueError(f"layer = {layer}: this stream is that after 0 to {len(stream) - 1}")
         return stream[layer, -1]
 
     return jax.vmap(token)(jnp.concatenate([prompt.x, prompt.x_query[None]]))

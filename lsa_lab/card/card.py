@@ -93,6 +93,8 @@ def report_card(
     """
     if (init is None) == (params is None):
         raise UnfitError("give init(key) -> params, to be trained, or params, which are; not both")
+    if not isinstance(tier, Tier) and tier not in TIERS:
+        raise UnfitError(f"tier = {tier!r}: choose {', '.join(TIERS)}, or give a Tier")
     size, began = TIERS[tier] if isinstance(tier, str) else tier, time.monotonic()
     table = _tasks(tasks, size.d)
     first = init(jax.random.key(0)) if init is not None else params

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lsa_lab.arguments import check_at_least
 from lsa_lab.card.batches import Batch, Law, drawn_batch, labelled
 from lsa_lab.card.rules import Family, discrete, families
 from lsa_lab.card.subject import Forward, Subject, prefix, subject_of
@@ -58,6 +59,7 @@ def identify(
     half of the prompts, the distance is taken on the other, its interval over eight parts of them.
     ``task`` gives n, d and the noise in training; w is N(0, I/d) (docs/card.md).
     """
+    check_at_least(num_prompts, "num_prompts", 2 * _PARTS)
     subject = subject_of(forward, params, task.d, task.n, causal)
     law = Law(task.d, float(task.noise_std))
     return nearest_rules(subject, [params] * _PARTS, law, task.n, num_prompts // _PARTS)

@@ -110,7 +110,7 @@ def sparse_posterior_mean(
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)
     d = prompt.x.shape[1]
-    if not 1 <= check_whole(sparsity, "sparsity") <= d:
+    if not 1 <= (sparsity := check_whole(sparsity, "sparsity")) <= d:
         raise ValueError(f"sparsity = {sparsity}, d = {d}: choose 1 to {d}")
     count = math.comb(d, sparsity)
     if count > MAX_SUPPORTS:

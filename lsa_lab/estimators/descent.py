@@ -42,6 +42,7 @@ def gradient_descent(
             custom_message="preconditioners are [steps, d, d], one for each step size",
         )
         check_finite(preconditioners, "preconditioners")
+        preconditioners = jnp.asarray(preconditioners, prompt.x.dtype)
     return _descend(prompt.x, prompt.y, step_sizes, preconditioners)
 
 

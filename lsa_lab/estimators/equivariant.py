@@ -15,13 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import Real, admit, check_spread, check_whole
+from lsa_lab.arguments import Real, admit, check_spread, check_whole, number
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
 
 Signal = Literal["gaussian", "flat"]
 MAX_SIGNED = 100_000  # supports with signs that flat_posterior_mean is willing to enumerate
 NODES = 256  # of the integral over the precision of w; half of them for flat non-zeros
+_NO_WEIGHTS = "weights without spread are 0"
+_NOISELESS = "without noise the posterior divides by 0; take a small one"
 _NEGLIGIBLE = 30.0  # e^-30 of an integral is left out at either end
 
 
@@ -33,7 +35,7 @@ def rotation_equivariant_ridge(
     """
     n, d = prompt.x.shape
     check_spread(noise_std, "noise_std")
-    check_spread(squared_length, "squared_length", "a mean of |w|²")
+    squared_length = number(squared_length, "squared_length", prompt, _NO_WEIGHTS)
     return ridge(prompt, noise_std**2 * d / (n * squared_length))
 
 
@@ -62,17 +64,19 @@ def rotation_equivariant_posterior_mean(
         raise ValueError(f"signal = {signal!r}: choose one of {', '.join(get_args(Signal))}")
     check_spread(weight_std, "weight_std")
     check_spread(noise_std, "noise_std")
+    weight_std = number(weight_std, "weight_std", prompt, _NO_WEIGHTS)
     squared_length = count * weight_std**2
     if signal == "gaussian" and count == d:
         return rotation_equivariant_ridge(prompt, squared_length, noise_std)
+    noise_std = number(noise_std, "noise_std", prompt, _NOISELESS)
     spectrum, basis = jnp.linalg.eigh(prompt.x.T @ prompt.x)
-    noise_var = jnp.asarray(noise_std**2, spectrum.dtype)
+    noise_var = noise_std**2
     curvature = jnp.maximum(spectrum, 0) / noise_var
     force = basis.T @ (prompt.x.T @ prompt.y) / noise_var
     if signal == "flat":
         coordinates = _on_a_sphere(curvature, force, squared_length, nodes // 2)
     else:
-        coordinates = _chi_squared(curvature, force, (d - count) / 2, weight_std**-2, nodes)
+        coordinates = _chi_squared(curvature, force, (d - count) / 2, 1 / weight_std**2, nodes)
     return basis @ coordinates
 
 
@@ -90,6 +94,8 @@ def flat_posterior_mean(
     s = _non_zeros(sparsity, d)
     check_spread(weight_std, "weight_std")
     check_spread(noise_std, "noise_std")
+    weight_std = number(weight_std, "weight_std", prompt, _NO_WEIGHTS, positive=False)
+    noise_std = number(noise_std, "noise_std", prompt, _NOISELESS)
     if math.comb(d, s) * 2**s > MAX_SIGNED:
         raise ValueError(f"{s} signs among {d} weights: more than {MAX_SIGNED} are not enumerated")
     supports = np.array(list(itertools.combinations(range(d), s)))  # [m, s]

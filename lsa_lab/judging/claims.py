@@ -143,7 +143,10 @@ def _measured(statement: Statement, samples: Any, confidence: float) -> tuple[fl
     if statement.statistic == "median":
         return float(np.median(samples)), median_interval(samples, confidence)
     if statement.statistic == "ratio":
-        logs = np.log(finite(samples))
+        x = finite(samples)
+        if (x <= 0).any():
+            raise ValueError(f"{(x <= 0).sum()} of {x.size} samples are not positive: no ratio")
+        logs = np.log(x)
         low, high = mean_interval(logs, confidence, statement.overlap)
         return math.exp(logs.mean()), (math.exp(low), math.exp(high) if high < 700 else math.inf)
     x = finite(samples)

@@ -5,6 +5,8 @@ from typing import Literal
 
 import jax
 
+from lsa_lab.arguments import set_counts
+
 Norm = Literal["rms", "layer"]
 Activation = Literal["silu", "gelu", "gelu_tanh"]
 
@@ -50,10 +52,8 @@ class Config:
     unembedding_bias: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("num_layers", "num_heads", "num_groups", "key_width", "width", "mlp_width"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} is {value!r}; the nearest valid value is 1")
+        set_counts(self, "num_layers num_heads num_groups key_width width mlp_width")
+        set_counts(self, "vocabulary context rotary_width")
         if self.num_heads % self.num_groups:
             raise ValueError(
                 f"num_groups is {self.num_groups}, which does not divide num_heads = "

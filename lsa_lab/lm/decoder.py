@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.arguments import check_indices
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.layers import Layer, Past, at_least_single, norm, plus
@@ -26,6 +27,7 @@ def embed(params: Params, ids: Array, config: Config, start: int = 0) -> Array: 
     """The stream before the first layer; ``start`` is the place of the first token."""
     chex.assert_rank(ids, 1, custom_message="ids are those of one prompt [T]; use jax.vmap")
     _check_places(start, ids.shape[0], config)
+    check_indices(ids, len(params.embedding), "words")
     stream = params.embedding[ids]
     if config.scaled_embedding:
         stream = stream * jnp.sqrt(config.width).astype(stream.dtype)
@@ -83,6 +85,7 @@ def logits(
     rows = norm(rows, params.final_norm_scale, params.final_norm_offset, config)
     unembedding, bias = unembedding_of(params), params.unembedding_bias
     if words is not None:
+        check_indices(words, len(unembedding), "words")
         unembedding, bias = unembedding[words], None if bias is None else bias[words]
     wide = at_least_single(rows.dtype)
     scores = jnp.einsum("...d,vd->...v", rows, unembedding, preferred_element_type=wide)

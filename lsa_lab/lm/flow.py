@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.arguments import check_indices, is_concrete
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import layers_of, unembedding_of
@@ -27,6 +28,8 @@ Span = tuple[int, int]  # first token, and the one after the last
 def margin(params: Params, config: Config, word: int, rival: int) -> Read:
     """The logit of one word minus that of another, of a row of the stream after any layer."""
     unembedding = unembedding_of(params)
+    for number in (word, rival):
+        check_indices(number, len(unembedding), "words")
     bias = params.unembedding_bias
     offset = 0.0 if bias is None else bias[word] - bias[rival]
     direction = unembedding[word] - unembedding[rival]
@@ -64,6 +67,7 @@ def token_flow(
     """
     check_params(params, config)
     _check_layers(layers, config)
+    _check_place(place, stream)
     none = stream[:0]
     return _flows(params, none, stream, read, place, past, config=config, layers=tuple(layers))[1]
 
@@ -84,6 +88,7 @@ def prefix_flow(
     """
     check_params(params, config)
     _check_layers(layers, config)
+    _check_place(place, stream)
     return _flows(params, prefix, stream, read, place, None, config=config, layers=tuple(layers))[0]
 
 
@@ -105,6 +110,7 @@ def read_layers(
 ) -> Array:  # [L+1]
     """``read`` of the row at ``place`` before the first layer and after each."""
     check_params(params, config)
+    _check_place(place, stream)
     return _readings(params, stream, read, place, config=config)
 
 
@@ -171,11 +177,17 @@ def _walk(
     return jax.lax.scan(step, rows, jnp.arange(start, stop))[0]
 
 
+def _check_place(place: int | Array, stream: Array) -> None:
+    count = len(stream)
+    if is_concrete(place) and not -count <= place < count:
+        raise ValueError(f"place = {place}: the prompt has {count} tokens, the last of them -1")
+
+
 def _check_layers(numbers: Sequence[int], config: Config) -> None:
     for number in numbers:
         if not 1 <= number <= config.num_layers:
             raise ValueError(f"layer {number}: flows arrive after layers 1 to {config.num_layers}")
-    if not numbers or list(numbers) != sorted(set(numbers)):
+    if not len(numbers) or list(numbers) != sorted(set(numbers)):
         raise ValueError(f"layers {tuple(numbers)}: name each once, in ascending order")
 
 

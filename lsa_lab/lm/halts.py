@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.arguments import check_indices
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, layers_of
@@ -83,7 +84,9 @@ def last_rows(rows: Array, last: Array) -> Array:  # [B, T, D], [B] -> [B, D]
 
 def layer_of(params: Params, layer: int) -> Params:
     """One layer's own leaves, without the axis L; those that no layer owns are None."""
-    return jax.tree.map(lambda leaf: leaf[layer], of_layers(params))
+    own = of_layers(params)
+    check_indices(layer, len(own.w_q), "layers")
+    return jax.tree.map(lambda leaf: leaf[layer], own)
 
 
 def with_layer(params: Params, layer: int, edit: Params) -> Params:

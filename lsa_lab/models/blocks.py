@@ -32,7 +32,12 @@ def run_layers(
     ``heavy`` layers form several arrays [H, T, k]. For a long prompt the backward pass keeps only
     the stream and forms them again, one layer at a time.
     """
-    num_layers = jax.tree.leaves(weights)[0].shape[0]
+    leaves = jax.tree.leaves(weights)
+    own, *dtypes = map(jnp.result_type, (stream, *leaves))
+    widest = max(dtypes, key=lambda dtype: dtype.itemsize)
+    if jnp.issubdtype(widest, jnp.floating) and widest.itemsize > own.itemsize:
+        raise TypeError(f"tokens are {own} and weights {widest}: cast one to the other's")
+    num_layers = leaves[0].shape[0]
     unroll = num_layers if num_layers <= _SHALLOW else 1
     if heavy and stream.shape[0] > _LONG:  # unrolled, the compiler would undo the checkpoint
         layer, unroll = jax.checkpoint(layer, prevent_cse=False), 1
@@ -41,6 +46,7 @@ def run_layers(
 
 def head_gates(head_mask: Array | None, num_layers: int, num_heads: int, dtype: Any) -> Array:
     """The gate of each head [L, H], every one open where there is no mask."""
+    dtype = jax.dtypes.canonicalize_dtype(dtype)
     if head_mask is None:
         return jnp.ones((num_layers, num_heads), dtype)
     chex.assert_shape(

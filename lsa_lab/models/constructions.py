@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_symmetric, check_variance
+from lsa_lab.arguments import as_floats, check_at_least, check_symmetric, check_variance
 from lsa_lab.models import transformer_weights
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.sparse_constructions import preprocess_then_optimise as preprocess_then_optimise
@@ -35,7 +35,7 @@ def preconditioned(preconditioners: Array) -> Params:
     chex.assert_rank(preconditioners, 3, custom_message="preconditioners are [L, d, d]")
     num_layers, d, _ = preconditioners.shape
     chex.assert_shape(preconditioners, (num_layers, d, d))
-    last = jnp.zeros((d + 1, d + 1), preconditioners.dtype).at[d, d].set(-1.0)
+    last = jnp.zeros((d + 1, d + 1), jnp.result_type(preconditioners)).at[d, d].set(-1.0)
     w_pv = jnp.broadcast_to(last, (num_layers, 1, d + 1, d + 1))
     return Params(w_kq=_embed(preconditioners), w_pv=w_pv)
 
@@ -92,7 +92,7 @@ def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
     n = check_at_least(n, "n")
     check_variance(noise_var, "noise_var")
     d = covariance.shape[0]
-    identity = jnp.eye(d, dtype=covariance.dtype)
+    identity = jnp.eye(d, dtype=jnp.result_type(covariance))
     gamma = (1 + 1 / n) * covariance + ((jnp.trace(covariance) + noise_var) / n) * identity
     step = jnp.linalg.inv(gamma)
     balance = jnp.sqrt(jnp.linalg.norm(step))
@@ -147,6 +147,6 @@ def _multiples_of_identity(factors: Array, d: int) -> Array:  # [L, d, d]
 
 
 def _vector(values: Array, name: str) -> Array:  # [L]
-    values = jnp.asarray(values)
+    values = as_floats(values)
     chex.assert_rank(values, 1, custom_message=f"{name} has one entry for each layer")
     return values

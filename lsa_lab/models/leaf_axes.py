@@ -44,6 +44,10 @@ class LeafAxes:
     def has_groups(self) -> bool:
         return "G" in self.text
 
+    def stands_apart(self, per_head: bool) -> bool:
+        """Whether every head is a matrix of its own."""
+        return self.has_heads and (per_head or "k" not in self.letters)
+
     def fault(self, shape: tuple[int, ...]) -> str | None:
         """What speaks against these axes for a leaf of this shape."""
         letters, folded = self.letters, self._folded
@@ -148,7 +152,7 @@ class LeafAxes:
         row, column = (letter for letter in self.letters if letter not in "LH")
         if not self.has_heads:
             return f"L{row}{column}"
-        if per_head or "k" not in self.letters:
+        if self.stands_apart(per_head):
             return f"LH{row}{column}"
         return "L" + f"{row}{column}".replace("k", "Hk")
 

@@ -101,7 +101,7 @@ def matrix(params: Any, name: str, layer: int, *, per_head: bool = False) -> Arr
     """One layer's matrix of those that a name from ``resolve`` means, per head [..., H, p, q]."""
     leaves, (stack,) = by_path(params), stacks(params, name)
     own = stack.axes.of_layer([leaves[path] for path in stack.paths], layer)
-    lead = -4 if per_head and stack.axes.has_heads else -3
+    lead = -4 if stack.axes.stands_apart(per_head) else -3
     return jnp.squeeze(stack.axes.stacked(own, per_head), lead)
 
 

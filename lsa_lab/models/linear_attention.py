@@ -64,11 +64,12 @@ def init(
     for name, count in (("num_layers", num_layers), ("num_heads", num_heads), ("d", d)):
         check_at_least(count, name)
     check_spread(scale, "scale")
+    spread = jnp.asarray(scale, float if dtype is None else dtype)  # NumPy's would widen a dtype
     key_kq, key_pv = jax.random.split(key)
     shape = (num_layers, num_heads, d + 1, d + 1)
     return Params(
-        w_kq=scale * jax.random.normal(key_kq, shape, dtype),
-        w_pv=scale * jax.random.normal(key_pv, shape, dtype),
+        w_kq=spread * jax.random.normal(key_kq, shape, dtype),
+        w_pv=spread * jax.random.normal(key_pv, shape, dtype),
     )
 
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import as_floats, is_concrete
 from lsa_lab.models import linear_attention
 from lsa_lab.models.blocks import gated, head_gates, run_layers
 from lsa_lab.models.linear_attention import Params, check_params
@@ -34,6 +34,7 @@ def layer_maps(
     head_mask: Array | None = None,  # [L, H]
 ) -> Array:  # [L+1, e, e]
     """The layer maps W_0 = I, ..., W_L of keys="demonstrations", normalised."""
+    second_moment = as_floats(second_moment)
     num_layers, num_heads, e, _ = _check(params, second_moment)
     gates = head_gates(head_mask, num_layers, num_heads, second_moment.dtype)
 

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
+from lsa_lab.arguments import set_counts
+
 Kind = Literal[
     "additive", "retention", "gla", "ssd", "lms", "longhorn", "delta", "gated_delta",
     "delta_product", "ttt", "rwkv7", "mesa",
@@ -52,9 +54,8 @@ class Config:
         for name, words in (choices | {"solve": ("recursive", "cholesky")}).items():
             if getattr(self, name) not in words:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {words}")
-        for name in ("token_width", "num_layers", "num_heads", "key_width", "inner"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; the nearest valid value is 1")
+        set_counts(self, "token_width num_layers num_heads key_width value_width")
+        set_counts(self, "width mlp_width inner")
         if self.inner > 1 and self.kind not in ("delta_product", "ttt"):
             raise ValueError(f"inner is {self.inner}; {self.kind} takes one step a token")
         if not 0 < self.largest_step <= 2:
@@ -120,7 +121,7 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
     keys = iter(jax.random.split(key, 10))
     L, H, D, J = config.num_layers, config.num_heads, config.stream_width, config.keys_a_token
 
-    def draw(*shape: int, inputs: int, scale: float = config.init_scale) -> Array:
+    def draw(*shape: int, inputs: int, scale: float = float(config.init_scale)) -> Array:
         return scale * inputs**-0.5 * jax.random.normal(next(keys), shape, dtype)
 
     shapes = {"w_q": config.key_width, "w_k": J * config.key_width, "w_v": J * config.values}

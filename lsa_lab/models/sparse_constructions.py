@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
+from lsa_lab.arguments import as_floats
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_weights import Params
 
@@ -32,7 +33,7 @@ def preprocess_then_optimise(
     neighbours share a head, in groups whose sizes differ by one at most; a single head leaves the
     one feature r·x.
     """
-    step_sizes = jnp.asarray(step_sizes)
+    step_sizes = as_floats(step_sizes)
     chex.assert_rank(step_sizes, 1, custom_message="step_sizes has one entry for each step")
     alphas = jnp.zeros_like(step_sizes) if raw_step_sizes is None else jnp.asarray(raw_step_sizes)
     chex.assert_equal_shape(

@@ -4,7 +4,9 @@ import dataclasses
 from typing import Literal
 
 import jax
+import numpy as np
 
+from lsa_lab.arguments import check_whole, set_counts
 from lsa_lab.models.blocks import Kernel, Keys, check_keys
 
 
@@ -42,11 +44,8 @@ class Config:
     num_positions: int | None = None  # P
 
     def __post_init__(self) -> None:
-        for name in ("num_layers", "key_width", "width", "mlp_width", "num_positions"):
-            value = getattr(self, name)
-            if value is not None:
-                _at_least(name, value, 1)
-        _at_least("token_width", self.token_width, 2)
+        set_counts(self, "num_layers key_width width mlp_width num_positions")
+        set_counts(self, "token_width", 2)
         self._check_heads()
         check_keys(self.keys)
         _one_of("kernel", self.kernel, ("softmax", "linear"))
@@ -72,7 +71,11 @@ class Config:
             )
 
     def _check_heads(self) -> None:
-        if not isinstance(self.heads, int | tuple):
+        if isinstance(self.heads, tuple):
+            object.__setattr__(self, "heads", tuple(check_whole(h, "heads") for h in self.heads))
+        elif isinstance(self.heads, int | np.integer):
+            set_counts(self, "heads")
+        else:
             raise ValueError(f"heads is {self.heads!r}; give an int, or a tuple with one per layer")
         if isinstance(self.heads, tuple) and len(self.heads) != self.num_layers:
             nearest = (self.heads + (1,) * self.num_layers)[: self.num_layers]
@@ -80,8 +83,8 @@ class Config:
                 f"heads is {self.heads}, {len(self.heads)} counts for num_layers = "
                 f"{self.num_layers}; the nearest valid value is {nearest}"
             )
-        for count in self.head_counts:
-            _at_least("heads", count, 1)
+        if min(self.head_counts) < 1:
+            raise ValueError(f"heads is {min(self.head_counts)}; the nearest valid value is 1")
 
     @property
     def head_counts(self) -> tuple[int, ...]:  # L of them
@@ -97,11 +100,6 @@ class Config:
     def stream_width(self) -> int:
         """D, the width of the residual stream."""
         return self.token_width if self.width is None else self.width
-
-
-def _at_least(name: str, value: int, minimum: int) -> None:
-    if value < minimum:
-        raise ValueError(f"{name} is {value}; the nearest valid value is {minimum}")
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

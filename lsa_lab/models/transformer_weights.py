@@ -61,7 +61,9 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
     k, width = config.key_width, config.stream_width
     present = present_heads(config)[:, :, None, None]
 
-    def draw(key: Array, *shape: int, inputs: float, scale: float = config.init_scale) -> Array:
+    init_scale = float(config.init_scale)  # NumPy's would widen a dtype
+
+    def draw(key: Array, *shape: int, inputs: float, scale: float = init_scale) -> Array:
         return scale * inputs**-0.5 * jax.random.normal(key, shape, dtype)
 
     def heads(key: Array, inputs: float) -> Array:

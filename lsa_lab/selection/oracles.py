@@ -89,6 +89,7 @@ def leave_one_out(
     """
     width = side_by_side(together, 256)
     _check_chosen(chosen)
+    chosen = jnp.asarray(chosen)
     now = error(chosen)
     chex.assert_shape(now, (), custom_message="error(chosen) is one number")
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_size, is_concrete
+from lsa_lab.arguments import as_floats, check_size, is_concrete
 
 
 def random_subsets(key: Array, m: int, size: int, count: int) -> Array:  # [count, size]
@@ -66,6 +66,7 @@ def moment_features(tokens: Array) -> Array:  # [m, e] -> [m, e(e+1)/2]
     same from either (docs/theory, "Matched moments predict alike").
     """
     chex.assert_rank(tokens, 2, custom_message="tokens are the demonstrations [m, e]")
+    tokens = as_floats(tokens)
     rows, columns = np.triu_indices(tokens.shape[1])
     weights = np.where(rows == columns, 1, np.sqrt(2)).astype(tokens.dtype)
     return tokens[:, rows] * tokens[:, columns] * weights[None]

@@ -85,7 +85,7 @@ def residual(pool: Array, query: Array, prior_mean: Array | None = None) -> Arra
 
 def random(pool: Array, query: Array, key: Array) -> Array:  # [m]
     """Uniform numbers; give every query a key of its own, or all get the same demonstrations."""
-    return jax.random.uniform(key, _covariates(pool, query).shape[:1], pool.dtype)
+    return jax.random.uniform(key, _covariates(pool, query).shape[:1], jnp.result_type(pool))
 
 
 def select(scores: Array, size: int) -> Array:  # [m] -> [size]

@@ -126,9 +126,16 @@ def namespace(plain_config: dict) -> SimpleNamespace:
 
 
 def plain(config: Any) -> dict:
-    """A configuration as JSON gives it back: tuples are lists; NaN and infinity are refused."""
+    """A configuration as JSON gives it back: tuples and arrays are lists, NumPy's numbers Python's;
+    NaN and infinity are refused."""
     values = dict(config) if isinstance(config, Mapping) else dataclasses.asdict(config)
-    return json.loads(json.dumps(values, allow_nan=False))
+    return json.loads(json.dumps(values, allow_nan=False, default=_of_numpy))
+
+
+def _of_numpy(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{value!r} is no number, text, list or dict: a config is made of these alone")
 
 
 def differences(saved: Any, here: Any) -> str:

@@ -5,7 +5,6 @@ from typing import Literal
 import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
@@ -16,7 +15,6 @@ from lsa_lab.arguments import (
     check_spread,
     check_symmetric,
     check_whole,
-    is_concrete,
 )
 from lsa_lab.prompts import Prompt
 
@@ -60,7 +58,7 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
     normal = jax.random.normal(key_normal, ((n + 1) * d + n,), task.dtype)
     covariates = normal[: (n + 1) * d].reshape(n + 1, d)
     if task.covariance is not None:
-        covariates = covariates @ _root(task.covariance).astype(normal.dtype).T
+        covariates = covariates @ variates.covariance_root(task.covariance).astype(normal.dtype).T
     if active is not None:
         active = jnp.asarray(active, int)
         covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
@@ -79,6 +77,8 @@ def sample_batch(
     The random stream is not that of ``sample``, and every prompt's numbers depend on ``size``.
     """
     check_at_least(size, "size")
+    if active is not None and jnp.issubdtype(jnp.result_type(active), jnp.floating):
+        active = jnp.asarray(active, int)  # as in ``sample``
     key_white, key_rest = jax.random.split(key)
     white = variates.normal(key_white, (task.d + 1, task.n, size), task.dtype)
     return _batch(key_rest, white, task, active)
@@ -135,8 +135,8 @@ def _labels(task: LinearTask, values: Array) -> Array:
 def _coloured(white: Array, task: LinearTask) -> Array:  # [d, ...] -> the same, Λ^{1/2} times it
     if task.covariance is None:
         return white
-    root = _root(task.covariance).astype(white.dtype)
-    return (root @ white.reshape(task.d, -1)).reshape(white.shape)
+    factor = variates.covariance_root(task.covariance).astype(white.dtype)
+    return (factor @ white.reshape(task.d, -1)).reshape(white.shape)
 
 
 def _inner(weights: Array, x: Array) -> Array:  # [d, B], [d, ..., B] -> [..., B]
@@ -186,7 +186,7 @@ def _weights(
         count = (values != 0).sum(0).astype(values.dtype)
         values = values * jnp.sqrt(count / (values**2).sum(0))[None]
     if task.task_covariance is not None:
-        values = _root(task.task_covariance).astype(values.dtype) @ values
+        values = variates.covariance_root(task.task_covariance).astype(values.dtype) @ values
     weights = jnp.asarray(task.weight_std, values.dtype) * values
     if task.prior_mean is not None:
         mean = task.prior_mean.astype(values.dtype)
@@ -199,24 +199,6 @@ def _places(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d]
     scores = jax.random.uniform(key, (task.d,), task.dtype)
     scores = jnp.where(jnp.arange(task.d) < active, scores, 2)
     return jnp.argsort(jnp.argsort(scores))
-
-
-def _root(covariance: Array) -> Array:  # [d, d] -> [d, d]
-    """A matrix C with C Cᵀ = covariance: Cholesky's factor, or, where a covariance that can be read
-    is singular, one by eigenvalues. A traced one has to be positive definite."""
-    if not is_concrete(covariance) or _is_definite(np.asarray(covariance)):
-        return jnp.linalg.cholesky(covariance)
-    values, vectors = jnp.linalg.eigh(covariance)
-    return vectors * jnp.sqrt(jnp.maximum(values, 0))[None]
-
-
-def _is_definite(covariance: np.ndarray) -> bool:
-    """Whether Cholesky's factorisation exists in the precision at hand."""
-    try:
-        np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def _check(task: LinearTask) -> None:
@@ -237,6 +219,8 @@ def _check(task: LinearTask) -> None:
         raise ValueError(f"task_covariance would turn a {task.signal}: leave signal at 'gaussian'")
     for name, rank in (("covariance", 2), ("task_covariance", 2), ("prior_mean", 1)):
         # A pytree transformation may rebuild the task around placeholders or batched arrays.
+        if isinstance(getattr(task, name), list):
+            raise ValueError(f"{name} is a list: give an array, np.array({name})")
         shape = getattr(getattr(task, name), "shape", None)
         if shape is not None and shape[-rank:] != (d,) * rank:
             raise ValueError(f"{name} has shape {shape}: with d = {d} it is {(d,) * rank}")

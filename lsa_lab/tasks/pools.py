@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
+from lsa_lab import variates
 from lsa_lab.arguments import Real, check_at_least, check_indices, check_symmetric, is_readable
 from lsa_lab.prompts import Prompt
 
@@ -112,12 +113,14 @@ def tokens(pool: Pool) -> Array:  # [m, e]
 
 def prompt(pool: Pool, indices: Array, x_query: Array, y_query: Array) -> Prompt:
     """The chosen demonstrations in their order, before one query."""
+    indices = jnp.asarray(indices)
     check_indices(indices, len(pool.x))
     return Prompt(pool.x[indices], pool.y[indices], x_query, y_query)
 
 
 def take(pool: Pool, indices: Array) -> Pool:
     """The chosen demonstrations as a pool; their sources still count in the whole pool."""
+    indices = jnp.asarray(indices)
     check_indices(indices, len(pool.x))
     rows = jax.tree.map(lambda leaf: leaf[indices], pool.replace(population=None))
     return rows.replace(population=pool.population)
@@ -146,7 +149,7 @@ def _draw(
         z = z * jnp.sqrt((tail - 2) / (2 * halves))[:, None]
     z, noise = _correlated(z, source, task), _correlated(noise[:, None], source, task)[:, 0]
     if task.covariances is not None:
-        roots = jnp.linalg.cholesky(task.covariances).astype(dtype)
+        roots = variates.covariance_root(task.covariances).astype(dtype)
         z = jnp.einsum("mij,mj->mi", roots[cluster], z)
     x = population.centres[cluster] + z
     which = cluster

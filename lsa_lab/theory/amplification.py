@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_at_least
+from lsa_lab.arguments import as_floats, check_at_least
 
 
 def relevance(w_kq: Array, demonstration: Array, query: Array) -> Array:  # []
@@ -104,7 +104,7 @@ def geometric_gain(coupling: Array, num_layers: int) -> Array:  # [L+1]
     """
     chex.assert_shape(coupling, (), custom_message="κ is a number; use jax.vmap")
     check_at_least(num_layers, "num_layers", 0)
-    factors = jnp.full((num_layers,), 1 + coupling)
+    factors = jnp.full((num_layers,), 1 + as_floats(coupling))
     return _damped_sum(jnp.ones_like(factors), factors)
 
 

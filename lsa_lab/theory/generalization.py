@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import Real, check_at_least, is_concrete
+from lsa_lab.arguments import Real, as_floats, check_at_least, is_concrete
 
 
 def trajectory_bound(
@@ -59,7 +59,7 @@ def summands(
     bound in expectation; spread about the mean of the same B prompts is divided by B - 1, so that
     few of them can give a larger one. C is an assumption and may be anything (see the module).
     """
-    _check_updates(updates)
+    updates = _checked(updates)
     entries = updates.shape[-1] ** 2
     trace, unevenness = _trace_and_unevenness(noise_cov, updates)
     sizes = _sizes(updates, centred)
@@ -73,7 +73,7 @@ def optimal_prior_variance(
 
     The prior is part of the proof, not of the model; C is an assumption (see the module).
     """
-    _check_updates(updates)
+    updates = _checked(updates)
     trace, _ = _trace_and_unevenness(noise_cov, updates)
     return (_sizes(updates, centred) + trace) / updates.shape[-1] ** 2
 
@@ -121,19 +121,21 @@ def measured_gap(
     Both losses of the same W_L. The theorem is about its mean over prompts; average with jax.vmap.
     The bound adds noise C that this W_L does not have, so it is a comparison, not a test (module).
     """
-    losses = (population_losses, demonstration_losses)
+    losses = [as_floats(each) for each in (population_losses, demonstration_losses)]
     chex.assert_rank(losses, 1, custom_message="losses are [m] and [n]; use jax.vmap for a batch")
     if is_concrete(low) and is_concrete(high) and not low < high:
         raise ValueError(f"low = {low}, high = {high}: a loss is clipped to low < high")
-    dtype = population_losses.dtype
+    dtype = losses[0].dtype
     low, high = jnp.asarray(low, dtype), jnp.asarray(high, dtype)
     population, empirical = (jnp.clip(loss, low, high).mean() for loss in losses)
     return Gap(population - empirical, population, empirical, (high - low) / 2)
 
 
-def _check_updates(updates: Array) -> None:
+def _checked(updates: Array) -> Array:
+    updates = as_floats(updates)
     if updates.ndim not in (3, 4) or updates.shape[-1] != updates.shape[-2]:
         raise ValueError(f"updates have shape {updates.shape}: expected [L, e, e] or [B, L, e, e]")
+    return updates
 
 
 def _sizes(updates: Array, centred: bool) -> Array:  # [L]

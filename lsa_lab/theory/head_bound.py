@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least
+from lsa_lab.arguments import as_floats, check_at_least
 
 
 def layer(image: Array, num_heads: int) -> tuple[Array, Array]:  # [H, k, e], [H, e, d]
@@ -28,6 +28,7 @@ def layer(image: Array, num_heads: int) -> tuple[Array, Array]:  # [H, k, e], [H
     G = Σ_i σ_i g_i v_iᵀ: head i queries Σ_j v_ij x_j x_j and writes σ_i y to the outputs g_i.
     """
     check_at_least(num_heads, "num_heads")
+    image = as_floats(image)
     left, values, right = jnp.linalg.svd(image, full_matrices=False)
     k, d = image.shape
     present = min(num_heads, k, d)

@@ -26,7 +26,7 @@ def moment_spread(x: Array) -> Array:  # [m, d] -> []
     chex.assert_rank(x, 2)
     z = _white(x)
     rows, columns = np.triu_indices(x.shape[1])
-    weights = np.where(rows == columns, 1, np.sqrt(2)).astype(x.dtype)
+    weights = np.where(rows == columns, 1, np.sqrt(2)).astype(z.dtype)
     return _largest_deviation(z[:, rows] * z[:, columns] * weights[None])
 
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_at_least
+from lsa_lab.arguments import as_floats, check_at_least
 from lsa_lab.theory.amplification import contribution, one_shot_jacobian, self_coupling
 
 
@@ -28,6 +28,7 @@ def cubic_gains(coupling: Array, num_layers: int) -> tuple[Array, Array]:  # [L+
     """
     chex.assert_shape(coupling, (), custom_message="κ is a number; use jax.vmap")
     check_at_least(num_layers, "num_layers", 0)
+    coupling = as_floats(coupling)
 
     def layer(state: tuple[Array, Array, Array], _: None) -> tuple[tuple, tuple[Array, Array]]:
         size, gain, slope = state  # ρ, A, ∂ρ/∂κ
@@ -75,7 +76,7 @@ def flow_terms(w_kq: Array, demonstration: Array, query: Array) -> Array:  # [3]
 
 
 def _flow_parts(w_kq: Array, demonstration: Array, query: Array) -> tuple[Array, Array]:
-    identity = jnp.eye(len(query), dtype=query.dtype)
+    identity = jnp.eye(len(query), dtype=jnp.result_type(query))
     still = one_shot_jacobian(w_kq, identity, demonstration, query)
     coupled = demonstration @ (w_kq + w_kq.T)
     per_reading = 2 * (demonstration @ w_kq @ query) / (coupled @ demonstration)

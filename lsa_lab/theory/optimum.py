@@ -24,7 +24,7 @@ def one_layer(
     """
     n = _check(covariance, n, noise_var, task_covariance=task_covariance)
     product = task_covariance @ covariance
-    identity = jnp.eye(covariance.shape[0], dtype=covariance.dtype)
+    identity = jnp.eye(covariance.shape[0], dtype=jnp.result_type(covariance))
     spread = (jnp.trace(product) + noise_var) / n
     return jnp.linalg.solve((1 + 1 / n) * product + spread * identity, task_covariance)
 
@@ -83,7 +83,7 @@ def shifted_risk_floor(
     """
     others = {"query_covariance": query_covariance, "task_covariance": task_covariance}
     _check(covariance, 1, 0.0, A=A, **others)
-    error = covariance @ A - jnp.eye(covariance.shape[0], dtype=covariance.dtype)
+    error = covariance @ A - jnp.eye(covariance.shape[0], dtype=jnp.result_type(covariance))
     return jnp.trace(query_covariance @ error.T @ task_covariance @ error)
 
 

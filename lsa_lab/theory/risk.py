@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real, check_eigenvalues
+from lsa_lab.arguments import Real, as_floats, check_eigenvalues
 from lsa_lab.theory.wishart import rotation_invariant_bound, sizes
 
 __all__ = ["gradient_descent", "min_norm", "ols", "rotation_invariant_bound"]
@@ -64,6 +64,7 @@ def gradient_descent(
         filtered = filtered + step_size * (1 - eigenvalues * filtered)
         return filtered, filtered
 
+    eigenvalues = as_floats(eigenvalues)
     first = jnp.zeros_like(eigenvalues)
     _, later = jax.lax.scan(step, first, step_sizes)
     filters = jnp.concatenate([first[None], later])  # [steps+1, d]

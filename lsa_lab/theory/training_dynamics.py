@@ -24,6 +24,7 @@ from jax import Array
 
 from lsa_lab.arguments import (
     Real,
+    as_floats,
     check_at_least,
     check_broadcast,
     check_eigenvalues,
@@ -58,8 +59,7 @@ def vector_field(u: Real, U: Array, covariance: Array, n: int, noise_var: Real =
 
     du/dt = -tr(uΓΛUΛUᵀ - Λ²Uᵀ),   dU/dt = -u²ΓΛUΛ + uΛ².
     """
-    _check(U, covariance)
-    weights = Weights(jnp.asarray(u, U.dtype), U)
+    weights = _weights(u, U, covariance)
     return _flow(0.0, weights, (covariance, _gamma(covariance, n, noise_var)))
 
 
@@ -81,9 +81,8 @@ def solve(
     all escape from small weights together, when u grows. From u = c, U = cΘΘᵀ with |ΘΘᵀ|_F = 1 and
     c²|Γ|√d < 2 the effective step tends to Γ^{-1} and u to tr(Γ^{-2})^{1/4} (Zhang et al.).
     """
-    _check(initial_U, covariance)
-    _check_times(times, rtol)
-    initial = Weights(jnp.asarray(initial_u, initial_U.dtype), initial_U)
+    initial = _weights(initial_u, initial_U, covariance)
+    times = _check_times(times, rtol)
     arguments = (covariance, _gamma(covariance, n, noise_var))
     return _integrate(_flow, times, initial, arguments, rtol, atol)
 
@@ -180,7 +179,7 @@ def solve_heads(
 ) -> Array:  # [m, d]
     """The heads' sizes m_i at increasing times, from their values at time 0, by ``head_growth``."""
     chex.assert_equal_shape([initial_sizes, eigenvalues], custom_message="one head per eigenvalue")
-    _check_times(times, rtol)
+    times, initial_sizes = _check_times(times, rtol), as_floats(initial_sizes)
     gammas = _gammas(eigenvalues, jnp.sum(eigenvalues), n, noise_var)
     return _integrate(_growth, times, initial_sizes, (eigenvalues, gammas), rtol, atol)
 
@@ -219,23 +218,24 @@ def _integrate(
     return solution.ys
 
 
-def _check_times(times: Array, rtol: float) -> None:
+def _check_times(times: Array, rtol: float) -> Array:  # [m]
     chex.assert_rank(times, 1, custom_message="times are one vector [m]")
+    times = as_floats(times)
     resolution = float(jnp.finfo(times.dtype).eps)
     if rtol < resolution:
         raise ValueError(
             f"rtol = {rtol} is finer than {times.dtype} resolves ({resolution:.1e}): "
             "enable float64 (jax_enable_x64) or ask for a coarser rtol and atol"
         )
-    if not is_concrete(times):
-        return
-    if np.any(np.diff(np.asarray(times), prepend=0) < 0):
+    if is_concrete(times) and np.any(np.diff(np.asarray(times), prepend=0) < 0):
         raise ValueError(f"times = {times}: let them increase from 0, when the weights are given")
+    return times
 
 
 def _gamma(covariance: Array, n: int, noise_var: Real) -> Array:  # [d, d]
     n = _check_prompts(n, noise_var)
     check_symmetric(covariance, "covariance")
+    covariance = jnp.asarray(covariance)
     floor = (jnp.trace(covariance) + noise_var) / n
     return (1 + 1 / n) * covariance + floor * jnp.eye(len(covariance), dtype=covariance.dtype)
 
@@ -256,6 +256,12 @@ def _logistic(d: int, n: int, eigenvalue: Real, step: Real, noise_var: Real) -> 
 def _check_prompts(n: int, noise_var: Real) -> int:
     check_variance(noise_var, "noise_var")
     return check_at_least(n, "n")
+
+
+def _weights(u: Real, U: Array, covariance: Array) -> Weights:
+    _check(U, covariance)
+    U = as_floats(U)
+    return Weights(jnp.asarray(u, U.dtype), U)
 
 
 def _check(U: Array, covariance: Array) -> None:

@@ -80,9 +80,10 @@ def fit(
     for argument, value in numbers.items():
         if value is not None:
             check_at_least(value, argument)
-    if not (
-        isinstance(training.optimizer, optax.GradientTransformation) or callable(training.optimizer)
-    ):
+    if files is not None and not isinstance(files, Files):
+        raise TypeError(f"files is {files!r}: give Files({files!r})")
+    is_rule = isinstance(training.optimizer, optax.GradientTransformation)
+    if per_run is None and not is_rule:
         raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")
     if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key) and jnp.ndim(key) == 0:
         raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
@@ -90,6 +91,8 @@ def fit(
         what = f"shards is {shards}" if shards > 1 else "the mesh has devices of other processes"
         raise ValueError(f"{what}: a mesh is one process's, and shares a batch by sharding.share")
     plan = plan_of(training, (params, key, per_run), watch, width, chunk, shards, mesh)
+    if per_run is not None and (is_rule or not callable(training.optimizer)):
+        raise TypeError("optimizer is no function: beside per_run it is own -> optax.adam(own)")
     snapshot = _trained(plan, files or Files(), progress)
     names = [runs.name(path) or "params" for path, _ in jax.tree.leaves_with_path(params)]
     finite, taken = np.asarray(snapshot.state.finite), np.asarray(snapshot.state.taken)

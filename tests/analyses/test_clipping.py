@@ -133,7 +133,7 @@ def test_merged_weights_are_cut_in_each_head():
             [2, 2],
             [4, 4],
         ]
-    only = clipping.clip(LINEAR, 1, "w_pv", 0.5, heads=[0])
+    only = clipping.clip(LINEAR, 1, "w_pv", 0.5, heads=np.array([0]))
     assert [rank(m) for m in only.w_pv[1]] == [2, 4]
 
 

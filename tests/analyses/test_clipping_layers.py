@@ -149,6 +149,12 @@ def test_factors_are_made_once_and_only_where_they_are_needed(model, tmp_path, m
     assert len(shapes) == 5  # the other layers of one module
 
 
+def test_factors_cut_merged_weights_too(tmp_path):
+    split = partial(clipping.Factors, tmp_path)
+    ours, expected = (clipping.clip(LINEAR, 1, "w_kq", 0.5, **o) for o in ({"split": split}, {}))
+    np.testing.assert_allclose(ours.w_kq, expected.w_kq, atol=1e-12)
+
+
 def test_another_models_factors_are_never_taken_and_damaged_ones_refused(tmp_path):
     ours = clipping.Factors(tmp_path, DECODER, "w_k")["w_k"].at(0)
     doubled = DECODER.replace(w_k=2 * DECODER.w_k)

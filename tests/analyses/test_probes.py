@@ -153,6 +153,13 @@ def test_a_token_that_is_asked_does_not_know_its_own_label():
     )  # Control: it stands in the stream
 
 
+def test_a_layer_that_the_stream_lacks_is_refused():
+    prompt, trace = one()
+    count = len(trace.stream)
+    with pytest.raises(ValueError, match=f"layer = {count}: this stream is that after 0 to"):
+        jax.eval_shape(lambda p: probes.as_queries(forward, PARAMS, p, layer=count), prompt)
+
+
 def test_the_projection_removes_the_span_and_nothing_else():
     rng = np.random.default_rng(0)
     features, pair = rng.normal(size=(6, 5)), rng.normal(size=(2, 5))

@@ -182,6 +182,11 @@ def test_a_model_that_is_random_is_refused():
     assert "two calls" in refused(noisy)
 
 
+def test_a_tier_that_is_none_is_refused_with_those_that_are():
+    with pytest.raises(UnfitError, match="tier = 'Laptop': choose smoke, laptop, paper"):
+        report_card(forward, init, tier="Laptop")
+
+
 def test_params_or_init_are_given_and_not_both():
     with pytest.raises(UnfitError, match="not both"):
         report_card(forward)

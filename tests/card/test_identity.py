@@ -95,6 +95,11 @@ def test_a_model_of_few_tasks_is_bayes_over_these():
     assert nearest.title == "Bayes over the pretraining tasks"
 
 
+def test_too_few_prompts_are_refused():
+    with pytest.raises(ValueError, match="num_prompts = 8: it is at least 16"):
+        identify(lambda params, tokens: tokens[:, 0], None, LinearTask(8, 2), num_prompts=8)
+
+
 @pytest.mark.parametrize("tasks", [None, TASKS])
 def test_the_rules_on_the_host_are_the_estimators(tasks):
     law = Law(D, NOISE, tasks=tasks)

@@ -154,6 +154,8 @@ def test_a_ratio_and_its_inverse_lead_to_the_same_verdict():
     assert claim.value == pytest.approx(np.prod(ratios) ** 0.25)
     assert claim.interval == pytest.approx(tuple(1 / end for end in inverse.interval[::-1]))
     assert judged(ratios[:1], statistic="ratio", at_most=1.0).interval == (0, math.inf)
+    with pytest.raises(ValueError, match="2 of 3 samples are not positive: no ratio"):
+        judged([1.0, 0.0, -1.0], statistic="ratio", at_most=1.0)
 
 
 @pytest.mark.parametrize(

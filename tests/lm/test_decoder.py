@@ -177,6 +177,14 @@ def test_an_edit_judged_from_a_halt_has_the_bits_of_the_whole_run(layer, num_sha
         (lambda p, c: check_params(p, dataclasses.replace(c, gated=False)), "has mlp_gate"),
         (lambda p, c: halts.finish(p, None, c, 3), "this model has layers 0 to 2"),
         (lambda p, c: halts.check_edit(p, p), "one layer's Params without the axis L"),
+        (lambda p, c: halts.layer_of(p, 3), "indices of 3 layers are numbers from 0 to 2"),
+        (lambda p, c: decoder.embed(p, np.array([1, c.vocabulary]), c), "words are numbers from 0"),
+        (lambda p, c: decoder.embed(p, np.array([1.0]), c), "expected whole numbers"),
+        (
+            lambda p, c: decoder.logits(p, jnp.ones(c.width), c, words=np.array([c.vocabulary])),
+            "words are numbers from 0",
+        ),
+        (lambda p, c: dataclasses.replace(c, num_layers=2.0), "num_layers = 2.0: it is a whole"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, said):

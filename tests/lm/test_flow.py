@@ -77,6 +77,14 @@ def test_the_mean_square_along_random_directions_is_that_of_the_whole_jacobian()
             lambda: flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(2, 1)),
             r"layers \(2, 1\): name each once, in ascending order",
         ),
+        (
+            lambda: flow.token_flow(
+                PARAMS, STREAM, CONFIG, MARGIN, layers=np.array([1, 2]), place=6
+            ),
+            "place = 6: the prompt has 6 tokens",
+        ),
+        (lambda: flow.read_layers(PARAMS, STREAM, CONFIG, MARGIN, -7), "place = -7"),
+        (lambda: flow.margin(PARAMS, CONFIG, 7, 11), "words are numbers from 0 to 10"),
         (lambda: prefix.init(jax.random.key(0), PARAMS, 0), "one row at least"),
         (
             lambda: prefix.loss(

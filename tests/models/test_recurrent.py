@@ -308,6 +308,8 @@ def test_a_delta_state_keeps_its_digits_and_a_mesa_state_those_that_its_penalty_
         (dict(largest_step=0), "steps lie in"),
         (dict(inner=2), "delta takes one step a token"),
         (dict(num_heads=0), "the nearest valid value is 1"),
+        (dict(mlp_width=0), "mlp_width is 0; the nearest valid value is 1"),
+        (dict(key_width=2.5), "key_width = 2.5: it is a whole number"),
         (dict(diagonal=True), "no gate to be diagonal"),
         (dict(layout="causal"), "layout is 'causal'"),
         (dict(init_scale=float("inf")), "positive and finite"),
@@ -317,6 +319,12 @@ def test_a_config_that_cannot_be_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(config_of("delta"), **changes)
     assert config_of("delta").stream_width == E
+
+
+def test_weights_have_the_dtype_that_was_asked_for():
+    config = dataclasses.replace(config_of("mesa"), key_width=np.int64(3), init_scale=np.float64(1))
+    leaves = jax.tree.leaves(recurrent.init(jax.random.key(0), config, jnp.float32))
+    assert {leaf.dtype for leaf in leaves} == {np.dtype(np.float32)}
 
 
 def test_calls_that_cannot_be_are_refused():

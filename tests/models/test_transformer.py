@@ -1,6 +1,7 @@
 """The transformer: kernels, layouts, uneven heads, gates, merging, prefixes, refusals, memory."""
 
 import dataclasses
+import json
 
 import jax
 import jax.numpy as jnp
@@ -260,6 +261,7 @@ def test_flows_of_softmax_need_memory_in_proportion_to_the_prompt(monkeypatch):
         ({"heads": (8, 1, 1)}, r"3 counts for num_layers = 2; the nearest valid value is \(8, 1\)"),
         ({"heads": [2, 2]}, r"heads is \[2, 2\]; give an int, or a tuple"),
         ({"num_layers": 0}, "num_layers is 0; the nearest valid value is 1"),
+        ({"num_layers": 2.5}, "num_layers = 2.5: it is a whole number"),
         ({"key_width": 0}, "key_width is 0; the nearest valid value is 1"),
         ({"width": 0}, "width is 0; the nearest valid value is 1"),
         ({"mlp_width": 0}, "mlp_width is 0; the nearest valid value is 1"),
@@ -274,6 +276,14 @@ def test_flows_of_softmax_need_memory_in_proportion_to_the_prompt(monkeypatch):
 def test_impossible_configs_are_refused_with_the_nearest_possible_value(change, words):
     with pytest.raises(ValueError, match=words):
         dataclasses.replace(BASE, **change)
+
+
+def test_a_config_has_pythons_numbers_and_weights_the_dtype_that_was_asked_for():
+    sizes = dict(num_layers=np.int64(2), heads=(np.int64(2), 1), key_width=np.int64(3))
+    config = dataclasses.replace(BASE, **sizes, width=np.int32(4), init_scale=np.float64(0.5))
+    assert json.loads(json.dumps(dataclasses.asdict(config)))["heads"] == [2, 1]
+    for leaf in jax.tree.leaves(transformer.init(jax.random.key(0), config, jnp.float32)):
+        assert leaf.dtype == jnp.float32
 
 
 @pytest.mark.parametrize(("layout", "keys"), LAYOUTS)

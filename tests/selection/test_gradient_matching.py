@@ -71,7 +71,7 @@ def test_copies_are_chosen_once_each_and_counted():
     assert len(np.unique(chosen.indices)) == 6
     assert match(draw(), 8).certificate.repeats == 0
     assert certify(gradients, np.array([0, 3, 7, 1])).repeats == 1
-    assert certify(np.ones((9, 2)), np.arange(4)).repeats == 3
+    assert certify(np.ones((9, 2)), [0, 1, 2, 3]).repeats == 3
 
 
 def test_a_whole_pool_matches_itself():

@@ -187,6 +187,12 @@ def test_an_open_score_may_be_nan_once_it_is_chosen():
     assert picked.tolist() == [2, 1, 0]
 
 
+def test_marks_may_be_numpys():
+    marks = np.array([1.0, 0.0, 1.0])
+    worth = oracles.leave_one_out(lambda chosen: chosen @ jnp.arange(3.0), marks)
+    np.testing.assert_array_equal(worth, [0, -1, -2])
+
+
 def test_too_many_picks_and_subsets_are_refused():
     with pytest.raises(ValueError, match="size = 3 of 2 open"):
         oracles.pick_greedily(lambda chosen: chosen, jnp.array([1.0, 0.0, 0.0]), 3)

@@ -76,6 +76,13 @@ def test_a_result_tells_where_it_comes_from(path):
     assert results.config_of(results.load(path)).lengths == [1, 2]
 
 
+def test_a_config_may_hold_numbers_of_numpy_and_nothing_without_a_value(path):
+    config = {"n": np.int64(3), "lengths": np.array([1, 2])}
+    assert len(results.load(path, config=config)) == len(dataset())
+    with pytest.raises(TypeError, match="is no number, text, list or dict"):
+        results.plain({"n": object()})
+
+
 def test_numbers_in_short_have_four_bytes_and_their_kind():
     assert results.in_short([1.5, np.nan]).dtype == np.float32
     assert results.in_short(np.array([3, 2**20])).tolist() == [3, 2**20]

@@ -109,6 +109,8 @@ def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_
     assert not batch.x_query[:, 4:].any()
     assert within(batch.y_query**2, 2)  # two coordinates of variance 1, weights ± 1
     assert not within(batch.y_query**2, 2.3)
+    between = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"), active=4.7)  # of a schedule
+    np.testing.assert_array_equal(between.x, batch.x)
 
 
 def test_moments_of_a_flat_batch_are_those_of_its_tokens_where_it_draws_these():
@@ -138,6 +140,7 @@ def test_moments_of_one_prompt_are_a_batch_of_one():
         ({"n": True, "d": 3}, "n = True: it is a whole number"),
         ({"n": 2, "d": 3, "noise_std": np.array([0.1, -0.1])}, "standard deviation is finite"),
         ({"n": 2, "d": 3, "noise_std": float("nan")}, "noise_std = nan"),
+        ({"n": 2, "d": 3, "prior_mean": [1.0]}, "prior_mean is a list: give an array"),
         ({"n": 2, "d": 3, "signal": "dense"}, "'flat'"),
         ({"n": 2, "d": 3, "signal": "sphere", "task_covariance": np.eye(3)}, "turn a sphere"),
         ({"n": 2, "d": 3, "sparsity": 1, "task_covariance": np.eye(3)}, "dense"),

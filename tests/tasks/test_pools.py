@@ -117,6 +117,13 @@ def test_heavy_tails_have_the_variances_of_the_task(tail):
     assert (abs((rows**2).mean(0) * (tail - 1) / (tail - 2) - 1) > 5 * spread).all()  # Control
 
 
+def test_a_singular_covariance_keeps_a_cluster_in_its_subspace():
+    flat = np.array([[[1.0, 2.0], [2.0, 4.0]]])
+    x = np.asarray(pools.sample(jax.random.key(0), PoolTask(20, 2, covariances=flat)).x)
+    np.testing.assert_allclose(x[:, 1], 2 * x[:, 0], atol=1e-12)
+    assert np.ptp(x[:, 0]) > 1
+
+
 def test_labels_may_be_clusters():
     pool = draw(PoolTask(10, 2, (0.5, 0.3, 0.2), labels="cluster"))
     np.testing.assert_array_equal(pool.y, pool.cluster - 1.0)
@@ -147,6 +154,8 @@ def test_a_pool_becomes_tokens_and_prompts():
     np.testing.assert_array_equal(prompts.tokens(prompt), [[4, 5, 3], [0, 1, 1], [1, 1, 0]])
     np.testing.assert_array_equal(pools.take(pool, jnp.array([1])).y, [2])
     assert pools.take(pool, jnp.array([1])).cluster is None
+    for own in (pool, jax.tree.map(np.asarray, pool)):  # a list of places, as one types it
+        np.testing.assert_array_equal(pools.take(own, [2, 0]).y, [3, 1])
 
 
 def test_task_fields_may_be_traced_and_the_dtype_follows_the_task():

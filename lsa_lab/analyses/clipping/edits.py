@@ -105,7 +105,7 @@ def distinct(masks: Sequence[Masks]) -> tuple[Masks, np.ndarray]:  # each [C', .
 
 
 def _check_indices(name: str, indices: Sequence[int], count: int) -> None:
-    if not indices or not all(0 <= index < count for index in indices):
+    if not len(indices) or not all(0 <= index < count for index in indices):
         raise ValueError(f"{name}s {tuple(indices)}: this model has 0 to {count - 1}")
 
 

@@ -43,6 +43,7 @@ def kept_rank(full_rank: Any, rate: Any) -> Any:
         return max(1, math.floor((1 - rate) * full_rank + 1e-9))
     xp = jnp if isinstance(full_rank, Array) or isinstance(rate, Array) else np
     rates = xp.asarray(rate)
+    rates = rates.astype(float) if xp.issubdtype(rates.dtype, xp.integer) else rates
     full = xp.asarray(full_rank).astype(rates.dtype)
     exact = (1 - rates) * full + xp.maximum(1e-9, xp.finfo(rates.dtype).eps * full)
     return xp.maximum(1, xp.floor(exact).astype(int))

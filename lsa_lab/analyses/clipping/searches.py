@@ -148,6 +148,6 @@ def _flat(modules: Sequence[str | tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _ascending(rates: Sequence[Rate]) -> list[Rate]:
-    if not rates:
+    if not len(rates):
         raise ValueError("no rates to search")
     return sorted(rates, key=lambda rate: 1.0 if rate == DROP else rate)

@@ -42,7 +42,7 @@ def mean_fill(heads: Array, lengths: Array | None = None) -> Array:  # -> [L, H,
     check_heads(heads.shape[2], "mean_fill")
     if lengths is None:
         return heads.mean(0)
-    inside = _inside(heads, lengths).astype(heads.dtype)  # [B, T]
+    inside = _inside(heads, lengths).astype(jnp.result_type(heads))  # [B, T]
     total = jnp.einsum("bt,blhtd->lhtd", inside, heads)
     return total / jnp.maximum(inside.sum(0), 1)[None, None, :, None]
 

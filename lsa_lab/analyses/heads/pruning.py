@@ -18,14 +18,14 @@ def prune(importance: Array, head_counts: tuple[int, ...] | None = None) -> Arra
     """Keep all heads of layer 1, and the most important one of each later layer."""
     present = _present(importance, head_counts)
     top = _top(importance, present)
-    return top.at[0].set(present[0]).astype(importance.dtype)
+    return top.at[0].set(present[0]).astype(jnp.result_type(importance))
 
 
 def prune_first_layer(importance: Array, head_counts: tuple[int, ...] | None = None) -> Array:
     """Control: keep the most important head of layer 1, and all of each later layer."""
     present = _present(importance, head_counts)
     top = _top(importance, present)
-    return present.at[0].set(top[0]).astype(importance.dtype)
+    return present.at[0].set(top[0]).astype(jnp.result_type(importance))
 
 
 def prune_to_random_heads(
@@ -38,8 +38,8 @@ def prune_to_random_heads(
     present = _present(importance, head_counts)
     others = present & ~_top(importance, present)
     others = jnp.where(others.any(-1, keepdims=True), others, present)
-    chosen = _top(jax.random.uniform(key, importance.shape, importance.dtype), others)
-    return chosen.at[0].set(present[0]).astype(importance.dtype)
+    chosen = _top(jax.random.uniform(key, importance.shape, jnp.result_type(importance)), others)
+    return chosen.at[0].set(present[0]).astype(jnp.result_type(importance))
 
 
 def remove_at_random(
@@ -47,11 +47,11 @@ def remove_at_random(
 ) -> Array:  # [L, H]
     """Control: as many heads as ``prune`` keeps, drawn at random from the whole network."""
     present = _present(importance, head_counts)
-    scores = jax.random.uniform(key, importance.shape, importance.dtype)
+    scores = jax.random.uniform(key, importance.shape, jnp.result_type(importance))
     scores = jnp.where(present, scores, -1).ravel()
     rank = jnp.argsort(jnp.argsort(-scores)).reshape(importance.shape)
     kept = present[0].sum() + importance.shape[0] - 1
-    return (rank < kept).astype(importance.dtype)
+    return (rank < kept).astype(jnp.result_type(importance))
 
 
 def _top(scores: Array, among: Array) -> Array:  # [L, H] bool

@@ -77,6 +77,7 @@ def match(
 
 def certify(gradients: ArrayLike, indices: ArrayLike) -> Certificate:  # [m, p], [size]
     """The certificate of any subset, of ``match`` or of a rival; its indices are all different."""
+    indices = jnp.asarray(indices)
     chex.assert_rank(indices, 1, custom_message="indices are [size]; use jax.vmap for many")
     (size,) = jnp.shape(indices)
     gradients = _admit(gradients, size)
@@ -84,7 +85,7 @@ def certify(gradients: ArrayLike, indices: ArrayLike) -> Certificate:  # [m, p],
     check_indices(indices, m)
     if is_concrete(indices) and len(np.unique(indices)) < size:
         raise ValueError(f"indices of {m} candidates are different numbers from 0 to {m - 1}")
-    return _certify(*_centred(gradients), jnp.asarray(indices))
+    return _certify(*_centred(gradients), indices)
 
 
 def random_expectation(gradients: ArrayLike, size: int) -> Array:  # []
