@@ -174,8 +174,8 @@ SO_WHAT = {
     "head_placement": (
         "At this length of training no placement of six heads has learned much more than ridge "
         "regression, and where they stand moves the risk about as far as the seed does. Nothing "
-        "here favours a rich first layer. Train longer before you call a pattern of heads best, "
-        "at equal parameters and steps."
+        "here sets a rich first layer above an even placement. Train longer, and with more seeds, "
+        "before you call a pattern of heads best at equal parameters and steps."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in all later layers do more together than those in the "
