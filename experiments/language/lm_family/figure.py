@@ -7,7 +7,7 @@ from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
 TITLES = {
-    True: ("Depth learns from demonstrations", "It emerges in training"),
+    True: ("Depth and copying teach it", "It comes within few steps"),
     False: ("Demonstrations do not help", "Training has not changed that"),
 }
 
@@ -73,15 +73,11 @@ def caption(dataset) -> str:
     null = float(numbers.share("shuffled", best).mean())
     listed = ", ".join(f"{size} {share:.2f}" for size, share in shares.items())
     other, _ = numbers.other("mapping")
-    start = (
-        "Small decoders trained here learn"
-        if _learned(dataset)
-        else ("Small decoders trained here do not learn")
-    )
+    verb = "learn" if _learned(dataset) else "do not learn"
     return (
-        f"{start} in context in {config.steps} steps: after {numbers.most} demonstrations their "
-        f"shares of right label words, of two, are {listed}. With labels drawn anew (dotted) "
-        f"{best} has {null:.2f}, and chance is .5. {config.model_name} has {other:.2f} on such "
-        f"prompts. Bands are intervals over {config.runs} seeds; thin lines are single seeds. The "
-        "grey dotted line is the criterion, which was fixed before the first training."
+        f"Small decoders trained here {verb} in context in {config.steps} steps. After "
+        f"{numbers.most} demonstrations their shares of right label words, of two, are {listed}; "
+        "uncopied is shown mapping in place of copying. With labels drawn anew (dotted) "
+        f"{best} has {null:.2f}. {config.model_name} has {other:.2f} on such prompts. Bands are "
+        f"intervals over {config.runs} seeds; thin lines are single seeds."
     )
