@@ -20,7 +20,7 @@ class TextTask:
     title: str  # as figures call it
     source: str  # of lsa_lab.lm.text.sentences, or "invented"
     classes: tuple[str, ...]  # those of its classes that are told apart
-    words: tuple[str, ...]  # the label of each, one token of the model
+    words: tuple[str, ...]  # the label of each, of which the first token is scored
     form: str  # of a demonstration
     most_words: int  # of a text, the later ones are cut off
     balanced: bool = True  # demonstrations have the classes equally often, else as they come

@@ -46,19 +46,19 @@ class Template:
         return between[len(between.rstrip(" ")) :] + self.labels[label]
 
     def label_ids(self, tokenizer: Tokenizer) -> np.ndarray:  # [C]
-        """The token of each class; a word of several tokens is refused."""
+        """The first token of each class's word, at which no two of them are the same."""
         ids = []
         for word in map(self.answer, range(len(self.labels))):
             parts = tokenizer.encode(word)
-            if len(parts) != 1:
-                spelled = ", ".join(repr(tokenizer.decode([part])) for part in parts) or "none"
-                raise ValueError(
-                    f"the label {word!r} is {len(parts)} tokens ({spelled}): choose words of one "
-                    "token each, such as a commoner word for the class"
-                )
+            if not parts:
+                raise ValueError(f"the label {word!r} has no token: choose a word")
             if tokenizer.decode(parts).strip() != word.strip():
                 raise ValueError(f"the label {word!r} is no word of this tokenizer: choose another")
-            ids += parts
+            ids.append(parts[0])
         if len(set(ids)) < len(ids):
-            raise ValueError(f"the labels {self.labels} share a token: choose other words")
+            shared = tokenizer.decode([max(ids, key=ids.count)])
+            raise ValueError(
+                f"the labels {self.labels} share their first token, {shared!r}: choose words that "
+                "begin with tokens of their own, such as commoner ones"
+            )
         return np.array(ids, np.int32)

@@ -39,7 +39,7 @@ class Questions:
     spans: np.ndarray  # [n, 2], where each of them begins and ends in the prefix
     buckets: tuple[Bucket, ...]
     labels: np.ndarray  # [B], the right class
-    label_ids: np.ndarray  # [C], the token of each class
+    label_ids: np.ndarray  # [C], the first token of each class's word
 
     def prompts(self) -> Iterator[np.ndarray]:
         """The ids of each whole prompt, without padding, in the order of the queries."""
@@ -101,7 +101,7 @@ def scores(
     *,
     whole_vocabulary: bool = False,
 ) -> np.ndarray:  # [B, C]
-    """The logit of each label's token after each question; the demonstrations are run once.
+    """The logit of each label's first token after each question; demonstrations are run once.
 
     Readings compare the labels with each other alone. For ``whole_vocabulary`` it is the
     log-probability among all tokens, which says how much of it goes to labels at all.

@@ -36,10 +36,12 @@ class Snapshot(flax.struct.PyTreeNode):
 
 def facts(plan: Plan, identity: str) -> checkpoints.Facts:
     """What must agree for a checkpoint to be of this call."""
-    steps, curriculum = plan.training.steps, plan.training.curriculum
-    facts = checkpoints.Facts(identity=identity, steps=steps, width=plan.width, runs=plan.num_runs)
+    # A whole number of NumPy's is one too, and JSON has none of them.
+    steps, width, chunk = map(int, (plan.training.steps, plan.width, plan.chunk))
+    curriculum = plan.training.curriculum
+    facts = checkpoints.Facts(identity=identity, steps=steps, width=width, runs=plan.num_runs)
     if plan.watch is not None:
-        facts["chunk"] = plan.chunk
+        facts["chunk"] = chunk
         facts["watch"] = programs.digest(plan.watch, plan.inputs[0])
     if plan.shards > 1:
         facts["shards"] = plan.shards

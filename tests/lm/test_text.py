@@ -110,15 +110,28 @@ def test_buckets_hold_every_query_once_in_few_shapes():
     }  # fmt: skip
 
 
+def test_of_a_label_of_several_tokens_all_are_shown_and_the_first_is_scored():
+    template = dataclasses.replace(TEMPLATE, labels=("bad w1", "good w1"))
+    demonstrations, queries = sentences().split(0, 2, 3)
+    batch = ask(template, demonstrations, queries, TOKENIZER, 200)
+    whole = TOKENIZER.decode(batch.prefix)
+    shown = [("bad w1", "good w1")[label] for label in demonstrations.labels]
+    assert [end[:2] for end in map(str.split, whole.split("Class:")[1:])] == [
+        words.split() for words in shown
+    ]
+    np.testing.assert_allclose(text.scores(PARAMS, CONFIG, batch), whole_scores(batch), rtol=1e-9)
+    assert TOKENIZER.decode(batch.label_ids) == "bad good"
+
+
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (("w1 w2", "good"), r"the label ' w1 w2' is 2 tokens \('w1', 'w2'\): choose words of one"),
+        (("w1 w2", "w1 good"), "share their first token, 'w1': choose words that begin with"),
         (("awful", "good"), "the label ' awful' is no word of this tokenizer"),
-        (("", "good"), "is 0 tokens"),
+        (("", "good"), "has no token: choose a word"),
     ],
 )
-def test_a_label_of_no_single_token_is_refused(labels, sentence):
+def test_a_label_whose_first_token_tells_nothing_is_refused(labels, sentence):
     template = dataclasses.replace(TEMPLATE, labels=labels)
     with pytest.raises(ValueError, match=sentence):
         template.label_ids(TOKENIZER)

@@ -372,6 +372,12 @@ def test_optimizers_go_through_a_checkpoint(tmp_path, optimizer, monkeypatch):
     assert bits(descend(optimizer=optimizer, checkpoint=path)) == bits(descend(optimizer=optimizer))
 
 
+def test_whole_numbers_of_numpy_go_into_a_checkpoint(tmp_path):
+    sizes = dict(chunk=np.int64(12), width=np.int64(1), watch=lambda params: params["w"])
+    run = descend(np.int64(36), checkpoint=tmp_path / "fit.ckpt", **sizes)
+    assert bits(run) == bits(descend(36, chunk=12, watch=sizes["watch"]))
+
+
 def test_a_checkpoint_that_cannot_be_written_on_the_way_is_told_once_and_stops_nothing(
     tmp_path, monkeypatch, capsys
 ):

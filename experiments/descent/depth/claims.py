@@ -11,7 +11,7 @@ from lsa_lab.store import parts
 
 SETTLED = 0.1  # a share of its risk below which a Gauss-Newton step changes nothing
 SETTLED_RUNS = 9  # at a depth and covariance, at least, to judge those alone
-ENDED = 6  # pairs of a tied and a free stack that did not diverge, at least, to judge them
+ENDED = 6  # runs, or pairs of a tied and a free one, that did not diverge, at least, to judge
 DISTANCE = 0.1  # of a learned matrix to a multiple of its predicted shape
 
 # Stacks explode on rare prompts, and the mean over runs with them.
@@ -81,8 +81,22 @@ class Stacks:
         return risk.sel(layers="tied") / risk.sel(layers="free")
 
     def pairs(self, noise, depth):  # [R'], or None if too few trainings ended
-        ratios = self.tied_over_free.sel(noise=noise, depth=depth).dropna("run").values
-        return ratios if len(ratios) >= ENDED else None
+        return ended(self.tied_over_free.sel(noise=noise, depth=depth).values)
+
+    def turned_risk(self, depth):  # [R], NaN where a training diverged
+        return parts.part(self.dataset, "turned").trained_risk.sel(depth=depth).values
+
+    def turned_over_exact(self, depth):  # [R'], or None if too few trainings ended
+        exact = parts.part(self.dataset, "turned").exact_risk.sel(depth=depth).item()
+        return ended(self.turned_risk(depth) / exact)
+
+    def turned_over_shallower(self, depth):  # [R'], the same
+        return ended(self.turned_risk(depth) / self.turned_risk(depth - 1))
+
+    @property
+    def unturned_over_exact(self):  # [R']
+        part = parts.part(self.dataset, "turned")
+        return ended((part.unturned_risk / part.exact_risk.sel(depth=1)).values)
 
     @property
     def least_clear_cost(self) -> tuple[float, float]:
@@ -93,6 +107,12 @@ class Stacks:
 
 
 numbers = Stacks
+
+
+def ended(ratios: np.ndarray) -> np.ndarray | None:  # [R] -> [R']
+    """Those of trainings that did not diverge, or None if these are too few."""
+    kept = ratios[np.isfinite(ratios)]
+    return kept if len(kept) >= ENDED else None
 
 
 def place_columns(values) -> np.ndarray:  # [R, places]
@@ -172,6 +192,55 @@ def statements(config) -> tuple[Statement, ...]:
             message="With noise of half the weights' variance trained layers that share their "
             "weights lose little",
             **of_layers,
+        ),
+    )
+    source = 'derived here (docs/theory, "Depth where the covariance turns")'
+    turns, deeper = partial(median, source=source), tuple(range(2, config.turned.max_depth + 1))
+    number = dict(words=lambda depth: {"layers": {2: "two", 3: "three", 4: "four"}[depth]})
+    turned = (
+        turns(
+            "turned_one",
+            says="Where the covariance turns from prompt to prompt one trained layer has the exact "
+            "risk of the best step",
+            measured="the risk over the closed form's",
+            at_least=0.98,
+            at_most=1.02,
+            sample=lambda c: c.turned_over_exact(1),
+        ),
+        turns(
+            "turned_deep",
+            says="Where the covariance turns {layers} trained layers have no more risk than the "
+            "best steps that prompts share",
+            measured="the risk over the closed form's",
+            at_most=1.02,
+            note="layers that move the covariates too reach a degree that as many steps do not",
+            sample=Stacks.turned_over_exact,
+            cells=having(
+                grid("turned_two turned_three turned_four", depth=(2, 3, 4)), depth=deeper
+            ),
+            message="Where the covariance turns trained layers have no more risk than as many of "
+            "the best steps that prompts share",
+            **number,
+        ),
+        turns(
+            "turned_helps",
+            says="Without end of demonstrations {layers} layers still halve the risk of one layer "
+            "fewer, where the covariance turns",
+            measured="the risk over that of one layer fewer, run by run,",
+            at_most=0.5,
+            note="the best steps leave .10, .20 and .21 of it",
+            sample=Stacks.turned_over_shallower,
+            cells=having(grid("helps_two helps_three helps_four", depth=(2, 3, 4)), depth=deeper),
+            message="Depth helps even without end of demonstrations, where the covariance turns",
+            **number,
+        ),
+        turns(
+            "unturned",
+            source="derived here, a control",
+            says="Where the covariance stays one trained layer inverts it",
+            measured="the risk over that of the best step where it turns",
+            at_most=0.05,
+            sample=lambda c: c.unturned_over_exact,
         ),
     )
     return (
@@ -280,4 +349,5 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda c: c.settled_over_closed_form(2),
         ),
         *(statement for statement in tied if statement.cells),
+        *turned,
     )

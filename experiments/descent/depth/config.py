@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between, one_of
+from lsa_lab.harness.run.bounds import (
+    INCREASING,
+    POSITIVE,
+    Bounded,
+    Seed,
+    at_least,
+    between,
+    one_of,
+)
 
 COVARIANCES = ("identity", "rotated")
 ALGORITHMS = ("gradient descent", "without the last demonstration", "preconditioned", "GD++")
@@ -23,6 +31,18 @@ class Tied(Bounded):
     depths: Annotated[tuple[int, ...], between(2, 8)] = (2, 4)
     # Of the labels, where E |w|² = 1.
     noise_vars: Annotated[tuple[float, ...], between(0.0, 10.0)] = (0.0, 0.5)
+    runs: Annotated[int, at_least(2)] = 9
+    steps_per_layer: Annotated[int, at_least(1)] = 1200
+    test_prompts: Annotated[int, at_least(1)] = 100_000  # of every run
+
+
+@dataclass(frozen=True)
+class Turned(Bounded):
+    """Stacks on demonstrations without end, whose covariance has another basis in every prompt."""
+
+    # Of the covariance; as many as the covariates have entries.
+    eigenvalues: Annotated[tuple[float, ...], POSITIVE, INCREASING] = (0.2, 0.4, 0.6, 0.8, 1.0)
+    max_depth: Annotated[int, between(2, 8)] = 4  # layers of the deepest stack
     runs: Annotated[int, at_least(2)] = 9
     steps_per_layer: Annotated[int, at_least(1)] = 1200
     test_prompts: Annotated[int, at_least(1)] = 100_000  # of every run
@@ -53,6 +73,7 @@ class Config(Bounded):
     seed: Seed = 1
     closed: ClosedForm = ClosedForm()
     tied: Tied = Tied()
+    turned: Turned = Turned()
 
 
 TIERS = {
@@ -68,6 +89,7 @@ TIERS = {
         test_prompts=64,
         closed=ClosedForm(2),
         tied=Tied((2,), runs=2, steps_per_layer=5, test_prompts=200),
+        turned=Turned((0.25, 0.5, 1.0), 2, runs=2, steps_per_layer=5, test_prompts=200),
     ),
     "laptop": Config(),
     # 24 runs from seed 11 left two rows undecided, one of them narrowly.

@@ -24,11 +24,14 @@ def plot(dataset):
 
 
 def appendix(dataset):
-    """Distances of the learned matrices from the predicted shapes, and what tied layers lose."""
+    """Distances of the learned matrices from the predicted shapes, and what tied layers lose; what
+    depth gains where the covariance turns."""
     figure, (left, right) = style.figure(6.75, 2.6, (1, 2), first="c")
     shapes(left, dataset)
     tied_over_free(right, dataset)
-    return figure
+    second, (ax,) = style.figure(3.4, 2.6, first="e")
+    turned_risks(ax, dataset)
+    return figure, second
 
 
 def risks(ax, dataset):
@@ -111,6 +114,22 @@ def tied_over_free(ax, dataset):
     ax.set_xticks(range(len(places)), [f"{d} layers\nnoise {noise:g}" for d, noise in places])
     ax.tick_params(axis="x", labelsize=7)
     ax.set(ylabel="excess risk, tied / free", title="Tied layers (bar: best descent)")
+
+
+def turned_risks(ax, dataset):
+    """Every stack where each prompt has a basis of its own, and one layer where the basis stays."""
+    part = parts.part(dataset, "turned")
+    style.log_axes(ax, y=True)
+    style.line(ax, part.depth, part.exact_risk, color=style.BLACK, label="best steps, exactly")
+    for x, runs in zip(part.depth.values, part.trained_risk.values, strict=True):
+        ax.plot(np.linspace(x - 0.1, x + 0.1, len(runs)), runs, ls="", **TRAINED)
+    stays, grey = part.unturned_risk.values, TRAINED | dict(color="0.5")
+    ax.plot(np.linspace(0.9, 1.1, len(stays)), stays, ls="", **grey)
+    ax.plot([], [], ls="", label="trained", **TRAINED)
+    ax.plot([], [], ls="", label="trained, basis stays", **grey)
+    ax.set(xlabel="layers, or steps", ylabel="excess risk", xticks=part.depth)
+    ax.set_title("A basis for every prompt")
+    ax.legend(loc="center left")
 
 
 def caption(dataset) -> str:

@@ -1,4 +1,4 @@
-"""Trained stacks: of free layers, and of tied ones, which share their weights."""
+"""Trained stacks: of free layers, of tied ones, and on covariances that turn."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from experiments.descent.depth.config import COVARIANCES
 from experiments.descent.depth.tuned import draw, errors, task_of
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.tasks.linear import LinearTask, sample_moments, sample_moments_batch
-from lsa_lab.theory.depth import best_descent_at, tied_descent_at
+from lsa_lab.theory.depth import best_descent_at, rotated_covariance, tied_descent_at
 from lsa_lab.training import Files, Training, fit
 
 BLOCK = 10_000  # test prompts of a run at a time
@@ -75,12 +75,14 @@ def tied(config, progress, checkpoints):
         curves = (
             f(config.n, config.d, noise_var, deepest) for f in (best_descent_at, tied_descent_at)
         )
+        prompts = noisy_prompts(config, noise_var)
         exact[:, s] = np.stack([curve[list(own.depths)] for curve in curves]) * config.d
         for place, depth in enumerate(own.depths):
             for t, shared in enumerate((False, True)):
-                run = train_noisy(config, depth, noise_var, shared, progress, checkpoints)
+                name = f"{'tied' if shared else 'free'}{depth}, noise {noise_var:g}"
+                run = train_on(prompts, own, config, name, depth, progress, checkpoints, shared)
                 status[t, s, place] = [str(end) for end in run.status]
-                trained[t, s, place] = fresh_risks(config, run.params, depth, noise_var)
+                trained[t, s, place] = fresh_risks(prompts, own, config, run.params, depth)
     return xr.Dataset(
         {
             "trained_risk": ((*axes, "run"), trained),
@@ -95,9 +97,15 @@ def tied(config, progress, checkpoints):
     )
 
 
-def noisy_task(config, noise_var, dtype):
-    """w ~ N(0, I), and noise whose variance is a share of E |w|²."""
-    return LinearTask(config.n, config.d, noise_std=np.sqrt(noise_var * config.d), dtype=dtype)
+def noisy_prompts(config, noise_var):
+    """w ~ N(0, I), and noise whose variance is a share of E |w|²: key, size, dtype -> moments."""
+
+    def prompts(key, size, dtype):
+        noise_std = np.sqrt(noise_var * config.d)
+        task = LinearTask(config.n, config.d, noise_std=noise_std, dtype=dtype)
+        return sample_moments_batch(key, task, size)
+
+    return prompts
 
 
 def repeated(params, depth):
@@ -105,17 +113,16 @@ def repeated(params, depth):
     return jax.tree.map(lambda leaf: jnp.repeat(leaf, depth // len(leaf), axis=0), params)
 
 
-def train_noisy(config, depth, noise_var, shared, progress, checkpoints):
-    own, steps = config.tied, config.tied.steps_per_layer * depth
-    task = noisy_task(config, noise_var, jnp.float32)
+def train_on(prompts, own, config, name, depth, progress, checkpoints, shared=False):
+    """A Run of stacks of free layers, or of one that is ``shared`` by all, on such prompts."""
+    steps = own.steps_per_layer * depth
     keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 100 + depth), 2)
-    layers = 1 if shared else depth
-    init = partial(linear_attention.init, num_layers=layers, num_heads=1, d=config.d)
+    layers, d = 1 if shared else depth, prompts(keys[0], 1, jnp.float32)[1].shape[0]
+    init = partial(linear_attention.init, num_layers=layers, num_heads=1, d=d)
     init = partial(init, scale=config.init_scale, dtype=jnp.float32)
-    name = f"{'tied' if shared else 'free'}{depth}, noise {noise_var:g}"
     training = Training(
         loss=lambda params, batch: errors_from_moments(repeated(params, depth), batch).mean(),
-        sample=lambda key: sample_moments_batch(key, task, config.batch),
+        sample=lambda key: prompts(key, config.batch, jnp.float32),
         optimizer=optimizer(config, depth, steps),
         steps=steps,
         label=f"depth: {name}",
@@ -130,18 +137,64 @@ def train_noisy(config, depth, noise_var, shared, progress, checkpoints):
     )
 
 
-def fresh_risks(config, stacks, depth, noise_var):  # Params [R, ...] -> [R]
+def fresh_risks(prompts, own, config, stacks, depth):  # Params [R, ...] -> [R]
     """In float64, on prompts of each run's own, the same for tied and free stacks of any depth."""
-    task = noisy_task(config, noise_var, jnp.float64)
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 99), config.tied.runs)
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 99), own.runs)
 
     @moments.compiled
     def judge(stack, key):
-        return errors_from_moments(repeated(stack, depth), sample_moments_batch(key, task, BLOCK))
+        return errors_from_moments(repeated(stack, depth), prompts(key, BLOCK, jnp.float64))
 
     def risk(run):
         stack = jax.tree.map(lambda leaf: leaf[run].astype(jnp.float64), stacks)
-        blocks = range(-(-config.tied.test_prompts // BLOCK))
+        blocks = range(-(-own.test_prompts // BLOCK))
         return np.mean([judge(stack, jax.random.fold_in(keys[run], k)).mean() for k in blocks])
 
-    return np.array([risk(run) for run in range(config.tied.runs)])
+    return np.array([risk(run) for run in range(own.runs)])
+
+
+def turned_prompts(eigenvalues, turns=True):
+    """Demonstrations without end of w ~ N(0, I), their covariance in a basis of each prompt's own
+    or, unless it ``turns``, in one that stays: key, size, dtype -> moments."""
+
+    def prompts(key, size, dtype):
+        values, d = jnp.asarray(eigenvalues, dtype), len(eigenvalues)
+        keys = jax.random.split(key, 3)
+        w, normal = jax.random.normal(keys[0], (2, size, d), dtype)
+        bases = jnp.broadcast_to(jnp.eye(d, dtype=dtype), (size, d, d))
+        if turns:
+            bases = jax.random.orthogonal(keys[1], d, (size,), dtype)
+        sigma = jnp.einsum("bik,k,bjk->bij", bases, values, bases)
+        query = jnp.einsum("bik,k,bk->bi", bases, jnp.sqrt(values), normal)
+        label = jnp.einsum("bij,bj->bi", sigma, w)
+        last = jnp.concatenate([label, (label * w).sum(1, keepdims=True)], axis=1)
+        both = jnp.concatenate([jnp.concatenate([sigma, label[:, None]], 1), last[..., None]], 2)
+        return jnp.moveaxis(both, 0, -1), query.T, (query * w).sum(1)
+
+    return prompts
+
+
+def turned(config, progress, checkpoints):
+    """Excess risks of trained stacks where the covariance turns, the least of so many steps, and
+    that of one layer where the covariance stays."""
+    import xarray as xr
+
+    own = config.turned
+    depths = np.arange(1, own.max_depth + 1)
+
+    def judged(depth, turns):
+        prompts = turned_prompts(own.eigenvalues, turns)
+        name = f"{'turned' if turns else 'unturned'}{depth}"
+        run = train_on(prompts, own, config, name, depth, progress, checkpoints)
+        risks = fresh_risks(prompts, own, config, run.params, depth)
+        return np.where([str(end).startswith("diverged") for end in run.status], np.nan, risks)
+
+    exact = rotated_covariance(own.eigenvalues, own.max_depth) * len(own.eigenvalues)
+    return xr.Dataset(
+        {
+            "trained_risk": (("depth", "run"), [judged(depth, True) for depth in depths]),
+            "exact_risk": ("depth", exact[1:]),
+            "unturned_risk": ("run", judged(1, False)),
+        },
+        {"depth": depths},
+    )
