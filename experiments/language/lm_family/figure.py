@@ -7,7 +7,7 @@ from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
 TITLES = {
-    True: ("Depth and copying teach it", "It comes within few steps"),
+    True: ("Two layers learn, if they copy", "Learning comes within few steps"),
     False: ("Demonstrations do not help", "Training has not changed that"),
 }
 
