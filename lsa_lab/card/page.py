@@ -134,7 +134,8 @@ def index(cards: Sequence[dict[str, Any]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     about = (
         "<style>body{max-width:none}th{vertical-align:bottom}</style>"
-        "<h1>Cards</h1><p>Each row is one model, trained by the same recipe. Click a head to sort. "
+        "<h1>Cards</h1><p>Each row is one model, trained by the same recipe, whose size the tier "
+        "says: compare rows of one tier. Click a head to sort. "
         "Green holds, red fails, brown is undecided; brackets are 95 % intervals over seeds. "
         f"{nearness(cards)}</p>"
     )
@@ -143,17 +144,17 @@ def index(cards: Sequence[dict[str, Any]]) -> str:
 
 
 def nearness(cards: Sequence[dict[str, Any]]) -> str:
-    """How far two seeds of one layer are from each other, beside seeds of two layers: the median of
-    the mean |log risk - log risk| over all lengths."""
+    """How far two seeds of one layer are from each other, beside seeds of two layers of one tier:
+    the median of the mean |log risk - log risk| over all lengths."""
     runs = [
-        (body["name"], [math.log(max(value, 1e-12)) for value in run])
+        (body["name"], body["tier"], [math.log(max(value, 1e-12)) for value in run])
         for body in cards if body["causal"] and body["trained"]
         for run in body["curves"]["risk"]["runs"]
         if all(isinstance(value, float | int) for value in run)
     ]  # fmt: skip
     pairs: dict[bool, list[float]] = {True: [], False: []}
-    for (first, left), (second, right) in combinations(runs, 2):
-        if len(left) == len(right):
+    for (first, tier, left), (second, other, right) in combinations(runs, 2):
+        if tier == other and len(left) == len(right):
             far = [abs(a - b) for a, b in zip(left, right, strict=True)]
             pairs[first == second].append(sum(far) / len(far))
     if not all(pairs.values()):
@@ -161,7 +162,8 @@ def nearness(cards: Sequence[dict[str, Any]]) -> str:
     same, differing = median(pairs[True]), median(pairs[False])
     return (
         f"Risks of two seeds of one layer differ by {100 * same:.2g} % (the median over pairs), "
-        f"those of two layers by {100 * differing:.2g} %, {differing / same:.2g} times as much."
+        f"those of two layers of one tier by {100 * differing:.2g} %, {differing / same:.2g} times "
+        "as much."
     )
 
 

@@ -46,7 +46,7 @@ class Template:
         return between[len(between.rstrip(" ")) :] + self.labels[label]
 
     def label_ids(self, tokenizer: Tokenizer) -> np.ndarray:  # [C]
-        """The first token of each class's word, at which no two of them are the same."""
+        """The first token of each class's word; no two classes may share it."""
         ids = []
         for word in map(self.answer, range(len(self.labels))):
             parts = tokenizer.encode(word)

@@ -123,9 +123,7 @@ def rotated_covariance(eigenvalues: ArrayLike, depth: int) -> np.ndarray:  # [d]
     where the covariance turns"). On the host in float64.
     """
     check_at_least(depth, "depth", 0)
-    values = np.asarray(eigenvalues, float)
-    if values.ndim != 1 or not (np.isfinite(values).all() and (values >= 0).all() and values.any()):
-        raise ValueError("eigenvalues [d] are finite, none is negative, and one is positive")
+    values = _spectrum(eigenvalues)
     nodes, counts = np.unique(values[values > 0], return_counts=True)
     weight = nodes * counts / len(values)
     rows, ends = [np.full_like(nodes, weight.sum() ** -0.5)], [weight.sum() ** -0.5]  # π_k, π_k(0)
@@ -142,6 +140,31 @@ def rotated_covariance(eigenvalues: ArrayLike, depth: int) -> np.ndarray:  # [d]
     return np.pad(risks, (0, depth + 1 - len(risks)))
 
 
+def moving_inverse(eigenvalues: ArrayLike) -> tuple[np.ndarray, np.ndarray]:  # [m] -> [L] x 2
+    """Steps η and factors γ of GD++ that end every covariance with these eigenvalues, in any basis,
+    in L = ⌈(m + 1)/2⌉ layers, m the number of those that differ:
+
+        Π_l (1 - η_l κ_l) = 0 at every λ > 0, κ_1 = λ, κ_{l+1} = κ_l (1 - γ_l κ_l)²
+
+    Steps that leave the covariates where they are need m. Each layer ends the least κ, and makes
+    the two largest equal by γ = 1/(κ + √(κκ') + κ'). Eigenvalues that are 0, or equal, but for
+    rounding are taken so (derived here; docs/theory, "Depth where the covariance turns"). On the
+    host in float64, for ``gradient_descent_plus_plus``.
+    """
+    values = _spectrum(eigenvalues)
+    rounding = len(values) * np.finfo(float).eps * values.max()
+    left = np.sort(values)
+    left = left[np.diff(left, prepend=0.0) > rounding]
+    steps, gammas = [], []
+    while len(left):
+        steps.append(1 / left[0])
+        left = left[1:]
+        gammas.append(1 / (left[-2:].sum() + np.sqrt(left[-2:].prod())) if len(left) > 1 else 0.0)
+        left = left * (1 - gammas[-1] * left) ** 2
+        left = np.sort(left[:-1] if len(left) > 1 else left)
+    return np.array(steps), np.array(gammas)
+
+
 def power_law(exponent: Real, depth: int) -> Array:  # [depth+1]
     """The same over R_0 where λ times the density of eigenvalues is λ^b on [0, 1], b > -1:
 
@@ -155,3 +178,10 @@ def power_law(exponent: Real, depth: int) -> Array:  # [depth+1]
         raise ValueError(f"exponent = {exponent}: at -1 and below the weight has no sum")
     layers = jnp.arange(1.0, depth + 1)
     return jnp.concatenate([jnp.ones(1), jnp.cumprod(layers / (layers + 1 + exponent)) ** 2])
+
+
+def _spectrum(eigenvalues: ArrayLike) -> np.ndarray:  # [d]
+    values = np.asarray(eigenvalues, float)
+    if values.ndim != 1 or not (np.isfinite(values).all() and (values >= 0).all() and values.any()):
+        raise ValueError("eigenvalues [d] are finite, none is negative, and one is positive")
+    return values

@@ -93,13 +93,14 @@ report_card(forward, init, tier=TINY, folder=Path("work"), say=end)
 
 
 def test_two_seeds_of_one_layer_are_nearer_than_two_layers():
-    def body(name, *levels):
-        runs = [[level, level / 2] for level in levels]
-        return {"name": name, "causal": True, "trained": True, "curves": {"risk": {"runs": runs}}}
+    def body(name, *levels, tier="laptop"):
+        curves = {"risk": {"runs": [[level, level / 2] for level in levels]}}
+        return dict(name=name, tier=tier, causal=True, trained=True, curves=curves)
 
-    words = page.nearness([body("a", 1.0, 1.1), body("b", 2.0, 2.2)])
+    longer = body("c", 0.01, 0.011, tier="paper")  # is no neighbour of a shorter training's
+    words = page.nearness([body("a", 1.0, 1.1), body("b", 2.0, 2.2), longer])
     assert "one layer differ by 9.5 %" in words
-    assert "two layers by 69 %, 7.3 times" in words
+    assert "two layers of one tier by 69 %, 7.3 times" in words
     assert page.nearness([body("a", 1.0)]) == ""
 
 

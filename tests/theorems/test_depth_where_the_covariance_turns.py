@@ -1,13 +1,15 @@
 """Prompts without end, whose covariance is turned from one to the next, still need depth.
 
 docs/theory, "Depth where the covariance turns". Sides: layers of linear attention with steps from
-the roots of a least-squares polynomial; orthogonal polynomials, and binomial coefficients.
+the roots of a least-squares polynomial, or with GD++'s factors; orthogonal polynomials, and
+binomial coefficients; zero.
 Hypothesis: the basis is drawn anew for every prompt.
 """
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from draws import on_host, seeds
 from lsa_lab.models import constructions
@@ -25,6 +27,7 @@ def steps_of(eigenvalues, length):  # [l], of the least Σ λ p(λ)² with p(0) 
 
 
 descent = on_host(lambda steps: constructions.gradient_descent(steps, 5))
+moving = on_host(lambda *ends: constructions.gradient_descent_plus_plus(*ends, 5))
 preconditioned = on_host(constructions.preconditioned)
 
 
@@ -54,6 +57,36 @@ def test_stacks_with_the_best_shared_steps_have_that_error_in_every_basis(length
     params = preconditioned(np.linalg.inv(covariance)[None])
     assert error_of_stack(params, covariance) < 1e-20
     assert error_of_stack(params, np.diag(EIGENVALUES)) > exact[1]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+@seeds
+def test_layers_that_move_covariates_end_every_basis_with_half_as_many(count, seed):
+    values = np.resize(EIGENVALUES[-count:], 5)
+    steps, gammas = depth.moving_inverse(values)
+    assert len(steps) == len(gammas) == count // 2 + 1
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0]
+    covariance = turn * values @ turn.T
+    assert error_of_stack(moving(steps, gammas), covariance) < 1e-20
+    # Control: one more eigenvalue is not ended, nor are as many without moving.
+    if count > 2:
+        assert depth.rotated_covariance(values, len(steps))[-1] > 1e-6
+        assert error_of_stack(moving(steps, 0 * gammas), covariance) > 1e-6
+    further = np.resize([*np.unique(values), 0.6], 5)[:5] if count < 5 else values + 0.05
+    assert error_of_stack(moving(steps, gammas), turn * further @ turn.T) > 1e-6
+
+
+def test_the_best_two_layers_that_move_leave_an_eighth_of_what_two_steps_do():
+    values = np.arange(1, 6) / 5
+
+    def risk(ends):  # of steps a, b and factor γ
+        a, b, gamma = ends
+        return np.mean(
+            values * ((1 - a * values) * (1 - b * values * (1 - gamma * values) ** 2)) ** 2
+        )
+
+    best = min(minimize(risk, start).fun for start in np.random.default_rng(0).normal(size=(40, 3)))
+    np.testing.assert_allclose(best / depth.rotated_covariance(values, 2)[-1], 0.1279, rtol=1e-3)
 
 
 def test_control_as_many_layers_as_eigenvalues_leave_nothing_and_fewer_do():

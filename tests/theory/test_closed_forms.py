@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from lsa_lab.theory import amplification, learning_curves, risk
+from lsa_lab.theory import amplification, depth, learning_curves, risk
 from lsa_lab.theory.asymptotics import ridge_risk, ridgeless_risk
 
 
@@ -93,3 +93,12 @@ def test_the_derivative_is_that_of_the_risk():
     slope = jax.grad(lambda kappa: ridgeless_risk(ALPHA, kappa, 0.5, NOISE_VAR)[0])(1e-8)
     above, below = (in_many_digits(kappa, 0.5)[0] for kappa in (1.01e-8, 0.99e-8))
     np.testing.assert_allclose(slope, (above - below) / 2e-10, rtol=1e-4)
+
+
+def test_an_eigenvalue_that_is_zero_or_repeats_but_for_rounding_takes_no_layer_that_moves():
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    values = np.linalg.eigvalsh(turn * [0.0, 0.5, 0.5, 1.0, 1.0] @ turn.T)
+    assert len(np.unique(values)) == 5  # by rounding
+    steps, gammas = depth.moving_inverse(np.maximum(values, 0))
+    np.testing.assert_allclose(steps[0], 2)
+    assert len(steps) == len(gammas) == 2

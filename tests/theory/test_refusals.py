@@ -47,6 +47,7 @@ CALLS = [
     (lambda: depth.best_descent_at(0, 3, 0.1, 2), "both are at least 1"),
     (lambda: depth.tied_descent_at(4, 3, 0.1, -1), "depth = -1"),
     (lambda: depth.rotated_covariance([1.0, -0.1], 2), "none is negative"),
+    (lambda: depth.moving_inverse([0.0, 0.0]), "one is positive"),
     (lambda: depth.power_law(-1.0, 2), "the weight has no sum"),
     (lambda: depth.best_descent_at(4, 3, NEGATIVE, 2), "noise_var = -1"),
     (lambda: depth.best_descent_at(4, 3, 0.1, 10_000), "depth = 10000: at most"),

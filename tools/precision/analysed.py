@@ -435,7 +435,7 @@ REASONS = {
         "selection.scores": "label_slot_flow",
     },
     "is computed in double precision, from plain numbers": {
-        "theory.depth": "best_descent_at rotated_covariance tied_descent_at",
+        "theory.depth": "best_descent_at moving_inverse rotated_covariance tied_descent_at",
         "theory.learning_curves": "ridge",
         "theory.wishart": "rotation_invariant_bound sizes wishart_quadrature",
     },

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.descent.depth.config import ALGORITHMS, COVARIANCES, Config
 from experiments.descent.depth.settled import left_to_gain
-from experiments.descent.depth.stacks import tied, train, turned
+from experiments.descent.depth.stacks import tied, train, turned_part
 from experiments.descent.depth.tuned import (
     algorithm_errors,
     covariance,
@@ -79,7 +79,7 @@ def compute(config: Config, *, progress=None, checkpoints: Path | None = None):
             "layer": np.arange(1, depths + 1),
         },
     )
-    looped, turns = (part(config, progress, checkpoints) for part in (tied, turned))
+    looped, turns = (part(config, progress, checkpoints) for part in (tied, turned_part))
     return parts.join(whole, closed=closed_form(config), tied=looped, turned=turns)
 
 

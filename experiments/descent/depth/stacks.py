@@ -117,7 +117,8 @@ def train_on(prompts, own, config, name, depth, progress, checkpoints, shared=Fa
     """A Run of stacks of free layers, or of one that is ``shared`` by all, on such prompts."""
     steps = own.steps_per_layer * depth
     keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 100 + depth), 2)
-    layers, d = 1 if shared else depth, prompts(keys[0], 1, jnp.float32)[1].shape[0]
+    layers, moments_of_one = 1 if shared else depth, partial(prompts, size=1, dtype=jnp.float32)
+    d = jax.eval_shape(moments_of_one, keys[0])[1].shape[0]
     init = partial(linear_attention.init, num_layers=layers, num_heads=1, d=d)
     init = partial(init, scale=config.init_scale, dtype=jnp.float32)
     training = Training(
@@ -174,7 +175,7 @@ def turned_prompts(eigenvalues, turns=True):
     return prompts
 
 
-def turned(config, progress, checkpoints):
+def turned_part(config, progress, checkpoints):
     """Excess risks of trained stacks where the covariance turns, the least of so many steps, and
     that of one layer where the covariance stays."""
     import xarray as xr
@@ -182,7 +183,7 @@ def turned(config, progress, checkpoints):
     own = config.turned
     depths = np.arange(1, own.max_depth + 1)
 
-    def judged(depth, turns):
+    def risks_of(depth, turns):
         prompts = turned_prompts(own.eigenvalues, turns)
         name = f"{'turned' if turns else 'unturned'}{depth}"
         run = train_on(prompts, own, config, name, depth, progress, checkpoints)
@@ -192,9 +193,9 @@ def turned(config, progress, checkpoints):
     exact = rotated_covariance(own.eigenvalues, own.max_depth) * len(own.eigenvalues)
     return xr.Dataset(
         {
-            "trained_risk": (("depth", "run"), [judged(depth, True) for depth in depths]),
+            "trained_risk": (("depth", "run"), [risks_of(depth, True) for depth in depths]),
             "exact_risk": ("depth", exact[1:]),
-            "unturned_risk": ("run", judged(1, False)),
+            "unturned_risk": ("run", risks_of(1, False)),
         },
         {"depth": depths},
     )
