@@ -240,9 +240,9 @@ SO_WHAT = {
         "over."
     ),
     "lm_family": (
-        "Two layers learn to read label words from demonstrations, within a few hundred steps, if "
-        "copying is among their tasks. One layer stays at chance, and in as many steps so do two "
-        "without copying. Put copying among the tasks of a small decoder, and measure what it "
-        "learns in context before its flows or its heads are read."
+        "Two layers learn to read label words from demonstrations, late in training and then at "
+        "once, if copying is among their tasks. One layer stays at chance, and so do two that are "
+        "shown more mapping in place of copying. Put copying among the tasks of a small decoder, "
+        "and measure what it learns in context before its flows or heads are read."
     ),
 }
