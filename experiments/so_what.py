@@ -240,8 +240,9 @@ SO_WHAT = {
         "over."
     ),
     "lm_family": (
-        "A short training teaches small decoders text, and nothing in context: their answers are "
-        "at chance, with true and with shuffled labels alike. Measure what a model learns in "
-        "context before its flows or its heads are read. The paper tier trains for a night."
+        "Two layers learn to read label words from demonstrations, late in training and then at "
+        "once, if copying is among their tasks. One layer stays at chance, and so do two that are "
+        "shown more mapping in place of copying. Put copying among the tasks of a small decoder, "
+        "and measure what it learns in context before its flows or heads are read."
     ),
 }

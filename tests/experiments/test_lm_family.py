@@ -3,6 +3,7 @@ decoders."""
 
 import dataclasses
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ import pytest
 
 from experiments.language.lm_family import family, mixture
 from experiments.language.lm_family.config import TIERS, Size
+from experiments.models import trained
 from lsa_lab import lm
 from lsa_lab.harness.cli import command_line
 from lsa_lab.store import results
@@ -18,7 +20,6 @@ from lsa_lab.training import loop
 
 CONFIG = TIERS["smoke"]
 SIZE = Size("small", 2, 16)
-SHAPE = family.shape_of(SIZE, CONFIG)
 CORPUS = mixture.read(CONFIG.mixture, CONFIG.seed)
 KEY = jax.random.key(3)
 
@@ -97,13 +98,25 @@ def test_a_training_resumes_to_the_bit_and_begins_at_chance(cached):
     assert np.abs(loss[:, 0] - np.log(CONFIG.mixture.vocabulary)).max() < 1
 
 
+DECODERS = sorted((Path(trained.__file__).parents[1] / "weights" / "decoders").iterdir())
+
+
+def test_committed_decoders_learn_from_demonstrations():
+    keys = jax.random.split(KEY, 100)
+    for place in DECODERS:
+        model = lm.load(place)
+        read = partial(family.mapped, shape=model.config, words=mixture.words_of(model.tokenizer))
+        shares = jax.jit(partial(read, shots=(0, 8), keys=keys))(model.params)
+        assert shares["mapping"][1] > 0.95
+        chance = jnp.array([shares["mapping"][0], *shares["shuffled"]])
+        assert jnp.abs(chance - 0.5).max() < 0.16  # three standard errors
+    assert len(DECODERS) == 3
+
+
 def test_the_theme_asks_a_decoder_of_the_family(tmp_path, capsys):
-    place = tmp_path / "of_the_family"
-    params = jax.jit(partial(lm.init, config=SHAPE))(KEY)
-    lm.save(place, lm.Decoder(SHAPE, params, CORPUS.tokenizer))
-    words = ["run", "lm_flow", "--tier", "smoke", "--model", str(place)]
+    words = ["run", "lm_flow", "--tier", "smoke", "--model", str(DECODERS[0])]
     assert command_line.main([*words, "--out", str(tmp_path / "out")]) == 0, capsys.readouterr()
     (file,) = (tmp_path / "out").rglob("result.nc")
     dataset = results.load(file)
-    assert results.config_of(dataset).model_name == "of_the_family"
+    assert results.config_of(dataset).model_name == DECODERS[0].name
     assert np.isfinite(dataset.shared).all()

@@ -19,6 +19,7 @@ class Size(Bounded):
     name: str  # as ids and figures call it
     depth: Annotated[int, at_least(1)]
     width: Annotated[int, at_least(16)]  # of the stream, a multiple of 16
+    copying: bool = True  # False: it is shown mapping in place of copying
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Mixture(Bounded):
     length: Annotated[int, at_least(24)] = 48  # tokens of a prompt
     sentence: Annotated[int, at_least(1)] = 15  # tokens of a review whose sentiment is asked
     # Prompts of a batch: of text, mapping, copying, counting, sentiment.
-    shares: Annotated[tuple[int, int, int, int, int], at_least(1)] = (1, 11, 2, 1, 1)
+    shares: Annotated[tuple[int, int, int, int, int], at_least(1)] = (4, 24, 28, 4, 4)
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,18 @@ class Config(Model):
 
     sizes: tuple[Size, ...] = (  # of the family
         Size("small", 2, 64),
-        Size("shallow", 1, 32),
+        Size("shallow", 1, 64),
+        Size("uncopied", 2, 64, copying=False),
     )
     mixture: Mixture = Mixture()
     runs: Annotated[int, at_least(2)] = 3  # seeds of every size
-    steps: Annotated[int, at_least(2)] = 2500
+    steps: Annotated[int, at_least(2)] = 1600
     learning_rate: Annotated[float, POSITIVE] = 4e-3  # the largest
-    look: Annotated[int, divides("steps")] = 125  # steps between two checkpoints
+    look: Annotated[int, divides("steps")] = 100  # steps between two checkpoints
     shots: Annotated[tuple[int, ...], at_least(0), INCREASING] = SHOTS  # demonstrations
     prompts: Annotated[int, at_least(2)] = 300  # fresh ones, for every number read
     other_prompts: Annotated[int, at_least(2)] = 60  # of them, those that the other decoder reads
-    seed: Seed = 1
+    seed: Seed = 2
 
 
 TIERS = {
@@ -58,7 +60,7 @@ TIERS = {
         model=RANDOM,
         model_name="a tiny random decoder",
         sha256="",
-        sizes=(Size("shallow", 1, 16), Size("small", 2, 16)),
+        sizes=(Size("shallow", 1, 16), Size("small", 2, 16), Size("uncopied", 2, 16, False)),
         mixture=Mixture(("invented",), 500, 160, 24, 5, (1, 1, 1, 1, 1)),
         runs=2,
         steps=4,
@@ -67,21 +69,17 @@ TIERS = {
         other_prompts=4,
     ),
     "laptop": Config(),
-    # 16 decoders of .2 to .9 M weights, 7 to 13 hours of one core by two measured steps (3 and
-    # 6e-10 s a token and weight). It has not been run.
+    # 16 decoders of 107 000 to 230 000 weights.
     "paper": Config(
         sizes=(
             Size("shallow", 1, 64),
             Size("small", 2, 64),
-            Size("wide", 2, 128),
-            Size("deep", 4, 128),
+            Size("deep", 4, 64),
+            Size("uncopied", 2, 64, copying=False),
         ),
-        mixture=Mixture(text_words=12_000_000, vocabulary=2048, length=64, shares=(6, 16, 4, 3, 3)),
+        mixture=Mixture(text_words=12_000_000, vocabulary=1024),
         runs=4,
-        steps=5000,
-        learning_rate=3e-3,
-        look=250,
-        prompts=1000,
+        prompts=600,
         other_prompts=200,
         seed=11,
     ),

@@ -128,9 +128,14 @@ def words_of(tokenizer: Tokenizer) -> Words:
     )
 
 
-def sample(key: Array, corpus: Corpus, config: Mixture) -> tuple[Array, Array]:  # [B, T] twice
-    """A batch of prompts and what counts of them, so many of each task as the config says."""
+def sample(
+    key: Array, corpus: Corpus, config: Mixture, copies: bool = True
+) -> tuple[Array, Array]:  # [B, T] twice
+    """A batch of prompts and what counts of them, so many of each task as the config says; without
+    ``copies`` those of copying are of mapping."""
     words, texts, length = corpus.words, corpus.trained, config.length
+    text, mapped, copied, *rest = config.shares
+    shares = (text, mapped, copied, *rest) if copies else (text, mapped + copied, 0, *rest)
     tasks = (
         partial(window, texts=texts),
         partial(mapping, words=words),
@@ -141,7 +146,8 @@ def sample(key: Array, corpus: Corpus, config: Mixture) -> tuple[Array, Array]: 
     keys = jax.random.split(key, len(tasks))
     prompts = [
         jax.vmap(partial(task, length=length))(jax.random.split(own, count))
-        for task, own, count in zip(tasks, keys, config.shares, strict=True)
+        for task, own, count in zip(tasks, keys, shares, strict=True)
+        if count
     ]
     ids, importance = (jnp.concatenate(rows) for rows in zip(*prompts, strict=True))
     return ids, importance
