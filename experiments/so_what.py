@@ -173,9 +173,9 @@ SO_WHAT = {
     ),
     "head_placement": (
         "At this length of training no placement of six heads has learned much more than ridge "
-        "regression, and where they stand moves the risk about as far as the seed does. Nothing "
-        "here sets a rich first layer above an even placement. Train longer, and with more seeds, "
-        "before you call a pattern of heads best at equal parameters and steps."
+        "regression, and where they stand moves the risk as far as the seed does. Nothing here "
+        "sets a rich first layer above an even placement. Train longer, with more seeds, before "
+        "you call a pattern best."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in all later layers do more together than those in the "
@@ -240,9 +240,9 @@ SO_WHAT = {
         "over."
     ),
     "lm_family": (
-        "Two layers learn to read label words from demonstrations, late in training and then at "
-        "once, if copying is among their tasks. One layer stays at chance, and so do two that are "
-        "shown more mapping in place of copying. Put copying among the tasks of a small decoder, "
-        "and measure what it learns in context before its flows or heads are read."
+        "Two layers learn to read label words from demonstrations, late and then at once, if "
+        "copying is among their tasks. One layer stays at chance, and so do two with more mapping "
+        "in place of copying. Put copying among the tasks of a small decoder, and measure what it "
+        "learns in context before its heads are read."
     ),
 }
