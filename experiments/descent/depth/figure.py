@@ -29,7 +29,7 @@ def appendix(dataset):
     figure, (left, right) = style.figure(6.75, 2.6, (1, 2), first="c")
     shapes(left, dataset)
     tied_over_free(right, dataset)
-    second, (ax,) = style.figure(3.4, 2.6, first="e")
+    second, (ax,) = style.figure(3.25, 2.6, first="e")
     turned_risks(ax, dataset)
     return figure, second
 
