@@ -240,9 +240,9 @@ SO_WHAT = {
         "over."
     ),
     "lm_family": (
-        "Two layers learn to read label words from demonstrations, late and then at once, if "
-        "copying is among their tasks. One layer stays at chance, and so do two with more mapping "
-        "in place of copying. Put copying among the tasks of a small decoder, and measure what it "
-        "learns in context before its heads are read."
+        "With few words, and half of its prompts copied, a decoder of two layers learns to read "
+        "label words, late and then at once. With twice the words it learns to copy in as many "
+        "steps, and nothing in context; without copying, neither. Measure what a decoder learns in "
+        "context before its flows or heads are read."
     ),
 }
