@@ -14,7 +14,10 @@ TITLES = {
 
 
 def plot(dataset):
-    return style.panels(dataset, 2.8, plot_shots, plot_steps)
+    figure = style.panels(dataset, 3.0, plot_shots, plot_steps)
+    names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*names, ncols=3, loc="outside upper center")
+    return figure
 
 
 def plot_shots(ax, dataset):
@@ -29,7 +32,6 @@ def plot_shots(ax, dataset):
     ax.set_xticks(places, dataset.shots.values)
     ax.set(title=TITLES[_who_learned(dataset)][0], xlabel="demonstrations", ylim=(0.4, 1.02))
     ax.set_ylabel("right labels of two")
-    ax.legend(loc="upper left")
 
 
 def plot_steps(ax, dataset):
