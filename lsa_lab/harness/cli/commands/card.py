@@ -40,7 +40,8 @@ def obey(options: argparse.Namespace) -> int:
 
     jax.config.update("jax_enable_x64", False)  # layers are trained in float32 everywhere
     forward, init = map(_object, options.names)
-    tier, work = options.tier or "laptop", cache() / "cards" / name
+    tier = options.tier or "laptop"
+    work = cache() / "cards" / f"{name}-{tier}"  # where a killed training of this tier resumes
     try:
         card = report_card(forward, init, tier=tier, causal=not options.query, folder=work,
                            say=_Clock())  # fmt: skip
