@@ -44,7 +44,7 @@ def facts(plan: Plan, identity: str) -> checkpoints.Facts:
         facts["chunk"] = chunk
         facts["watch"] = programs.digest(plan.watch, plan.inputs[0])
     if plan.shards > 1:
-        facts["shards"] = plan.shards
+        facts["shards"] = int(plan.shards)
     if plan.mesh is not None:
         facts["mesh"] = str(dict(plan.mesh.shape))
     trees = dict(zip(("initial params", "keys", "per_run"), plan.inputs, strict=True))
