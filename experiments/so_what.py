@@ -173,8 +173,8 @@ SO_WHAT = {
     ),
     "head_placement": (
         "At this length of training no placement of six heads has learned much more than ridge "
-        "regression, and where they stand moves the risk as far as the seed does. Nothing here "
-        "sets a rich first layer above an even placement. Train longer, with more seeds, before "
+        "regression, and where they stand moves the risk about as far as the seed does. Nothing "
+        "here sets a rich first layer above an even one. Train longer, with more seeds, before "
         "you call a pattern best."
     ),
     "heads_per_layer": (
@@ -242,7 +242,7 @@ SO_WHAT = {
     "lm_family": (
         "With few words, and half of its prompts copied, a decoder of two layers learns to read "
         "label words, late and then at once. With twice the words it learns to copy in as many "
-        "steps, and nothing in context; without copying, neither. Measure what a decoder learns in "
+        "steps, and no label words; without copying, neither. Measure what a decoder learns in "
         "context before its flows or heads are read."
     ),
 }

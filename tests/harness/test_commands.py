@@ -3,8 +3,10 @@
 import shutil
 from pathlib import Path
 
+import jax
 import pytest
 
+from lsa_lab import card
 from lsa_lab.card import shelf
 from lsa_lab.lm import sources
 
@@ -71,6 +73,22 @@ CARDS = Path(__file__).resolve().parents[2] / "figures" / "cards"
 def test_a_card_of_nothing_is_refused(program, capsys, words, advice):
     assert program("card", *words) == 2
     assert advice in capsys.readouterr().err
+
+
+def test_cards_of_two_tiers_resume_from_folders_of_their_own(program, monkeypatch):
+    folders = []
+
+    def refuse(*_, folder, **__):
+        folders.append(folder)
+        raise card.UnfitError("seen")
+
+    monkeypatch.setattr(card, "report_card", refuse)
+    try:
+        for tier in ("smoke", "laptop"):
+            assert program("card", "math:sin", "math:cos", "--name", "mine", "--tier", tier) == 2
+    finally:
+        jax.config.update("jax_enable_x64", True)  # cards are made in float32
+    assert len({*folders}) == 2
 
 
 def test_committed_cards_are_right_and_stand_in_the_table(program, capsys):

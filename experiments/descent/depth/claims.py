@@ -158,93 +158,6 @@ def statements(config) -> tuple[Statement, ...]:
     stacks, median = ("all", "settled"), partial(Statement, statistic="median")
     exact = partial(median, revision=EXACT)
     ratio = "the risk ratio, trained over tuned, at the worst {place}"
-    looped = partial(
-        median,
-        source='our reading of docs/theory, "Tied layers", which is on steps of descent',
-        measured="the risk ratio, tied over free, of pairs that did not diverge,",
-        note="free layers do better than the best steps that prompts share, so that these steps' "
-        "ratio is no null; pairs of four layers that explode on rare prompts are counted",
-        revision="each depth apart, pairs that diverged left out, test prompts of "
-        "each run's own, since rare prompts decide the risk of deep stacks",
-    )
-    own = dict(noise=config.tied.noise_vars, depth=config.tied.depths)
-    of_layers = dict(words=lambda depth, **_: {"layers": {2: "two", 4: "four"}[depth]})
-
-    tied = (
-        looped(
-            "tied_without_noise",
-            says="Without label noise {layers} trained layers that share their weights have a "
-            "higher risk than free ones",
-            at_least=1.2,
-            sample=Stacks.pairs,
-            cells=having(grid("tied_two tied_four", noise=(0.0,), depth=(2, 4)), **own),
-            message="Without label noise trained layers that share their weights have a higher "
-            "risk than free ones",
-            **of_layers,
-        ),
-        looped(
-            "tied_with_noise",
-            says="With noise of half the weights' variance {layers} trained layers that share "
-            "their weights lose little",
-            at_most=1.1,
-            sample=Stacks.pairs,
-            cells=having(grid("tied_noisy_two tied_noisy_four", noise=(0.5,), depth=(2, 4)), **own),
-            message="With noise of half the weights' variance trained layers that share their "
-            "weights lose little",
-            **of_layers,
-        ),
-    )
-    source = 'derived here (docs/theory, "Depth where the covariance turns")'
-    turns, deeper = partial(median, source=source), tuple(range(2, config.turned.max_depth + 1))
-    number = dict(words=lambda depth: {"layers": {2: "two", 3: "three", 4: "four"}[depth]})
-    turned = (
-        turns(
-            "turned_one",
-            says="Where the covariance turns from prompt to prompt one trained layer has the exact "
-            "risk of the best step",
-            measured="the risk over the closed form's",
-            at_least=0.98,
-            at_most=1.02,
-            sample=lambda c: c.turned_over_exact(1),
-        ),
-        turns(
-            "turned_deep",
-            says="Where the covariance turns {layers} trained layers have no more risk than the "
-            "best steps that prompts share",
-            measured="the risk over the closed form's",
-            at_most=1.02,
-            note="layers that move the covariates too reach a degree that as many steps do not",
-            sample=Stacks.turned_over_exact,
-            cells=having(
-                grid("turned_two turned_three turned_four", depth=(2, 3, 4)), depth=deeper
-            ),
-            message="Where the covariance turns trained layers have no more risk than as many of "
-            "the best steps that prompts share",
-            **number,
-        ),
-        turns(
-            "turned_helps",
-            says="With demonstrations without end {layers} layers still halve the risk of one "
-            "layer fewer, where the covariance turns",
-            measured="the risk over that of one layer fewer, run by run,",
-            at_most=0.5,
-            note="the best steps leave .20 and .21 of it; a fourth layer has nothing to gain, for "
-            "three that move the covariates end five eigenvalues",
-            sample=Stacks.turned_over_shallower,
-            cells=having(grid("helps_two helps_three", depth=(2, 3)), depth=deeper),
-            message="Depth helps even with demonstrations without end, where the covariance turns",
-            **number,
-        ),
-        turns(
-            "unturned",
-            source="derived here, a control",
-            says="Where the covariance stays one trained layer inverts it",
-            measured="the risk over that of the best step where it turns",
-            unjudged="at most .05 was asked; most runs are far from trained, and the theorem's "
-            "test has the control",
-            sample=lambda c: c.unturned_over_exact,
-        ),
-    )
     return (
         median(
             "as_good_as_descent",
@@ -350,6 +263,104 @@ def statements(config) -> tuple[Statement, ...]:
             "layers that move the covariates too, as GD++ does, have a higher one",
             sample=lambda c: c.settled_over_closed_form(2),
         ),
-        *(statement for statement in tied if statement.cells),
-        *turned,
+        *_tied_rows(config),
+        *_turned_rows(config),
+    )
+
+
+def _tied_rows(config) -> tuple[Statement, ...]:
+    looped = partial(
+        Statement,
+        statistic="median",
+        source='our reading of docs/theory, "Tied layers", which is on steps of descent',
+        measured="the risk ratio, tied over free, of pairs that did not diverge,",
+        note="free layers do better than the best steps that prompts share, so that these steps' "
+        "ratio is no null; pairs of four layers that explode on rare prompts are counted",
+        revision="each depth apart, pairs that diverged left out, test prompts of "
+        "each run's own, since rare prompts decide the risk of deep stacks",
+    )
+    own = dict(noise=config.tied.noise_vars, depth=config.tied.depths)
+    of_layers = dict(words=lambda depth, **_: {"layers": {2: "two", 4: "four"}[depth]})
+
+    rows = (
+        looped(
+            "tied_without_noise",
+            says="Without label noise {layers} trained layers that share their weights have a "
+            "higher risk than free ones",
+            at_least=1.2,
+            sample=Stacks.pairs,
+            cells=having(grid("tied_two tied_four", noise=(0.0,), depth=(2, 4)), **own),
+            message="Without label noise trained layers that share their weights have a higher "
+            "risk than free ones",
+            **of_layers,
+        ),
+        looped(
+            "tied_with_noise",
+            says="With noise of half the weights' variance {layers} trained layers that share "
+            "their weights lose little",
+            at_most=1.1,
+            sample=Stacks.pairs,
+            cells=having(grid("tied_noisy_two tied_noisy_four", noise=(0.5,), depth=(2, 4)), **own),
+            message="With noise of half the weights' variance trained layers that share their "
+            "weights lose little",
+            **of_layers,
+        ),
+    )
+    return tuple(statement for statement in rows if statement.cells)
+
+
+def _turned_rows(config) -> tuple[Statement, ...]:
+    source = 'derived here (docs/theory, "Depth where the covariance turns")'
+    turns, deeper = (
+        partial(Statement, statistic="median", source=source),
+        tuple(range(2, config.turned.max_depth + 1)),
+    )
+    number = dict(words=lambda depth: {"layers": {2: "two", 3: "three", 4: "four"}[depth]})
+    return (
+        turns(
+            "turned_one",
+            says="Where the covariance turns from prompt to prompt one trained layer has the exact "
+            "risk of the best step",
+            measured="the risk over the closed form's",
+            at_least=0.98,
+            at_most=1.02,
+            sample=lambda c: c.turned_over_exact(1),
+        ),
+        turns(
+            "turned_deep",
+            says="Where the covariance turns {layers} trained layers have no more risk than the "
+            "best steps that prompts share",
+            measured="the risk over the closed form's",
+            at_most=1.02,
+            note="layers that move the covariates too reach a degree that as many steps do not",
+            sample=Stacks.turned_over_exact,
+            cells=having(
+                grid("turned_two turned_three turned_four", depth=(2, 3, 4)), depth=deeper
+            ),
+            message="Where the covariance turns trained layers have no more risk than as many of "
+            "the best steps that prompts share",
+            **number,
+        ),
+        turns(
+            "turned_helps",
+            says="With demonstrations without end {layers} layers still halve the risk of one "
+            "layer fewer, where the covariance turns",
+            measured="the risk over that of one layer fewer, run by run,",
+            at_most=0.5,
+            note="the best steps leave .20 and .21 of it; a fourth layer has nothing to gain, for "
+            "three that move the covariates end five eigenvalues",
+            sample=Stacks.turned_over_shallower,
+            cells=having(grid("helps_two helps_three", depth=(2, 3)), depth=deeper),
+            message="Depth helps even with demonstrations without end, where the covariance turns",
+            **number,
+        ),
+        turns(
+            "unturned",
+            source="derived here, a control",
+            says="Where the covariance stays one trained layer inverts it",
+            measured="the risk over that of the best step where it turns",
+            unjudged="at most .05 was asked; most runs are far from trained, and the theorem's "
+            "test has the control",
+            sample=lambda c: c.unturned_over_exact,
+        ),
     )

@@ -28,6 +28,12 @@ def color_of(name: str) -> str:
     return HIGHLIGHT if name == PATTERN else LINEAR["color"]
 
 
+def spread_ends(dataset) -> tuple[float, float]:
+    """The interval of what placements differ by over what seeds of one do."""
+    low, high = style.mean_ends(np.log(claims.spread_ratio(dataset))[:, None])
+    return float(np.exp(low[0])), float(np.exp(high[0]))
+
+
 def by_placement(ax, dataset):
     """A row for each placement: seeds, their geometric mean and its interval."""
     logs, names = log_risks(dataset), ordered(dataset)
@@ -50,7 +56,9 @@ def by_placement(ax, dataset):
     ax.set_yticks(range(len(names)), names)
     ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="risk / sparse Bayes rule's")
     ax.set(ylabel="heads of layers 1, 2, 3")
-    ax.set_title(f"Heads {PATTERN} are number {names.index(PATTERN) + 1} of {len(names)}")
+    low, high = spread_ends(dataset)
+    rank = f"Heads {PATTERN} are number {names.index(PATTERN) + 1} of {len(names)}"
+    ax.set_title("Placements differ as seeds do" if low <= 1 <= high else rank)
     ax.legend(loc="best")
 
 
@@ -92,13 +100,14 @@ def caption(dataset) -> str:
     spec = specs(config)[PATTERN]
     better = int((means < ridge_level(dataset)).sum())
     seeds = np.exp(np.log(samples["placement_over_seed"]).mean())
+    low, high = spread_ends(dataset)
     return (
-        f"After {spec.training.steps} steps {better} of {len(names)} placements of six heads have "
-        f"less risk than ridge, and where they stand moves the risk {seeds:.2f} times as much as "
-        f"the seed does. {PATTERN} is number {names.index(PATTERN) + 1} by risk. A head that moves "
-        f"from layer 1 to layer 2 changes the risk by a factor of {moves[0]:.3f}, and to layer 3 "
-        f"by {moves[1]:.3f}. The best placement, "
+        f"After {spec.training.steps} steps where six heads stand moves the risk {seeds:.2f} "
+        f"[{low:.2f}, {high:.2f}] times as much as the seed does. Of {len(names)} placements "
+        f"{PATTERN} is number {names.index(PATTERN) + 1} by mean risk, and {better} have less than "
+        f"ridge. A head that moves from layer 1 to layer 2 changes the risk by a factor of "
+        f"{moves[0]:.3f}, and to layer 3 by {moves[1]:.3f}. The best placement, "
         f"{names[0]}, has {least:.2f} times the sparse Bayes rule's risk, the worst, "
-        f"{names[-1]}, {most:.2f} times. All models have equal parameters. "
+        f"{names[-1]}, {most:.2f} times. "
         f"{int((dataset.taken < spec.training.steps).sum())} trainings diverged."
     )

@@ -90,7 +90,7 @@ def caption(dataset) -> str:
         "none": "No decoder learns",
     }
     return (
-        f"{who[_who_learned(dataset)]} in context in {config.steps} steps with "
+        f"{who[_who_learned(dataset)]} label words in context in {config.steps} steps with "
         f"{config.mixture.vocabulary} words. After {numbers.most} demonstrations their shares of "
         f"right label words, of two, are {listed}; uncopied is shown mapping in place of copying. "
         f"With labels drawn anew (dotted) {best} has {null:.2f}; {copies} copies "
