@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lsa_lab.arguments import check_at_least
 from lsa_lab.card import house, mechanism, page, probes, recipe, shelf, tracking
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.probes import Bench
@@ -73,6 +74,7 @@ def report_card(
     *,
     tasks: Any = None,  # [k, d]
     tier: str | Tier = "laptop",
+    seeds: int | None = None,
     causal: bool = True,
     states: Callable[[Any, Array], Any] | None = None,
     folder: str | Path | None = None,
@@ -83,10 +85,11 @@ def report_card(
     ``forward(params, tokens)`` takes one prompt. If it is causal, tokens are [x_t, x_{t-1},
     y_{t-1}], [T, 2d + 1] (``prompts.bound_tokens``), and it returns a prediction for each, [T], or
     a Trace; else they are [x_i, y_i] and the query, [n + 1, d + 1], and it returns the query's.
-    With ``init(key) -> params`` three seeds are trained by the recipe of the tier, on linear
-    regression with noise, w ~ N(0, I/d) or, with ``tasks``, one of these; a ``folder`` keeps
-    checkpoints, from which a killed card resumes. With ``params`` nothing is trained, and intervals
-    are over eight sets of prompts. ``states(params, tokens)`` are what a recurrent model carries.
+    With ``init(key) -> params`` three seeds, or so many as ``seeds``, are trained by the recipe of
+    the tier, on linear regression with noise, w ~ N(0, I/d) or, with ``tasks``, one of these; a
+    ``folder`` keeps checkpoints, from which a killed card resumes. With ``params`` nothing is
+    trained, and intervals are over eight sets of prompts. ``states(params, tokens)`` are what a
+    recurrent model carries.
     ``say`` is told what it will cost, and what is being asked.
 
     Raises UnfitError in the first seconds for a model of which no card can be made.
@@ -96,6 +99,8 @@ def report_card(
     if not isinstance(tier, Tier) and tier not in TIERS:
         raise UnfitError(f"tier = {tier!r}: choose {', '.join(TIERS)}, or give a Tier")
     size, began = TIERS[tier] if isinstance(tier, str) else tier, time.monotonic()
+    if seeds is not None:
+        size = dataclasses.replace(size, runs=_seeds(seeds, init))
     table = _tasks(tasks, size.d)
     first = init(jax.random.key(0)) if init is not None else params
     subject = subject_of(forward, first, size.d, size.n, causal)
@@ -141,6 +146,15 @@ def _program(subject: Subject, params: Any) -> str:
         return programs.digest(subject.slots, params, tokens)
     except ValueError:
         return "unknown: it calls a function of the host"
+
+
+def _seeds(seeds: int, init: Any) -> int:
+    if init is None:
+        raise UnfitError("seeds are of a training: give init(key) -> params, or leave seeds out")
+    try:
+        return check_at_least(seeds, "seeds", 2)  # an interval needs two
+    except ValueError as error:
+        raise UnfitError(str(error)) from None
 
 
 def _tasks(tasks: Any, d: int) -> np.ndarray | None:

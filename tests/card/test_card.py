@@ -190,3 +190,18 @@ def test_a_tier_that_is_none_is_refused_with_those_that_are():
 def test_params_or_init_are_given_and_not_both():
     with pytest.raises(UnfitError, match="not both"):
         report_card(forward)
+
+
+@pytest.mark.parametrize(
+    ("given", "seeds", "advice"),
+    [({"init": init}, 1, "at least 2"), ({"params": {}}, 8, "leave seeds out")],
+)
+def test_seeds_without_an_interval_or_a_training_are_refused(given, seeds, advice):
+    with pytest.raises(UnfitError, match=advice):
+        report_card(forward, **given, seeds=seeds)
+
+
+def test_as_many_seeds_are_trained_as_are_asked_for():
+    more = report_card(forward, init, tier=TINY, seeds=3)
+    assert more.facts["runs"] == 3
+    assert "3 seeds" in page.html(more.as_json("linear"))

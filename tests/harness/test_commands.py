@@ -75,7 +75,7 @@ def test_a_card_of_nothing_is_refused(program, capsys, words, advice):
     assert advice in capsys.readouterr().err
 
 
-def test_cards_of_two_tiers_resume_from_folders_of_their_own(program, monkeypatch):
+def test_cards_of_two_sizes_resume_from_folders_of_their_own(program, monkeypatch):
     folders = []
 
     def refuse(*_, folder, **__):
@@ -84,11 +84,11 @@ def test_cards_of_two_tiers_resume_from_folders_of_their_own(program, monkeypatc
 
     monkeypatch.setattr(card, "report_card", refuse)
     try:
-        for tier in ("smoke", "laptop"):
-            assert program("card", "math:sin", "math:cos", "--name", "mine", "--tier", tier) == 2
+        for size in (("--tier", "smoke"), ("--tier", "laptop"), ("--seeds", "8")):
+            assert program("card", "math:sin", "math:cos", "--name", "mine", *size) == 2
     finally:
         jax.config.update("jax_enable_x64", True)  # cards are made in float32
-    assert len({*folders}) == 2
+    assert len({*folders}) == 3
 
 
 def test_committed_cards_are_right_and_stand_in_the_table(program, capsys):

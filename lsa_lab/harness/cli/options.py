@@ -45,7 +45,7 @@ _KINDS: dict[str, type] = {"": bool, "N": int, "K": int, "DIR": Path}
 _KINDS |= {"KEY=VALUE": list, "KEY=V,V": list}
 _TABLE = """
 --tier TIER | run submit draw card | smoke (seconds), laptop (minutes), some paper (hours, a night)
---seeds N | run submit | so many runs: short for the config's runs or seeds
+--seeds N | run submit card | so many runs: short for the config's runs or seeds; a card's
 --sweep KEY=V,V | run | one NAME at each of these values, n=5,10,20; said twice, at all pairs
 --model PATH | run submit | a decoder of your own, GGUF or folder: short for the config's model
 --config.KEY VALUE... | run submit | another value, for one NAME, in a folder; run NAME -h has all

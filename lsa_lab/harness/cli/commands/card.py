@@ -21,9 +21,9 @@ _EXAMPLE = "card my_package:forward my_package:init --name mine"
 
 def obey(options: argparse.Namespace) -> int:
     """Two addresses MODULE:NAME, of forward(params, tokens) and of init(key) -> params, in this
-    folder or installed. Three seeds are trained by a fixed recipe, in float32, and asked; the card
-    goes to figures/cards/NAME, and the table of all cards beside it. docs/card.md says what each
-    number means."""
+    folder or installed. Three seeds (eight of the paper tier) are trained by a fixed recipe, in
+    float32, and asked; the card goes to figures/cards/NAME, and the table of all cards beside it.
+    docs/card.md says what each number means."""
     if options.unknown:
         raise RefusalError(f"unknown option {' '.join(options.unknown)}: write {_EXAMPLE}")
     if options.check:
@@ -41,10 +41,11 @@ def obey(options: argparse.Namespace) -> int:
     jax.config.update("jax_enable_x64", False)  # layers are trained in float32 everywhere
     forward, init = map(_object, options.names)
     tier = options.tier or "laptop"
-    work = cache() / "cards" / f"{name}-{tier}"  # where a killed training of this tier resumes
+    seeds = options.seeds
+    work = cache() / "cards" / f"{name}-{tier}-{seeds}"  # where a killed training resumes
     try:
-        card = report_card(forward, init, tier=tier, causal=not options.query, folder=work,
-                           say=_Clock())  # fmt: skip
+        card = report_card(forward, init, tier=tier, seeds=seeds, causal=not options.query,
+                           folder=work, say=_Clock())  # fmt: skip
     except UnfitError as error:
         raise RefusalError(str(error)) from None
     card = dataclasses.replace(card, facts=card.facts | {"code": shlex.join(options.names)})
