@@ -109,6 +109,13 @@ def test_a_long_run_says_before_it_begins_what_it_took_last_time(toy, program, c
     assert capsys.readouterr().out.splitlines()[1].startswith("toy (laptop): 0."), "short ones"
 
 
+def test_what_was_reproduced_on_this_machine_tells_how_long_it_takes(toy, program, capsys):
+    assert program("run", "toy", "--tier", "paper", "--beside") == 0
+    assert "first time" in capsys.readouterr().out
+    assert program("run", "toy", "--tier", "paper") == 0
+    assert "last time 0:00:0" in capsys.readouterr().out
+
+
 def test_a_run_that_was_killed_does_not_know_its_time(toy):
     spent = clock.Spent(toy / "checkpoints")
     assert spent.seconds is not None

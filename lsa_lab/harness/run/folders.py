@@ -15,6 +15,11 @@ FIGURES = Path("figures")  # in the working folder
 _LONGEST_NAME = 120  # of the folder of a changed configuration
 
 
+def reproductions() -> Path:
+    """Where what is committed is computed again."""
+    return process.cache() / "reproduced"
+
+
 def folder_of(
     experiment: Experiment, tier: str, out: Path | None = None, config: Any = None
 ) -> Path:

@@ -10,7 +10,7 @@ from rich.progress import Progress
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process, progress
 from lsa_lab.harness.run.clock import clock_word
-from lsa_lab.harness.run.folders import folder_of
+from lsa_lab.harness.run.folders import folder_of, reproductions
 from lsa_lab.harness.run.laboratory import TIERS
 from lsa_lab.harness.run.outcomes import Outcome, comparison, describe
 from lsa_lab.harness.run.records import last_run
@@ -106,8 +106,10 @@ def _device() -> str:
 
 
 def last_facts(job: Job) -> dict:
-    """What the last result of the same configuration tells of its run; nothing where none lies."""
-    for folder in (job.folder, folder_of(job.experiment, job.tier)):
+    """What the last result of the same configuration tells of its run, on this machine if one was
+    reproduced here; nothing where none lies."""
+    here = folder_of(job.experiment, job.tier, reproductions())
+    for folder in (job.folder, here, folder_of(job.experiment, job.tier)):
         with contextlib.suppress(RefusalError):  # a damaged record is replaced by this run's
             facts = last_run(folder) or {}
             if facts.get("config") == results.plain(job.config):
