@@ -159,8 +159,16 @@ def check_finite(
             )
 
 
-def admit(prompt: Prompt) -> Prompt:
-    """The prompt as JAX arrays, if it has a demonstration and finite numbers in one precision.
+def check_factorable(array: ArrayLike, name: str) -> None:
+    """Raise if an array is in half precision, which LAPACK's factorisations do not have."""
+    dtype = jnp.result_type(array)
+    if jnp.finfo(dtype).bits < 32:
+        raise ValueError(f"{name} is {dtype}: no matrix is factored in it; give float32 or float64")
+
+
+def admit(prompt: Prompt, *, factored: bool = False) -> Prompt:
+    """The prompt as JAX arrays, if it has a demonstration and finite numbers in one precision, a
+    full one if its moments are to be ``factored``.
 
     The query's label is not looked at: whoever predicts may not know it.
     """
@@ -171,6 +179,8 @@ def admit(prompt: Prompt) -> Prompt:
     if len(set(dtypes.values())) > 1 or not jnp.issubdtype(dtypes["x"], jnp.floating):
         names = ", ".join(f"{name} is {dtype}" for name, dtype in dtypes.items())
         raise ValueError(f"{names}: give all three one floating dtype, say x.astype(float)")
+    if factored:
+        check_factorable(prompt.x, "x")
     for name in dtypes:
         check_finite(getattr(prompt, name), name)
     return jax.tree.map(jnp.asarray, prompt)

@@ -48,8 +48,7 @@ def tokens(prompt: Prompt) -> Array:  # [n+1, e]
     """
     check(prompt)
     demonstrations = jnp.concatenate([prompt.x, prompt.y[:, None]], axis=1)
-    query = jnp.concatenate([prompt.x_query, jnp.zeros_like(prompt.y[:1])])
-    return jnp.concatenate([demonstrations, query[None]])
+    return jnp.concatenate([demonstrations, jnp.pad(prompt.x_query, (0, 1))[None]])
 
 
 def interleaved_tokens(prompt: Prompt) -> Array:  # [2n+1, e]
@@ -77,6 +76,7 @@ def bound_tokens(prompt: Prompt) -> Array:  # [n+1, 2d+1]
 def second_moment(prompt: Prompt) -> Array:  # [e, e]
     """S_0 = (1/n) Σ_i e_i e_iᵀ over the demonstrations (docs/theory, "Prompts and tokens")."""
     demonstrations = tokens(prompt)[:-1]
+    _check_demonstrations(prompt.x.shape[0])
     return demonstrations.T @ demonstrations / demonstrations.shape[0]
 
 
@@ -88,12 +88,18 @@ def second_moments(batch: Prompt) -> Array:  # [e, e, B]
     """
     chex.assert_rank(batch.x, 3, custom_message="x of a batch is [B, n, d]")
     chex.assert_shape(batch.y, batch.x.shape[:2], custom_message="y of a batch is [B, n]")
+    _check_demonstrations(batch.x.shape[1])
     if batch.x.shape[1] > _FEW:
         return jax.lax.optimization_barrier(jax.vmap(second_moment, out_axes=-1)(batch))
     rows = jnp.concatenate([batch.x.transpose(2, 1, 0), batch.y.T[None]])  # [e, n, B]
     rows, n = jax.lax.optimization_barrier(rows), rows.shape[1]
     moments = sum(rows[:, None, i] * rows[None, :, i] for i in range(n)) / n
     return jax.lax.optimization_barrier(moments)
+
+
+def _check_demonstrations(n: int) -> None:
+    if n == 0:
+        raise ValueError("x has no rows: a second moment is a mean over demonstrations")
 
 
 def normalised(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []

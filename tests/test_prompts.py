@@ -83,6 +83,15 @@ def test_labels_that_are_all_zero_stay_so():
     assert jnp.isfinite(slope).all()
 
 
+def test_a_prompt_without_demonstrations_has_tokens_and_no_second_moment():
+    empty = Prompt(jnp.zeros((0, TASK.d)), jnp.zeros(0), jnp.ones(TASK.d), jnp.ones(()))
+    np.testing.assert_array_equal(prompts.tokens(empty), [[*np.ones(TASK.d), 0]])
+    batch = jax.tree.map(lambda leaf: leaf[None], empty)
+    for moment, given in ((prompts.second_moment, empty), (prompts.second_moments, batch)):
+        with pytest.raises(ValueError, match="x has no rows"):
+            moment(given)
+
+
 def test_scratch_is_empty_and_changes_no_moment_of_the_rest():
     prompt = draw(jax.random.key(4))
     wider = prompts.with_scratch(prompt, 2)

@@ -18,6 +18,7 @@ from jax.scipy.linalg import solve
 from lsa_lab.arguments import (
     Real,
     admit,
+    check_factorable,
     check_finite,
     check_symmetric,
     check_whole,
@@ -67,6 +68,7 @@ def gaussian_predictive_variance(
     eigenvalue σ²/τ² of its own.
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)
+    check_factorable(prompt.x, "x")
     plain, _, _ = _standardise(prompt, None, prior_covariance)
     x, x_query, penalty = plain.x, plain.x_query, noise_var / signal_var
     n, d = x.shape

@@ -14,6 +14,7 @@ from lsa_lab.arguments import (
     Real,
     admit,
     check_at_least,
+    check_factorable,
     check_finite,
     is_concrete,
     number,
@@ -104,7 +105,7 @@ def descent_modes(prompt: Prompt) -> tuple[Array, Array]:  # κ [d], c [d]
     For ``descent_predictions``. A κ_k of zero comes back as the least number that can be divided
     by.
     """
-    prompt = admit(prompt)
+    prompt = admit(prompt, factored=True)
     hessian, moment = _moments(prompt.x, prompt.y)
     curvatures, basis = jnp.linalg.eigh(hessian)
     least = jnp.sqrt(jnp.finfo(curvatures.dtype).tiny)
@@ -154,6 +155,7 @@ def largest_step(x: Array) -> Array:  # [n, d] -> []
     """
     chex.assert_rank(x, 2, custom_message="covariates are [n, d]; vmap over prompts")
     check_finite(x, "x")
+    check_factorable(x, "x")
     x, exponent = near_one(x)
     return jnp.ldexp(1 / jnp.linalg.eigvalsh(x.T @ x / len(x))[-1], -2 * exponent.reshape(()))
 
@@ -166,7 +168,7 @@ def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array
     like r⁻⁴ (r⁻²) where the covariates' does, so that one step size for all prompts is slow on most
     of them; infinite where r = 0 and nothing moves.
     """
-    prompt = admit(prompt)
+    prompt = admit(prompt, factored=True)
     (x, of_x), (y, of_y) = near_one(prompt.x), near_one(prompt.y)
     features, exponent = near_one(x * _correlations(x, y, normalise)[None])
     limit = 2 * x.shape[0] / jnp.linalg.norm(features, ord=2) ** 2

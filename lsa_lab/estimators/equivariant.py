@@ -57,7 +57,7 @@ def rotation_equivariant_posterior_mean(
     around the singularities. So w is a mixture of N(0, I/p), p = 1/τ² + 2t or 2z, each with its
     ridge rule (derived here; docs/theory, "The rotation-equivariant Bayes rule").
     """
-    prompt = admit(prompt)
+    prompt = admit(prompt, factored=True)
     d = prompt.x.shape[1]
     count = _non_zeros(sparsity, d)
     if signal not in get_args(Signal):

@@ -22,7 +22,7 @@ def lasso(prompt: Prompt, penalty: Real) -> Array:  # [d]
     tells how far it came. The derivative is that of the optimality conditions; it needs independent
     columns on the support.
     """
-    prompt = admit(prompt)
+    prompt = admit(prompt, factored=True)
     advice = "a negative penalty has no minimiser"
     penalty = number(penalty, "penalty", prompt, advice, positive=False)
     return _solve(prompt.x, prompt.y, penalty)

@@ -14,7 +14,7 @@ def ols(prompt: Prompt) -> Array:  # [d]
     The pseudo-inverse X⁺ comes from the SVD, for any n, d and rank; singular values below
     10 max(n, d) eps times the largest count as zero. Differentiable where the rank is constant.
     """
-    prompt = admit(prompt)
+    prompt = admit(prompt, factored=True)
     return jnp.linalg.pinv(prompt.x) @ prompt.y
 
 
@@ -25,7 +25,7 @@ def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
     its limit, ``ols``. Where rank X < min(n, d) the rounding error is of the order eps/λ, relative
     to |H|: a tiny penalty is worse than none there, and a traced penalty of 0 gives NaN.
     """
-    prompt = admit(prompt)
+    prompt = admit(prompt, factored=True)
     if is_concrete(penalty) and jnp.shape(penalty) == () and penalty == 0:
         return ols(prompt)
     advice = "a negative penalty has no minimiser"
