@@ -113,12 +113,20 @@ def jackknife(statistic: Callable, runs: np.ndarray) -> np.ndarray:  # [R, ...] 
 
 
 def spearman(left: Any, right: Any) -> float:
-    """Spearman's rank correlation of two rows of numbers, 0 where either does not change."""
-    from scipy.stats import spearmanr
+    """Spearman's rank correlation of two rows of numbers, 0 where either does not change.
 
-    if np.ptp(left) == 0 or np.ptp(right) == 0:
-        return 0.0
-    return float(spearmanr(left, right).statistic)
+    Written out: for rows of a few numbers scipy takes five times as long."""
+    left, right = _centred_ranks(left), _centred_ranks(right)
+    scale = np.sqrt((left @ left) * (right @ right))
+    return float(left @ right / scale) if scale != 0 else 0.0
+
+
+def _centred_ranks(row: Any) -> np.ndarray:  # [N], NaN where any number is none
+    """Ranks less their mean; equal numbers share the mean of theirs."""
+    row = np.asarray(row, float)
+    _, places, counts = np.unique(row, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    return np.where(np.isnan(row).any(), np.nan, ranks - ranks.mean())
 
 
 def finite(samples: Any) -> np.ndarray:  # [R, ...]

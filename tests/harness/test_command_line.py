@@ -329,3 +329,16 @@ def test_what_is_told_can_be_typed(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(program.parent))  # as `source .venv/bin/activate` leaves it
     assert program_name(str(program)) == program_name(".venv/bin/lsa-lab") == "lsa-lab"
     assert program_name("pytest") == "lsa-lab"
+
+
+def test_a_list_of_experiments_imports_nothing_heavy():
+    program = """if True:
+        import sys
+        from lsa_lab.harness.cli.command_line import main
+        main(["list"])
+        print(sorted({"jax", "xarray", "scipy", "matplotlib"} & {*sys.modules}))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

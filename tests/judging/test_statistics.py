@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.laboratory import experiments_of
@@ -75,6 +76,16 @@ def test_splits_of_one_table_have_a_wider_interval():
             hits[overlap] += low <= 0 <= high
     assert hits[1.0] / 1000 > 0.95 - 4 * math.sqrt(0.05 * 0.95 / 1000)
     assert hits[0.0] / 1000 < 0.9  # Control: as if the runs were independent
+
+
+def test_rank_correlations_are_those_of_scipy_with_equal_numbers_and_without():
+    rng = np.random.default_rng(0)
+    for few in (3, 50):  # of so many values some come again
+        left, right = rng.integers(0, few, (2, 20))
+        expected = scipy.stats.spearmanr(left, right).statistic
+        assert statistics.spearman(left, right) == pytest.approx(expected, abs=1e-12)
+    assert statistics.spearman([1, 2, 3], [5, 5, 5]) == 0
+    assert math.isnan(statistics.spearman([1, 2, 3], [5, math.nan, 5]))
 
 
 def test_pseudo_values_of_a_mean_are_the_runs_and_those_of_a_square_are_nearer_to_it():

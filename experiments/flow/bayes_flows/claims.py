@@ -7,11 +7,11 @@ of a trial of the training; flows of these stacks had not been looked at.
 from functools import partial
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from experiments.flow.bayes_flows.config import PRIORS, name
 from experiments.models.specs import KERNELS
 from lsa_lab.judging.statements import Statement, grid, having
+from lsa_lab.judging.statistics import spearman
 from lsa_lab.store import results
 
 NEAR = 0.1  # the excess risk over the Bayes rule's, as a part of its risk, of a stack that is near
@@ -57,7 +57,7 @@ class Flows:
         """Spearman's correlation of the layer with the correlation of its log flows with the Bayes
         rule's, at the end of the training."""
         last = self.agreement(kernel, prior, depth)[:, -1]
-        return np.array([spearmanr(np.arange(depth), row).statistic for row in last])
+        return np.array([spearman(np.arange(depth), row) for row in last])
 
     def slope(self, kernel, prior):  # -> [R], or None: fewer than two depths come near
         """What a doubling of the depth adds to the end's disparity over the Bayes rule's."""

@@ -5,6 +5,7 @@ the key, the value, what would do and the nearest value that does; ``--help`` sh
 bound of a tuple is that of each of its entries. An end may name another field: ``between(1, "m")``.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -12,6 +13,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from lsa_lab.harness.run import checks
 
 End = float | str | None  # a number, the name of a field, or no end
+_hints: Callable[[type], dict[str, Any]] = functools.cache(
+    functools.partial(get_type_hints, include_extras=True)
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Bounded:
 
 def bounds_of(kind: type, name: str) -> tuple[Bound, ...]:
     """The bounds beside a field; of ``Annotated[...] | None`` those of its values."""
-    hint = get_type_hints(kind, include_extras=True)[name]
+    hint = _hints(kind)[name]
     hints = [hint] if get_origin(hint) is Annotated else [*get_args(hint)]
     return tuple(
         extra

@@ -4,11 +4,14 @@ This module and the configurations import nothing heavy, so that a wrong value i
 """
 
 import difflib
+import functools
 import math
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+# The types of a dataclass's fields by name, which take long to be read out of its text.
+types_of: Callable[[type], dict[str, Any]] = functools.cache(get_type_hints)
 _KINDS = {int: "a whole number", float: "a finite number", bool: "True or False", str: "a word"}
 _LONGEST_VALUE = 80  # characters of one in a sentence
 _FAR = 10_000  # a divisor that is farther away is not looked for
@@ -17,7 +20,7 @@ LARGEST_SEED = 2**63 - 1  # what a jax.random key takes
 
 def kinds(config: Any) -> None:
     """Every value is of the type that its field declares; what comes after may rely on it."""
-    for name, kind in get_type_hints(type(config)).items():
+    for name, kind in types_of(type(config)).items():
         value = getattr(config, name)
         if not _is_of(value, kind):
             wanted = _KINDS.get(kind, kind.__name__ if isinstance(kind, type) else kind)
@@ -93,7 +96,7 @@ def nearest(value: Any, choices: Sequence) -> Any:
 
 def declared_type(config: Any, name: str) -> Any:
     """The type of a field or, for a tuple, of its entries."""
-    kind = get_type_hints(type(config))[name]
+    kind = types_of(type(config))[name]
     return get_args(kind)[0] if get_origin(kind) is tuple else kind
 
 
