@@ -138,7 +138,10 @@ HEADLINES = (
         "One matrix takes every token to layer t in linear attention, and none does elsewhere",
         Words("none needed, because a common map would leave a distance of 0"),
         proof("holds", "moments_suffice"),
-        Words("softmax, causal, norm, MLP: distance from a common map {0:i}", "common_map.*"),
+        Words(
+            "softmax, causal, norm, MLP, query read: least distance from a common map {0:i}",
+            "common_map.*",
+        ),
         Words("distance from a common map {0:i}", "lm_heads.*_map"),
     ),
     Headline(
@@ -201,7 +204,7 @@ HEADLINES = (
         "A2, Figure 1 (ii), deep layers",
         "Deep layers can be reduced drastically without much degradation",
         Words(
-            "MLPs tolerate it in every layer, {0} times the risk; classifiers too",
+            "MLPs tolerate it in every layer, unless the first is dropped: {0} times the risk",
             "clipping_curves.mlp_*_is_flat",
         ),
         trained=Words(
@@ -255,8 +258,8 @@ HEADLINES = (
         "A2, Figure 4",
         "Algorithm 1, a searched rate at a layer chosen by condition number, improves the model",
         Words(
-            "one number times the answer does as well in a share of {0}; on texts a fitted "
-            "threshold gains {1} more than a wider search",
+            "it seldom gains: one number times the answer does as well in a share of {0}; on texts "
+            "a fitted threshold gains {1} more than a wider search",
             "clipping_search.scaled_answers lm_clipping.threshold",
         ),
         trained=Words(
@@ -296,8 +299,8 @@ HEADLINES = (
         "A3, Abstract, open models",
         "Matched subsets teach better than random ones",
         Words(
-            "spread: it has {0} and {1} times the error of designs that see no label; on the "
-            "language model the labels' shares: {2}",
+            "spread, at half of the pool: it has {0} and {1} times the error of designs that see "
+            "no label; on the language model the labels' shares: {2}",
             "gradient_matching.over_determinantal gradient_matching.over_leverage "
             "lm_gradient_matching.*_stratified",
         ),
@@ -322,8 +325,8 @@ HEADLINES = (
         "A3, Abstract, transfer",
         "Subsets chosen on a small model serve larger ones",
         Words(
-            "a design that sees no gradient: {0} of its error; what a proxy has not chosen it "
-            "ranks by {1}, a trained stack by {2}",
+            "a design that sees no gradient: matching has {0} times its error; a proxy ranks what "
+            "it has not chosen by {1}, a trained stack by {2}",
             "matching_transfer.*_over_diverse_* matching_transfer.rank_random "
             "matching_transfer.stack_ranks_*",
         ),
@@ -359,7 +362,7 @@ HEADLINES = (
         "A4, Abstract, pattern",
         "Heads count in the first layer and one is enough in each later layer",
         Words(
-            "as many heads elsewhere do as well, {0} times the risk: their number counts",
+            "as many heads elsewhere do as well or better: the pattern has {0} times their risk",
             "heads_per_layer.early_*",
         ),
         trained=Words(
@@ -403,14 +406,20 @@ HEADLINES = (
             "share of heads in effect {0:i}, over layers or heads exchanged {1:i}, {2:i}",
             "head_pruning.first.* head_pruning.layers_* head_pruning.heads_*",
         ),
-        language=Words("share of heads in effect {0:i}", "lm_heads.*_first_*"),
+        language=Words(
+            "share of heads in effect {all:i}",
+            "lm_heads.*_first_change lm_heads.*_first_mean",
+        ),
     ),
     Headline(
         "A4, Figure 1c, later layers",
         "One head dominates each later layer",
         Words("the first layer's share in the same models is {0}", "head_pruning.first.*"),
         trained=Words("heads in effect {0:i}", "head_pruning.later.*"),
-        language=Words("heads in effect {0:i}", "lm_heads.*_later_*"),
+        language=Words(
+            "heads in effect, mean over four layers {all:i}",
+            "lm_heads.*_later_change lm_heads.*_later_mean",
+        ),
     ),
     Headline(
         "A4, Figure 1d",

@@ -5,7 +5,8 @@ from lsa_lab.harness.report.headlines import Message
 
 ONE_LAYER = (
     Message(
-        "A trained layer of linear attention has at most {0:%} % more risk than theory's optimum",
+        "A trained layer of linear attention has on average at most {0:%} % more risk than "
+        "theory's optimum",
         "one_layer_optimum.risk",
         "none needed, because no layer is better than the optimum",
     ),
@@ -22,7 +23,8 @@ ONE_LAYER = (
         "one_layer_optimum.table_descent",
     ),
     Message(
-        "A layer trained on Gaussians has {0} more error than the mean on the diabetes table",
+        "A layer trained on Gaussians has {0} more error than the mean on short prompts of the "
+        "diabetes table",
         "one_layer_optimum.table",
         "descent with each prompt's own step is {0} better than the layer there",
         "one_layer_optimum.table_descent",
@@ -34,8 +36,8 @@ ONE_LAYER = (
         "none needed, because the law is in closed form",
     ),
     Message(
-        "Modes are learnt in the order of squared eigenvalues: each takes {0} times as long as the "
-        "one before",
+        "Modes are learnt in the order of squared eigenvalues: each takes at least {0} times as "
+        "long as the one before",
         "training_dynamics.order",
         "none needed, because equal times would have the ratio one",
     ),
@@ -50,13 +52,15 @@ ONE_LAYER = (
 
 DESCENT = (
     Message(
-        "L converged linear layers have at most {0} times the risk of L tuned steps of descent",
+        "L converged linear layers have in the median at most {0} times the risk of L tuned steps "
+        "of descent",
         "depth.descent_settled",
-        "stacks that have not converged have {0} times",
+        "all stacks, converged or not, have at most {0} times",
         "depth.descent",
     ),
     Message(
-        "Converged linear stacks are not tuned GD++: at the worst place they have {0} of its risk",
+        "Converged linear stacks are not tuned GD++ at every depth: at the worst place they have "
+        "{0} of its risk",
         "depth.plus_plus_settled",
         "against plain descent {0}",
         "depth.descent_settled",
@@ -70,8 +74,8 @@ DESCENT = (
         stands="fails",
     ),
     Message(
-        "Softmax, causal masks, norms and MLPs leave no map common to a prompt's tokens: the best "
-        "one misses {all} of them",
+        "Softmax, causal masks, norms, MLPs or a query that is read leave no map common to a "
+        "prompt's tokens: the best one misses at least {all} of them, by layer",
         "common_map.*",
         "none needed, because in linear attention the distance is zero by a theorem",
     ),
@@ -179,8 +183,8 @@ FLOW = (
         "bayes_flows.*_no_further",
     ),
     Message(
-        "The squared distance of gradients from the Bayes rule's is {all} times the excess risk at "
-        "every depth",
+        "Under the dense prior the squared distance of gradients from the Bayes rule's is {all} "
+        "times the excess risk at every depth",
         "bayes_flows.*_degree",
         "none needed, because the least that the theorem allows is one",
     ),
@@ -244,8 +248,8 @@ CLIPPING = (
         stands="fails",
     ),
     Message(
-        "No layer's MLP degrades much under drastic clipping, the first no more than the last: "
-        "{all} times the risk",
+        "No layer's MLP degrades much at drastic rates short of all of it: {all} times the risk on "
+        "average over rates",
         "clipping_curves.mlp_*_is_flat",
         "none needed, because the same model unclipped is the comparison",
     ),
@@ -301,10 +305,12 @@ CLIPPING = (
         "condition_numbers.random_is_level",
     ),
     Message(
-        "The layer with the larger condition number tolerates clipping better: correlation {0}",
+        "On average over matrices the layer with the larger condition number tolerates clipping "
+        "better: correlation {0}",
         "condition_numbers.condition_tells",
-        "its depth alone tells it less well, by {0:size}",
-        "condition_numbers.condition_beats_depth",
+        "depth alone tells it less well on average, by {0:size}, and better for the two matrices "
+        "that carry the harm, by {1}",
+        "condition_numbers.condition_beats_depth condition_numbers.condition_beats_depth_harm",
     ),
     Message(
         "Where truncation lowers the bound, it lowers the risk more often than random edits as "
@@ -357,8 +363,8 @@ MATCHING = (
         "gradient_matching.over_determinantal gradient_matching.over_leverage",
     ),
     Message(
-        "Matching beats {holds} of {cells} rivals at their worst size: determinantal and leverage "
-        "designs beat it",
+        "Matching beats {holds} of {cells} rivals at their worst size: at half of the pool "
+        "determinantal and leverage designs beat it",
         "gradient_matching.over_*",
         "its error over theirs is {0}",
         "gradient_matching.over_*",
@@ -447,7 +453,7 @@ MATCHING = (
         "of those at that length",
         "many_shots.*_normalised many_shots.softmax",
         "divided by the trained length they explode; divided by n they leave {0} times the Bayes "
-        "rule's error",
+        "rule's error at the noise of training",
         "many_shots.*_bayes",
     ),
     Message(
@@ -461,7 +467,8 @@ MATCHING = (
 
 HEADS = (
     Message(
-        "Many heads first and one later beat ridge and descent: {all} of their risk",
+        "At lengths of training many heads first and one later beat ridge and descent: {all} of "
+        "their risk",
         "heads_per_layer.beats_ridge_* heads_per_layer.beats_descent_* heads_per_layer.first_ridge",
         "one head in each layer does so in {holds} of {cells} cases: {all}",
         "heads_per_layer.single_beats_ridge_* heads_per_layer.single_beats_descent_* "
@@ -657,10 +664,10 @@ LANGUAGE = (
         stands="estimated",
     ),
     Message(
-        "In SmolLM2 {all} heads of a later layer matter, not one",
-        "lm_heads.*_later_*",
-        "of the first layer a share of {0}",
-        "lm_heads.*_first_*",
+        "In SmolLM2 {all} heads of a later layer matter, not one, on average over four layers",
+        "lm_heads.*_later_change lm_heads.*_later_mean",
+        "of the first layer a share of {all}",
+        "lm_heads.*_first_change lm_heads.*_first_mean",
         stands="fails",
     ),
     Message(
@@ -697,15 +704,15 @@ RECURRENT = (
         "none needed, because no closed curve of these rules rises",
     ),
     Message(
-        "Two trained layers are not nearer to ridge regression than to one pass of their rule: the "
-        "distances have the ratio {all}",
+        "Two trained layers are not twice as near to ridge regression as to one pass of their "
+        "rule: the distances have the ratio {all}",
         "learning_curves.ridge_*",
         "none needed, because the rule of one layer is the comparison",
         stands="fails",
     ),
     Message(
-        "After a longer training two layers of DeltaNet, gated or not, are no nearer to ridge "
-        "regression than to one pass: the distances have the ratio {all}",
+        "After a longer training two layers of DeltaNet, gated or not, are not twice as near to "
+        "ridge regression as to one pass: the distances have the ratio {all}",
         "learning_curves.longer_*",
         "none needed, because one pass of the rule is the comparison",
         stands="fails",
@@ -714,7 +721,8 @@ RECURRENT = (
         "On interleaved tokens two trained layers reach the closed curve of bound ones in {holds} "
         "of {cells} kinds: {all} times its risk",
         "learning_curves.reads_*",
-        "linear attention, whose state has no order, has {all}",
+        "linear attention, whose state has no order, has {all}, the risk of predicting 0, and so "
+        "has mesa: neither learned",
         "learning_curves.no_order",
         stands="counted",
     ),

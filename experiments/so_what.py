@@ -16,10 +16,10 @@ SO_WHAT = {
         "directions."
     ),
     "depth": (
-        "Gradient descent with tuned steps sums up one converged linear layer. Most deeper stacks "
-        "do much better than as many steps, and they differ from GD++ both ways. Check "
-        "convergence before you read an algorithm into a stack: stacks that have not converged "
-        "tell another story."
+        "One converged linear layer is one tuned step of descent, preconditioned where covariates"
+        " are. Most deeper stacks do much better than as many steps, and they differ from GD++ "
+        "both ways. Check convergence before you read an algorithm into a stack: stacks that have"
+        " not converged tell another story."
     ),
     "finite_pretraining": (
         "Count tasks as well as prompts when you plan pretraining. With fewer tasks than "
@@ -70,9 +70,10 @@ SO_WHAT = {
         "before you argue from depth."
     ),
     "many_shot_flow": (
-        "Trained models end where the Bayes rule does: they listen to the same demonstrations "
-        "about as unequally. The Bayes rule, rather than depth without end, is the yardstick for "
-        "unequal gradients. A near-duplicate in the prompt lowers a demonstration's influence."
+        "Trained models end about as unequal as the Bayes rule; only linear attention listens to "
+        "the very same demonstrations. The Bayes rule, rather than depth without end, is the "
+        "yardstick for unequal gradients. A near-duplicate in the prompt lowers a demonstration's"
+        " influence."
     ),
     "bayes_flows": (
         "When a stack is near the Bayes rule in risk, its gradients are near too, whatever its "
@@ -105,10 +106,10 @@ SO_WHAT = {
         "not replace a search."
     ),
     "clipping_search": (
-        "A searched clipping rate rarely helps a model on the task that it was trained for. Where "
-        "it helps, on inputs too large for the model or labels without noise, one number times "
-        "the answer does about as well. Compare any edit with this rescaling, on prompts that the "
-        "search has not seen."
+        "A searched clipping rate rarely helps a model on the task that it was trained for. Where"
+        " it helps, on inputs too large for the model or labels without noise, an affine map of "
+        "the answer does a part of it, or more. Compare any edit with this rescaling, on prompts "
+        "that the search has not seen."
     ),
     "truncation_norms": (
         "Truncation lowers A2's upper bounds, but often not the quantities that they bound. A "
@@ -136,9 +137,9 @@ SO_WHAT = {
         "threshold before any edit."
     ),
     "published_logs": (
-        "A2's own logs agree that late layers tolerate clipping. They do not show that a searched "
-        "rate helps on test: selection explains the gain on validation. A rerun needs a test set "
-        "apart from the search."
+        "A2's own logs agree that late layers tolerate clipping, though some of those models "
+        "hardly beat chance. They do not show that a searched rate helps on test: selection "
+        "explains the gain on validation. A rerun needs a test set apart from the search."
     ),
     "gradient_matching": (
         "Matched demonstrations teach better than random ones, so random choice is too weak a "
@@ -147,9 +148,9 @@ SO_WHAT = {
     ),
     "matching_is_exact": (
         "Matching gradients exactly makes subset and pool interchangeable for descent of any "
-        "depth, and for softmax attention it does not. Real subsets match only nearly, and then a "
-        "part of the gap stays. Read the theorem as a limit, and whiten the gradients to come "
-        "nearer to it."
+        "depth, and for softmax attention it does not. Real subsets match only nearly, and then a"
+        " part of the gap stays. Read the theorem as a limit: whitened gradients come nearer to "
+        "it, and are no better to select by."
     ),
     "matching_transfer": (
         "A cheap proxy can choose demonstrations that serve larger models. It does not rank "
@@ -173,9 +174,9 @@ SO_WHAT = {
     ),
     "head_placement": (
         "At this length of training no placement of six heads has learned much more than ridge "
-        "regression, and where they stand moves the risk about as far as the seed does. Nothing "
-        "here sets a rich first layer above an even one. Train longer, with more seeds, before "
-        "you call a pattern best."
+        "regression, and no effect of where they stand is seen beside the seed's. Nothing here "
+        "sets a rich first layer above an even one. Train longer, with more seeds, before you "
+        "call a pattern best."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in all later layers do more together than those in the "
@@ -225,14 +226,14 @@ SO_WHAT = {
         "searched edit with one threshold, and with a random edit as large."
     ),
     "lm_flow": (
-        "In this language model depth amplifies lone gradients, and not those of one prompt. "
-        "Choosing demonstrations by gradients is worse than chance, because the label decides. "
-        "Similarity did no harm here; start there."
+        "In this language model depth amplifies lone gradients; those of one prompt on news "
+        "alone. Choosing demonstrations by gradients is worse than chance, because the label "
+        "decides. Similarity did no harm here; start there."
     ),
     "lm_gradient_matching": (
-        "What matching gains on this language model is explained by the shares of labels. Draw "
-        "demonstrations with the pool's shares first, at no cost. Claims for matching should stand "
-        "beside such a draw."
+        "What matching gains on this language model seems to be the shares of labels. Draw "
+        "demonstrations with the pool's shares first, at no cost. Claims for matching should "
+        "stand beside such a draw."
     ),
     "lm_heads": (
         "Several heads of each later layer matter in this language model. One head a layer leaves "
@@ -240,9 +241,9 @@ SO_WHAT = {
         "over."
     ),
     "lm_family": (
-        "With few words, and half of its prompts copied, a decoder of two layers learns to read "
-        "label words, late and then at once. With twice the words it learns to copy in as many "
-        "steps, and no label words; without copying, neither. Measure what a decoder learns in "
-        "context before its flows or heads are read."
+        "With few words, and copying in its mixture, a decoder of two layers learns to read label"
+        " words, late and then at once. With more words and texts two layers learn in as many "
+        "steps to copy, and no label words; without copying, neither. Measure what a decoder "
+        "learns in context before its flows or heads are read."
     ),
 }

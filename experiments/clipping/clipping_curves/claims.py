@@ -83,7 +83,7 @@ def layer_cells(config, ids, layers, parts=PARTS):
 
 def statements(config) -> tuple[Statement, ...]:
     n = max(spec_of(config).task.lengths)
-    high = f"a geometric mean over rates >= {config.high:g},"
+    high = f"a geometric mean over rates from {config.high:g} to {max(config.rates):g},"
     less = f"at few shots less that at {n}, averaged over rates >= {config.high:g},"
     few = f"few: the fewest with {config.able:g} of the risk of predicting 0 or less"
     looked = partial(Statement, redrawn=fresh_prompts(config))

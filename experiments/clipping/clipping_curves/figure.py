@@ -15,7 +15,7 @@ def plot(dataset):
     factors = clipped.factors.sel(shots=clipped.n).mean("run")
     attention, mlp = (factors.sel(part=part) for part in PARTS)
     axes[0].set_title(f"Attention of layer {int(attention.idxmax())} collapses")
-    axes[1].set_title(f"A clipped MLP costs {float(mlp.max()) - 1:.0%} at most")
+    axes[1].set_title(f"Clipped MLPs cost {float(mlp.max()) - 1:.0%} or less")
     for ax, part in zip(axes, PARTS, strict=True):
         rate_curves(ax, clipped, part)
     return figure
@@ -50,7 +50,7 @@ def caption(dataset) -> str:
         f"Drastic clipping of attention multiplies our models' risk by {attention} in layers "
         f"1 to {len(factors.layer)}. Of an MLP it multiplies it by "
         f"{float(factors.sel(part='MLP').max()):.3g} at most; without its first MLP a model is "
-        f"worse than predicting 0. Drastic rates are {config.high:g} or more. "
+        f"worse than predicting 0. Drastic rates are {config.high:g} to {max(config.rates):g}. "
         f"Answers are cut at twice the largest label. {dataset.sizes['run']} runs "
         f"({diverged(dataset)} diverged) have {float(far):.2g} times ridge's risk. "
     )

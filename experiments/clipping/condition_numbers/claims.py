@@ -6,11 +6,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from experiments.clipping.clipped_models import fresh, shallow_and_deep
+from experiments.clipping.condition_numbers.config import MODULES
 from lsa_lab.judging.statements import Statement
 from lsa_lab.judging.statistics import spearman
 from lsa_lab.store import parts, results
 
 CELLS = ("layer", "module")
+HARMED = ("W_v", "W_o")  # the matrices that carry the harm of clipping
 OWN_PROMPTS = "each run has its own prompts; they were shared"
 
 
@@ -41,9 +43,10 @@ class Conditions:
     def depth_correlation(self):  # [R]
         return self.correlation(self.final.layer.broadcast_like(self.final.ratio))
 
-    def correlation(self, measure):  # [R]
-        """That of a measure with the harm by clipping."""
-        return rank_correlations(measure, self.final.ratio).mean(-1)
+    def correlation(self, measure, modules=tuple(MODULES)):  # [R]
+        """That of a measure with the harm by clipping, averaged over matrices."""
+        places = dict(module=list(modules))
+        return rank_correlations(measure.sel(places), self.final.ratio.sel(places)).mean(-1)
 
 
 numbers = Conditions
@@ -135,6 +138,19 @@ def statements(config) -> tuple[Statement, ...]:
             note="the null of condition_tells",
             revision="added",
             sample=lambda c: c.correlation(c.after) - c.depth_correlation(),
+        ),
+        Statement(
+            "condition_beats_depth_harm",
+            "derived here",
+            "For the two matrices that carry the harm the condition number tells better than depth",
+            f"that correlation averaged over {' and '.join(HARMED)} alone, less that of depth,",
+            at_most=0.0,
+            note="W_v and W_o, clipping which multiplies the risk the most",
+            revision="added after a look at all six matrices",
+            sample=lambda c: (
+                c.correlation(c.after, HARMED)
+                - c.correlation(c.final.layer.broadcast_like(c.final.ratio), HARMED)
+            ),
         ),
         row(
             "stable_rank_tells",

@@ -18,7 +18,7 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 2.9, (1, 2))
     for ax, name in zip(axes, COVARIANCES, strict=True):
         risks(ax, dataset.sel(covariance=name))
-        ax.set_title(f"{name.capitalize()}: deep stacks beat descent")
+        ax.set_title(f"{name.capitalize()}: most beat descent")
     axes[0].legend(loc="lower left")
     return figure
 

@@ -102,11 +102,11 @@ def caption(dataset) -> str:
     seeds = np.exp(np.log(samples["placement_over_seed"]).mean())
     low, high = spread_ends(dataset)
     return (
-        f"After {spec.training.steps} steps where six heads stand moves the risk {seeds:.2f} "
-        f"[{low:.2f}, {high:.2f}] times as much as the seed does. Of {len(names)} placements "
-        f"{PATTERN} is number {names.index(PATTERN) + 1} by mean risk, and {better} have less than "
-        f"ridge. A head that moves from layer 1 to layer 2 changes the risk by a factor of "
-        f"{moves[0]:.3f}, and to layer 3 by {moves[1]:.3f}. The best placement, "
+        f"After {spec.training.steps} steps risks spread over placements of six heads {seeds:.2f} "
+        f"[{low:.2f}, {high:.2f}] times as far as over seeds: 1 is no effect. Of {len(names)} "
+        f"placements {PATTERN} is number {names.index(PATTERN) + 1} by mean risk, and {better} "
+        "have less than ridge. A head that moves from layer 1 to layer 2 changes the risk by a "
+        f"factor of {moves[0]:.3f}, and to layer 3 by {moves[1]:.3f}. The best placement, "
         f"{names[0]}, has {least:.2f} times the sparse Bayes rule's risk, the worst, "
         f"{names[-1]}, {most:.2f} times. "
         f"{int((dataset.taken < spec.training.steps).sum())} trainings diverged."

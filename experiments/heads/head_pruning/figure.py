@@ -46,7 +46,7 @@ def own_heads(ax, dataset, own: list[str]):
     direct_label(ax, 2, ONE_LATER, "A4: one head", "dimgrey", (0, 2))
     ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=range(1, depth + 1))
     ax.set(xlim=(0.5, depth + 0.7), ylim=(0.8, h + 0.9))
-    ax.set_title("First layers use no more heads")
+    ax.set_title("First layers use as many heads")
     ax.legend(loc="upper right")
 
 

@@ -22,7 +22,7 @@ def appendix(dataset):
     spectra = claims.numbers(dataset).spectra
     figure, axes = style.figure(6.75, 2.9, (1, 2))
     plot_ratios(axes[0], spectra, 1, "rounded")
-    axes[0].set(title="condition numbers do not rise", ylabel="condition number")
+    axes[0].set(title="no rise of condition is seen", ylabel="condition number")
     plot_ratios(axes[1], spectra, 0.5, "random")
     axes[1].set(title="layer 0 stands out in attention", ylabel="first over median singular value")
     figure.legend(*axes[0].get_legend_handles_labels(), ncols=7, loc="outside upper center")

@@ -7,7 +7,7 @@ from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
 TITLES = {
-    "all": ("Two layers learn, one does not", "Learning comes late, and at once"),
+    "all": ("Two layers that copy learn", "Learning comes late, and at once"),
     "some": ("Some decoders learn from demonstrations", "Learning, run by run"),
     "none": ("Demonstrations do not help", "Training has not changed that"),
 }
@@ -85,9 +85,9 @@ def caption(dataset) -> str:
     copied = dataset.copying.isel(step=-1).mean("run")
     copies = copied.idxmax("size").item()
     who = {
-        "all": "Decoders of two layers or more learn",
+        "all": "Decoders of two layers or more that are shown copying learn",
         "some": "Some decoders learn",
-        "none": "No decoder learns",
+        "none": f"None of {len(shares)} decoders learns",
     }
     return (
         f"{who[_who_learned(dataset)]} label words in context in {config.steps} steps with "

@@ -1,11 +1,13 @@
 """What `lm_heads` judges: effective heads, changes of answers, and what common maps miss."""
 
+from functools import partial
+
 import numpy as np
 
 from experiments.language.data_sets import data_grid, families
 from experiments.language.lm_heads.answers import Heads
 from experiments.language.lm_heads.config import PRUNED, RANDOM, TOP
-from lsa_lab.judging.statements import Statement, having
+from lsa_lab.judging.statements import Statement
 
 A4 = "A4 (2408.04532), abstract, in our setting"
 READING = "A4 (2408.04532), abstract, our reading, in our setting"
@@ -16,9 +18,10 @@ JACKKNIFE = "averaged over sets (pseudo-values of the jackknife)"
 IMPORTANCES = {
     "change": "the change of the labels' probabilities, KL(whole, closed),",
     "mean": "that change with the head at its mean write",
-    "rise": "the rise of the label cross-entropy with the head closed",
 }
-NAMES = {"change": "change of answers", "mean": "mean ablation", "rise": "rise of the loss"}
+NAMES = {"change": "change of answers", "mean": "mean ablation"}
+RISE = "the rise of the label cross-entropy with the head closed"
+GUESSING = "the whole model's cross-entropy is above that of guessing: there is no loss to rise"
 NOISE = "rises of either sign count where they are positive: noise makes heads seem alike"
 AVERAGED = "N was that of each set by itself, which few sentences make uneven by chance"
 MORE = "on 10 sentences of a set, too few"
@@ -42,45 +45,51 @@ def statements(config) -> tuple[Statement, ...]:
     top = "the top head is the one that changes answers to other sentences most"
     order = "rank correlation of the label margins with the whole model's"
 
-    def judged_cells(ids):  # where there are sentences enough to judge rises, of these too
-        readings = list(IMPORTANCES)[: None if config.rises_judged else -1]
-        return having(grid(ids, reading=IMPORTANCES), reading=readings)
+    readings = ("change", "mean")
 
     def reading_words(reading):
-        return dict(
-            source=A4 if reading == "rise" else READING,
-            name=NAMES[reading],
-            importance=IMPORTANCES[reading],
-            noise=NOISE if reading == "rise" else "",
-        )
+        return dict(name=NAMES[reading], importance=IMPORTANCES[reading])
 
+    estimate = partial(family, unjudged=GUESSING, note=NOISE, revision=f"{AVERAGED}; it was judged")
+    rises = (
+        estimate(
+            "first_rises",
+            A4,
+            "all heads of the first layer matter, by rise of the loss",
+            f"N_1 / H, importance being {RISE} {JACKKNIFE},",
+            sample=lambda h, data: h[data].count("rise")[:, 0] / h[data].number,
+            cells=grid("rotten_tomatoes_first_rise"),
+        ),
+        estimate(
+            "later_rises",
+            A4,
+            "one head of a later layer is what matters in it, by rise of the loss",
+            f"N_l, mean over later layers, importance being {RISE} {JACKKNIFE},",
+            sample=lambda h, data: h[data].count("rise")[:, 1:].mean(1),
+            cells=grid("rotten_tomatoes_later_rise"),
+        ),
+    )
     return (
         family(
             "first",
-            "{source}",
+            READING,
             "all heads of the first layer matter, by {name}",
             f"N_1 / H, importance being {{importance}} {JACKKNIFE},",
             at_least=0.75,
-            note="{noise}",
             revision=AVERAGED,
             sample=lambda h, data, reading: h[data].count(reading)[:, 0] / h[data].number,
-            cells=judged_cells(
-                "rotten_tomatoes_first_change rotten_tomatoes_first_mean rotten_tomatoes_first_rise"
-            ),
+            cells=grid("rotten_tomatoes_first_change rotten_tomatoes_first_mean", reading=readings),
             words=reading_words,
         ),
         family(
             "later",
-            "{source}",
+            READING,
             "one head of a later layer is what matters in it, by {name}",
             f"N_l, mean over later layers, importance being {{importance}} {JACKKNIFE},",
             at_most=1.5,
-            note="{noise}",
             revision=AVERAGED,
             sample=lambda h, data, reading: h[data].count(reading)[:, 1:].mean(1),
-            cells=judged_cells(
-                "rotten_tomatoes_later_change rotten_tomatoes_later_mean rotten_tomatoes_later_rise"
-            ),
+            cells=grid("rotten_tomatoes_later_change rotten_tomatoes_later_mean", reading=readings),
             words=reading_words,
         ),
         family(
@@ -129,4 +138,5 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda h, data: h[data].share_missed(),
             cells=grid("rotten_tomatoes_map"),
         ),
+        *(rises if config.rises_judged else ()),
     )

@@ -106,9 +106,9 @@ def caption(dataset) -> str:
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (
-        "Training finds the rule of each recurrent layer: the mean risk of one layer is at most "
-        f"{most:.2f} times that of its closed curve. Right of the dashed line prompts are longer "
-        f"than in training: at {longest} times DeltaNet's risk is {stays:.2g}, and ridge's "
+        f"In the median run one recurrent layer has at most {most:.2f} times the mean risk of its "
+        "rule's closed curve. Right of the dashed line prompts are longer than in training: at "
+        f"{longest} times DeltaNet's risk is {stays:.2g}, and ridge's "
         f"{falls:.2g}. {stuck} of {config.runs} stacks of two mesa layers learned little. A layer "
         f"is {1 / null:.0f} times nearer to its rule than to ridge on another task. Bands hold the "
         f"middle 80 %. {diverged} stacks diverged."

@@ -23,7 +23,7 @@ A cell is one judged number. It holds if its whole interval keeps the bound, fai
 does, and is undecided otherwise; an estimate has no bound and gets no verdict. Bounds stand in the
 experiments' claims and were fixed before the run, unless a mark says otherwise.
 """
-_HEAD = ("Paper", "It says", "Proved", "Trained regression", "Language model", "Explained by")
+_HEAD = ("Paper", "It says", "Proved", "Regression", "Language model", "Explained by")
 
 
 def summary(whole: Sequence[Result]) -> str:
