@@ -19,7 +19,7 @@ from lsa_lab.card import house, mechanism, page, probes, recipe, shelf, tracking
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.probes import Bench
 from lsa_lab.card.recipe import TIERS, Tier
-from lsa_lab.card.subject import Forward, Subject, UnfitError, subject_of
+from lsa_lab.card.subject import Forward, Subject, UnfitError, check_leaves, subject_of
 from lsa_lab.store import checkpoints, provenance, safe_files
 from lsa_lab.training import programs
 
@@ -102,7 +102,8 @@ def report_card(
     if seeds is not None:
         size = dataclasses.replace(size, runs=_seeds(seeds, init))
     table = _tasks(tasks, size.d)
-    first = init(jax.random.key(0)) if init is not None else params
+    first = _begun(init) if init is not None else params
+    check_leaves(first, trained=init is not None)
     subject = subject_of(forward, first, size.d, size.n, causal)
     facts = {"tier": tier if isinstance(tier, str) else "custom", **dataclasses.asdict(size)}
     losses = None
@@ -146,6 +147,16 @@ def _program(subject: Subject, params: Any) -> str:
         return programs.digest(subject.slots, params, tokens)
     except ValueError:
         return "unknown: it calls a function of the host"
+
+
+def _begun(init: Callable[[Array], Any]) -> Any:
+    try:
+        return init(jax.random.key(0))
+    except Exception as error:
+        raise UnfitError(
+            f"init(key) raises {type(error).__name__}: {error}: it takes a jax.random.key and "
+            "returns params"
+        ) from error
 
 
 def _seeds(seeds: int, init: Any) -> int:

@@ -29,10 +29,11 @@ class Nearest:
     """The rule nearest to a model's answers, after one layer or at the end."""
 
     name: str  # a family, "a constant", or NONE
-    point: str  # the family's numbers
+    closest: str  # the same, however far it is
+    point: str  # its numbers
     distance: float
     interval: Interval  # over runs
-    agree: str  # "3 of 3 runs"
+    agreeing: int  # runs that have this family alone
     random: float  # the distance of the median rule of the whole list
     second: str  # the next family that is not as near
     second_distance: float
@@ -43,9 +44,18 @@ class Nearest:
 
     @property
     def title(self) -> str:
-        """The name, with "-like" where the rule is near and not the same."""
-        same = self.name == NONE or self.distance <= NEAR
-        return self.name if same else f"{self.name}-like"
+        """The name, with "-like" where the rule is near and not the same; "undecided: " before it
+        where the interval of the distance ends beyond that, or half of the runs have another."""
+        if self.name == NONE:
+            return NONE
+        same = self.distance <= NEAR
+        decided = self.interval[1] <= LIKE and 2 * self.agreeing > len(self.samples)
+        return f"{'' if decided else 'undecided: '}{self.name}{'' if same else '-like'}"
+
+    @property
+    def agree(self) -> str:
+        """As "3 of 3 runs"."""
+        return f"{self.agreeing} of {len(self.samples)} runs"
 
 
 def identify(
@@ -77,7 +87,8 @@ def nearest_rules(
         questions.append([prefix(batch.prompt, place) for batch, place in sets.values()])
     stacked = [jax.tree.map(lambda *rows: jnp.asarray(np.concatenate(rows), float), *same)
                for same in zip(*questions, strict=True)]  # fmt: skip
-    cut = np.clip(np.stack(answers), -_HUGE, _HUGE).transpose(3, 1, 0, 2)  # [L, S, R, B]
+    finite = np.nan_to_num(np.stack(answers), nan=_HUGE)
+    cut = np.clip(finite, -_HUGE, _HUGE).transpose(3, 1, 0, 2)  # [L, S, R, B]
     tables = list(_tables(law.d, law.noise_var))
     if law.tasks is not None:
         tables.insert(0, _with_table(discrete(law.tasks, law.noise_var)))
@@ -178,10 +189,11 @@ def _nearest(
     every_rule = np.concatenate([_distances(f, answers, 1).mean((0, 1)) for answers in coarse])
     return Nearest(
         name=titles[taken] if means[taken] <= LIKE else NONE,
+        closest=titles[taken],
         point=fits[taken - 1][0] if taken else f"{level.flat[0]:.3f}",
         distance=float(means[taken]),
         interval=mean_interval(each[:, taken]),
-        agree=f"{int((simplest == taken).sum())} of {len(each)} runs",
+        agreeing=int((simplest == taken).sum()),
         random=float(np.median(every_rule)),
         second=titles[second],
         second_distance=float(means[second]),

@@ -12,11 +12,12 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.card.batches import Batch, bayes_predictions, drawn_batch, labelled
-from lsa_lab.card.identity import LIKE, Nearest, nearest_rules, repeated_keys
+from lsa_lab.card.identity import LIKE, NONE, Nearest, nearest_rules, repeated_keys
 from lsa_lab.card.probe import Probe, judged
 from lsa_lab.card.probes import Bench
 
 _FLOWS = 64  # prompts of a run whose derivatives are taken
+_NO_ANSWER = 0.2  # both labels' shares in an answer, below which it is none to a key
 _REPEATS = 5  # timings, of which the shortest counts
 
 
@@ -31,18 +32,19 @@ def rules(bench: Bench) -> list[Probe]:
               nearest.title, None, note=f"{nearest.point}, distance {nearest.distance:.3g}")
         for i, nearest in enumerate(nearest_of[:-1])
     ]  # fmt: skip
-    alike = f"; the card cannot tell it from {', '.join(last.alike)}" if last.alike else ""
+    near = last.name != NONE
+    alike = f"; the card cannot tell it from {', '.join(last.alike)}" if near and last.alike else ""
     note = (
-        f"{last.point}; {last.agree} agree; next {last.second} at {last.second_distance:.3g}, "
-        f"decided by {last.decided_by}{alike}"
+        f"{'' if near else f'nearest is {last.closest}, '}{last.point}; {last.agree} agree; next "
+        f"{last.second} at {last.second_distance:.3g}, decided by {last.decided_by}{alike}"
     )
     name = Probe(
         "nearest rule", "rule", "Which known rule does it run?", last.title, None, note=note
     )
     distance = judged(
         "distance to the nearest rule", "rule", f"The answers are within {LIKE} of a known rule's.",
-        last.samples, at_most=LIKE, null=last.random, null_is="the median rule of the list",
-        facts={"by_prompts": last.by_prompts},
+        last.samples, ratio=True, at_most=LIKE, null=last.random,
+        null_is="the median rule of the list", facts={"by_prompts": last.by_prompts},
     )  # fmt: skip
     return [name, distance, *layers]
 
@@ -64,8 +66,8 @@ def overwriting(bench: Bench) -> list[Probe]:
         answers = bench.subject.answers(params, batch.prompt, [n])[:, 0]
         law = replace(bench.law, tasks=None)
         for kept, values in ((shares, answers), (ridges, bayes_predictions(batch, law)[:, n])):
-            (a, b), *_ = np.linalg.lstsq(np.stack([new, old], 1), values, rcond=None)
-            kept.append(a / (a + b) if abs(a + b) > 1e-6 else np.nan)
+            (a, b), *_ = np.linalg.lstsq(np.stack([new, old], 1), np.nan_to_num(values), rcond=None)
+            kept.append(a / (a + b) if a + b > _NO_ANSWER else np.nan)
     says = (
         "A key that is shown again with another label is overwritten: at least 0.75 is the new one."
     )
@@ -121,8 +123,8 @@ def order(bench: Bench) -> list[Probe]:
         )
         moved.append(((before - after) ** 2).mean() / max((before**2).mean(), 1e-12))
     says = "A permutation of the demonstrations moves the answer by at most 0.01 of its square."
-    return [judged("squared change under a permutation", "order", says, moved, at_most=0.01,
-                   null=2.0, null_is="answers to unrelated prompts")]  # fmt: skip
+    return [judged("squared change under a permutation", "order", says, moved, ratio=True,
+                   at_most=0.01, null=2.0, null_is="answers to unrelated prompts")]  # fmt: skip
 
 
 def flows(bench: Bench) -> list[Probe]:
@@ -177,8 +179,8 @@ def precision(bench: Bench) -> list[Probe]:
         change = [((a - b) ** 2).mean() / max((b**2).mean(), 1e-12)
                   for a, b in zip(answers, usual, strict=True)]  # fmt: skip
         says = f"In {kind} the answers move by at most 0.01 of their square."
-        probes.append(judged(f"change in {kind}", "precision", says, change, at_most=0.01,
-                             null=2.0, null_is="unrelated answers"))  # fmt: skip
+        probes.append(judged(f"change in {kind}", "precision", says, change, ratio=True,
+                             at_most=0.01, null=2.0, null_is="unrelated answers"))  # fmt: skip
     return probes
 
 

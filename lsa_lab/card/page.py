@@ -98,8 +98,12 @@ def html(body: dict[str, Any]) -> str:
         f"<p>A model reads pairs (x, y) of a linear law with noise and answers the next x. "
         f"It has {body['parameters']} parameters; tier {body['tier']}: d = {body['d']}, noise "
         f"{body['noise_std']}, {8 * body['d']} demonstrations in training, {runs}. Brackets are "
-        "95 % intervals; a statement holds if the whole interval keeps its bound. Every probe is "
-        "defined in docs/card.md of lsa_lab.</p>",
+        "95 % intervals; a statement holds if the whole interval keeps its bound. Every probe, and "
+        "the letters of the rules, are defined in docs/card.md of lsa_lab.</p>",
+        "<p>In the pictures a dot is the number and a line its interval, on a logarithmic axis: "
+        "green holds, red fails, brown is undecided. A grey tick is what the number would be "
+        "without the effect, the last column of the tables. The answer 0 is that of a model that "
+        "has learned nothing.</p>",
     ]
     for group, (title, about) in GROUPS.items():
         rows = [probe for probe in body["probes"] if probe["group"] == group]
@@ -133,10 +137,12 @@ def index(cards: Sequence[dict[str, Any]]) -> str:
         rows.append("<tr>" + "".join(f'<td class="n">{cell}</td>' for cell in cells) + "</tr>")
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     about = (
-        "<style>body{max-width:none}th{vertical-align:bottom}</style>"
+        "<style>body{max-width:none}th{vertical-align:bottom}td:first-child{position:sticky;"
+        "left:0;background:#fff}</style>"
         "<h1>Cards</h1><p>Each row is one model, trained by the same recipe, whose size the tier "
         "says: compare rows of one tier. Click a head to sort. "
-        "Green holds, red fails, brown is undecided; brackets are 95 % intervals over seeds. "
+        "Green holds, red fails, brown is undecided; brackets are 95 % intervals over runs: seeds, "
+        "or of given weights sets of prompts. "
         f"{nearness(cards)}</p>"
     )
     table = f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>'
@@ -168,16 +174,18 @@ def nearness(cards: Sequence[dict[str, Any]]) -> str:
 
 
 _SORT = """<script>document.querySelectorAll('th').forEach((head,i)=>head.onclick=()=>{
-const body=document.querySelector('tbody'),key=r=>{const t=r.cells[i].innerText,x=parseFloat(t);
-return t.startsWith('∞')?1e99:isNaN(x)?t:x};const up=head.dataset.up!=='1';
-head.dataset.up=up?'1':'0';
-[...body.rows].sort((a,b)=>{const p=key(a),q=key(b);return (p>q?1:p<q?-1:0)*(up?1:-1)})
-.forEach(r=>body.append(r))})</script>"""
+const body=document.querySelector('tbody'),key=r=>{const t=r.cells[i].innerText.trim(),
+x=parseFloat(t);return t===''||t==='-'?[2,0]:t.startsWith('∞')?[0,1e99]:isNaN(x)?[1,t]:[0,x]};
+const up=head.dataset.up!=='1';head.dataset.up=up?'1':'0';
+[...body.rows].sort((a,b)=>{const [k,p]=key(a),[l,q]=key(b);
+return k-l||(p>q?1:p<q?-1:0)*(up?1:-1)}).forEach(r=>body.append(r))})</script>"""
 
 
 def _document(title: str, content: str) -> str:
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(title)}</title>"
         f"<style>{_STYLE}</style><body>{content}</body></html>\n"
     )
 
@@ -197,7 +205,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
             f"<td><small>{null}</small></td></tr>"
         )
     head = "<tr><th>number</th><th>value</th><th>verdict</th><th>beside it</th></tr>"
-    return f"<table>{head}{''.join(lines)}</table>"
+    return f'<div style="overflow-x:auto"><table>{head}{"".join(lines)}</table></div>'
 
 
 def _scale(values: Sequence[float], low: float, high: float) -> Any:
@@ -250,17 +258,17 @@ def _risk_picture(body: dict[str, Any]) -> str:
         return (f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"'
                 f'{dash}/>')  # fmt: skip
 
-    marks = []
-    ends = []
+    marks, ends, own = [], [], 15.0
     for i, (name, curve) in enumerate(rules.items()):
         dash = f' stroke-dasharray="{2 + 2 * i} 2"' if i < len(rules) - 1 else ""
         marks.append(line(enumerate(curve), _GREYS[-1 - i], 1.5, dash))
         ends.append([up(curve[-1]) + 4, name, _GREYS[-1 - i]])
     for run in curves["runs"]:
         rows = [(t, v) for t, v in zip(places, run, strict=True) if isinstance(v, float | int)]
-        marks.append(line(rows, "#c1440e", 1.3))
-        ends.append([up(rows[-1][1]) + 4, "", "#c1440e"])
-    ends = [*[end for end in ends if end[1]], [ends[-1][0], body["name"], "#c1440e"]]
+        if rows:
+            marks.append(line(rows, "#c1440e", 1.3))
+            own = up(rows[-1][1]) + 4
+    ends.append([own, body["name"], "#c1440e"])
     ends.sort(key=lambda end: end[0])
     for before, after in pairwise(ends):
         after[0] = max(after[0], before[0] + 12)

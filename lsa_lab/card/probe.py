@@ -39,7 +39,8 @@ def judged(
     at_most: float | None = None,
     **more: Any,
 ) -> Probe:
-    """A Probe of the mean over the runs, or of the geometric mean of ratios, judged by a bound."""
+    """A Probe of the mean over the runs, or of the geometric mean of a ``ratio``, judged by a
+    bound. Where a run has no finite value a ratio is infinite, and another number is none."""
     samples = np.asarray(samples, float)
     pairs = ("at least", at_least), ("at most", at_most)
     bound = " and ".join(f"{word} {limit:g}" for word, limit in pairs if limit is not None)
@@ -49,7 +50,8 @@ def judged(
         note = "; ".join(filter(None, (more.get("note"), lost_runs)))
         verdict = "fails" if bound else ""
         more = more | {"note": note}
-        return Probe(name, group, says, math.inf, (math.inf, math.inf), bound, verdict, **more)
+        none = math.inf if ratio else math.nan
+        return Probe(name, group, says, none, (none, none), bound, verdict, **more)
     logs = np.log(np.maximum(samples, 1e-12)) if ratio else samples
     value, ends = float(logs.mean()), mean_interval(logs)
     if ratio:

@@ -39,6 +39,14 @@ class Tier:
     rates: tuple[float, ...] = (1e-2, 3e-3, 1e-3)
     lengths: tuple[int, ...] = (64, 1024)  # tokens for which time and memory are measured
 
+    def __post_init__(self) -> None:
+        least = {"steps": CHUNK, "pilot_steps": 1, "batch": 1, "prompts": 8, "d": 3, "runs": 2}
+        for name, low in least.items():
+            if getattr(self, name) < low:
+                raise UnfitError(f"{name} = {getattr(self, name)}: it is at least {low}")
+        if self.noise_std <= 0:
+            raise UnfitError("noise_std is at least a little above 0: Bayes' risk is 0 without")
+
     @property
     def n(self) -> int:
         """The demonstrations of a prompt in training, 8d."""
@@ -91,7 +99,7 @@ def trained(
     training = _training(subject, tier, tasks)
     pilot_keys = jnp.stack([jax.random.fold_in(root, _PILOT)] * len(rates))
     seconds = _estimate(training, init, tier, pilot_keys, rates)
-    say(f"about {seconds:.0f} s of training, beside compiling")
+    say(f"about {seconds:.0f} s of training, beside compiling; the probes take about as long again")
     pilot = _fit(training, tier.pilot_steps, init, pilot_keys, rates, _files(folder, "pilot"))
     last = pilot.history["loss"][:, -max(tier.pilot_steps // 5, 1) :].mean(1)
     if not np.isfinite(last).any():

@@ -14,6 +14,7 @@ from lsa_lab.estimators.prefixes import recursive_least_squares
 from lsa_lab.prompts import Prompt
 from lsa_lab.theory import learning_curves
 
+_LEAST_NOISE = 1e-4  # where a prompt has none
 _STEPS = 8  # of descent and of Newton's iteration, at most
 
 
@@ -44,7 +45,9 @@ class Family:
 
 
 def families(d: int, noise_var: float) -> list[Family]:
-    """The families, the simplest first, for prompts with x near N(0, I) and this noise."""
+    """The families, the simplest first, for prompts with x near N(0, I) and this noise; without
+    any, penalties are in units of a small one."""
+    noise_var = max(noise_var, _LEAST_NOISE)
     return [
         _descent(d, noise_var),
         _least_mean_squares(d),

@@ -1,8 +1,9 @@
 """The model that a card is about: what it answers, asked for many prompts at once, and the checks
 that refuse a function of which no card can be made."""
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab import prompts
+from lsa_lab.card.batches import Law, drawn_batch
 from lsa_lab.interop import as_forward
 from lsa_lab.models import trace as traces
 from lsa_lab.models.trace import Trace
@@ -20,6 +22,7 @@ from lsa_lab.prompts import Prompt
 Forward = Callable[[Any, Array], Any]
 
 _BLOCK = 64  # prompts
+_LONGEST = 8  # times the length in training, at which a card asks
 _SLACK = 1e-3  # of the largest answer: what a later token may change in a causal model, by rounding
 
 
@@ -95,16 +98,19 @@ def prefix(batch: Prompt, place: int) -> Prompt:
 
 def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> Subject:
     """The model, checked in some seconds on three prompts of n demonstrations; else UnfitError."""
+    check_leaves(params)
     dtype = dtype_of(params)
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(3, n + 1, 2 * d + 1 if causal else d + 1))
-    if not causal:
-        rows[:, -1, -1] = 0
-    tokens = jnp.asarray(rows, dtype)
+    batch = drawn_batch(np.random.default_rng(0), Law(d), 3, n).prompt
+    rows = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), batch)
+    tokens = _many_tokens(rows, causal)
     slots = _slots_of(forward, params, tokens[0], causal)
+    _check_lengths(slots, params, tokens[0], d, n)
     subject = Subject(slots, causal, d, n, dtype, jax.jit(jax.vmap(slots, (None, 0))))
     try:
         first, second = (subject.ask(params, tokens) for _ in range(2))
+        if _program(slots, params, tokens[0]) != _program(slots, params, tokens[0]):
+            anew = jax.jit(jax.vmap(lambda *given: slots(*given), (None, 0)))
+            second = replace(subject, many=anew).ask(params, tokens)
         beside = subject.ask(params, tokens.at[1:].add(1))[0]
     except Exception as error:
         raise UnfitError(
@@ -112,9 +118,56 @@ def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> S
             f"jax.numpy, without Python branches on values and without side effects ({error})"
         ) from error
     _check_answers(first, second, beside)
+    _check_derivative(slots, params, tokens[0])
     if causal:
         _check_causal(subject, params, tokens, first)
     return subject
+
+
+def check_leaves(params: Any, trained: bool = False) -> None:
+    """Raise UnfitError for a leaf that is no number, or that no gradient can change."""
+    for path, leaf in jax.tree.leaves_with_path(params):
+        where, dtype = f"params{jax.tree_util.keystr(path)}", getattr(leaf, "dtype", None)
+        if not isinstance(leaf, bool | int | float | complex) and dtype is None:
+            raise UnfitError(
+                f"{where} is a {type(leaf).__name__}: params hold arrays alone; keep the rest in "
+                "the forward, of an equinox module by eqx.partition(model, eqx.is_array)"
+            )
+        if trained and not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+            raise UnfitError(
+                f"{where} is {jnp.result_type(leaf)}, by which nothing has a gradient: make it a "
+                "float, or keep it in the forward"
+            )
+
+
+def _check_lengths(slots: Callable, params: Any, tokens: Array, d: int, n: int) -> None:
+    """Trace the lengths at which the card asks."""
+    for length in (max(d // 2, 1) + 1, _LONGEST * n + 1):
+        try:
+            jax.eval_shape(slots, params, jnp.zeros((length, tokens.shape[1]), tokens.dtype))
+        except Exception as error:
+            raise UnfitError(
+                f"the forward runs on {len(tokens)} tokens and not on {length} "
+                f"({type(error).__name__}: {error}): a card asks at d/2 to {_LONGEST}n "
+                "demonstrations; give tables of positions so many rows, or a rule for later ones"
+            ) from error
+
+
+def _check_derivative(slots: Callable, params: Any, tokens: Array) -> None:
+    try:
+        jax.eval_shape(jax.grad(lambda rows: slots(params, rows)[-1, -1]), tokens)
+    except Exception as error:
+        raise UnfitError(
+            f"the predictions have no derivative by the tokens ({error}): write lax.scan for "
+            "lax.while_loop, and give a callback a jax.custom_vjp"
+        ) from error
+
+
+def _program(slots: Callable, params: Any, tokens: Array) -> tuple:
+    """What a new trace of the model is: its steps without addresses, and its constants."""
+    closed = jax.make_jaxpr(lambda *given: slots(*given))(params, tokens)
+    constants = [np.asarray(value).tobytes() for value in closed.consts]
+    return re.sub("0x[0-9a-f]+", "", str(closed.jaxpr)), constants
 
 
 def dtype_of(params: Any) -> Any:
@@ -166,8 +219,9 @@ def _wanted(causal: bool, shape: Any) -> str:
 def _check_answers(first: np.ndarray, second: np.ndarray, beside: np.ndarray) -> None:
     if not np.isfinite(first).all():
         raise UnfitError(
-            "the predictions for tokens drawn from N(0, 1) are not finite: normalise keys, take "
-            "smaller steps or initial weights, and give a division by 0 a case of its own"
+            "the predictions for a prompt like those of training are not finite: normalise keys, "
+            "take smaller steps or initial weights, and give a division by 0 a case of its own (of "
+            "bound tokens the first pair is 0)"
         )
     if not np.array_equal(first, second):
         raise UnfitError(
@@ -182,12 +236,14 @@ def _check_answers(first: np.ndarray, second: np.ndarray, beside: np.ndarray) ->
 
 
 def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarray) -> None:
-    """Change a late token: predictions before it have to stay."""
-    place = 2 * tokens.shape[1] // 3
-    later = subject.ask(params, tokens.at[:, place:].add(1))
-    change = np.abs(later - before)[:, -1, :place].max()
-    if change > _SLACK * (1 + np.abs(before[:, -1, :place]).max()):
-        raise UnfitError(
-            f"the predictions before token {place} change by {change:.2g} when later tokens do: "
-            "mask later tokens, or say causal=False"
-        )
+    """Change all tokens from some place on by much: predictions before it have to stay."""
+    length = tokens.shape[1]
+    noise = jnp.asarray(10 * np.random.default_rng(1).normal(size=tokens.shape), tokens.dtype)
+    for place in sorted({1, length // 8, length // 4, length // 2, length - 1} - {0}):
+        later = subject.ask(params, tokens.at[:, place:].add(noise[:, place:]))
+        change = np.abs(later - before)[:, -1, :place].max()
+        if change > _SLACK * (1 + np.abs(before[:, -1, :place]).max()):
+            raise UnfitError(
+                f"the predictions before token {place} change by {change:.2g} when later tokens "
+                "do: mask later tokens, or say causal=False"
+            )

@@ -38,7 +38,8 @@ def state_tracking(bench: Bench) -> list[Probe]:
     ) -> tuple[Array, Array]:
         signs, targets = counts(key, size, length, modulus)
         rows = jnp.zeros((size, length, 2 * subject.d + 1), subject.dtype)
-        return rows.at[..., 0].set(signs), targets
+        slots = jnp.asarray([0, subject.d, 2 * subject.d])  # of x_t, x_{t-1} and y_{t-1}
+        return rows.at[..., slots].set(signs[..., None]), targets
 
     def loss(params: Any, examples: tuple[Array, Array], modulus: Array) -> Array:
         tokens, targets = examples
@@ -54,12 +55,14 @@ def state_tracking(bench: Bench) -> list[Probe]:
     probes = []
     for i, (modulus, words) in enumerate(_NAMES.items()):
         for length in (_LENGTH, 4 * _LENGTH):
-            size, right = bench.tier.prompts, []
-            tokens, targets = sample(jax.random.key(1), moduli[i * runs], length, size)
+            right, levels = [], 1 - 2 * np.arange(modulus) / (modulus - 1)
             for r in range(i * runs, (i + 1) * runs):
-                answers = subject.ask(jax.tree.map(itemgetter(r), run.params), tokens)
-                far = np.abs(answers[:, -1, -1] - np.asarray(targets)[:, -1])
-                right.append(np.mean(far < 1 / (modulus - 1)))
+                key = jax.random.fold_in(jax.random.key(1), r)
+                tokens, targets = sample(key, moduli[r], length, bench.tier.prompts)
+                answers = subject.ask(jax.tree.map(itemgetter(r), run.params), tokens)[:, -1, -1]
+                nearest = levels[np.abs(answers[:, None] - levels[None]).argmin(1)]
+                same = np.isclose(nearest, np.asarray(targets)[:, -1]) & np.isfinite(answers)
+                right.append(same.mean())
             name = words.format(length)
             says = f"It tells the {name} in at least 0.9 of all cases."
             probes.append(

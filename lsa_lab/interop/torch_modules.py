@@ -123,7 +123,17 @@ def _mapped(function: Callable, leaves: list, axes: int) -> tuple:
     if 0 not in dims:
         return tuple(leaf[None] for leaf in _mapped(function, rows, axes - 1))
     each = lambda *own: _mapped(function, list(own), axes - 1)  # noqa: E731
-    return tuple(_torch().func.vmap(each, dims)(*rows))
+    try:
+        return tuple(_torch().func.vmap(each, dims)(*rows))
+    except RuntimeError as error:
+        if "atching rule" not in str(error):  # as aten::gru has none
+            raise
+    count = max(len(row) for row, dim in zip(rows, dims, strict=True) if dim == 0)
+    apart = [
+        each(*(row[i] if dim == 0 else row for row, dim in zip(rows, dims, strict=True)))
+        for i in range(count)
+    ]
+    return tuple(map(_torch().stack, zip(*apart, strict=True)))
 
 
 def _tensor(array: np.ndarray) -> Any:

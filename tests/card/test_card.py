@@ -1,5 +1,6 @@
 """A card is made of a model, kept whole, and refused where a model or a file is not fit."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -149,6 +150,19 @@ def test_given_weights_are_asked_and_not_trained():
     assert len(said) > 10
 
 
+def leaking_early(params, tokens):
+    """The first four answers know the label that comes next."""
+    return jnp.where(jnp.arange(len(tokens)) < 4, jnp.roll(tokens[:, 6], -1), 0.0)
+
+
+def looping(params, tokens):
+    """A sum without a reverse derivative."""
+    total = jax.lax.while_loop(
+        lambda s: s[0] < 1, lambda s: (s[0] + 1, 2 * s[1]), (0, tokens[0, 0])
+    )
+    return forward(params, tokens) + total[1]
+
+
 def refused(model, causal=True, params=None):
     with pytest.raises(UnfitError) as raised:
         report_card(model, params=params or init(jax.random.key(0)), tier=TINY, causal=causal)
@@ -161,7 +175,12 @@ def refused(model, causal=True, params=None):
         (lambda p, t: forward(p, t)[-1], "one prediction for each"),
         (lambda p, t: (forward(p, t) > 0).astype(int), "return floats"),
         (lambda p, t: forward(p, t) + t[-1, -1], "mask later tokens"),
+        (leaking_early, "mask later tokens"),
         (lambda p, t: forward(p, t) / 0.0, "not finite"),
+        (lambda p, t: forward(p, t) / jnp.linalg.norm(t[:, 3:6], axis=1), "first pair is 0"),
+        (lambda p, t: forward(p, t) + jnp.ones(25)[: len(t)], "not on 193"),
+        (looping, "lax.scan"),
+        (lambda p, t: forward(p, t) + np.random.default_rng().normal(), "two calls"),
         (lambda p, t: forward(p, t) * (1 if t[0, 0] > 0 else 2), "cannot be traced"),
         (lambda p, t: forward(p, t[:, :2]), "[x_t, x_{t-1}, y_{t-1}]"),
     ],
@@ -180,6 +199,51 @@ def test_a_model_that_is_random_is_refused():
         return forward(params, tokens) + noise
 
     assert "two calls" in refused(noisy)
+
+
+@pytest.mark.parametrize(
+    ("params", "advice"),
+    [({"act": "relu"}, "params['act'] is a str"), ({"f": jnp.sin}, "eqx.partition")],
+)
+def test_params_that_are_no_numbers_are_named(params, advice):
+    assert advice in refused(forward, params=init(jax.random.key(0)) | params)
+
+
+def test_what_cannot_be_trained_is_named():
+    whole = lambda key: init(key) | {"n": jnp.arange(3)}  # noqa: E731
+    with pytest.raises(UnfitError, match=r"params\['n'\] is int"):
+        report_card(forward, whole, tier=TINY)
+    with pytest.raises(UnfitError, match=r"init\(key\) raises TypeError"):
+        report_card(forward, lambda: {}, tier=TINY)
+
+
+@pytest.mark.parametrize("wrong", [{"d": 2}, {"runs": 1}, {"steps": 20}, {"noise_std": 0.0}])
+def test_a_tier_that_is_too_small_is_refused(wrong):
+    with pytest.raises(UnfitError, match=f"{next(iter(wrong))}.* is at least"):
+        dataclasses.replace(TINY, **wrong)
+
+
+def test_a_forged_number_is_told_by_the_risks_beside_it(card, tmp_path):
+    folder = card.save(tmp_path / "linear")
+    body = json.loads((folder / "card.json").read_text("utf-8"))
+    next(p for p in body["probes"] if p["name"] == "risk over Bayes, n = 24")["value"] = 1.0
+    body["sha256"] = page.digest(body)
+    (folder / "card.json").write_text(json.dumps(body), "utf-8")
+    assert shelf.faults(folder) == []
+    (fault,) = shelf.unlike(folder, forward, init)
+    assert "n = 24 is 1.0, and by the runs' risks" in fault
+    (folder / "weights.npz").write_bytes(b"")
+    assert "cannot be computed again" in shelf.unlike(folder, forward, init)[0]
+
+
+def test_a_layer_that_writes_its_pairs_can_count_what_it_sees():
+    """Of a state that holds the last sign alone parity is a guess."""
+    last = lambda params, tokens: params["a"] * tokens[:, 6]  # noqa: E731
+    start = lambda key: {"a": jnp.ones(())}  # noqa: E731
+    subject = subject_of(last, start(0), 3, 24, causal=True)
+    bench = probes.Bench(subject, [start(0)] * 2, TINY, TINY.law(), init=start)
+    answers = tracking.state_tracking(bench)
+    assert [abs(p.value - p.null) < 0.2 for p in answers] == [True] * 4
 
 
 def test_a_tier_that_is_none_is_refused_with_those_that_are():

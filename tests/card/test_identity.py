@@ -1,5 +1,7 @@
 """Rules that are known get their names; what is no rule gets none."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -70,7 +72,7 @@ def test_a_known_rule_gets_its_name_in_20_of_20_seeds(rule, name):
     subject = subject_of(lambda params, tokens: rule(tokens), (), D, 24, causal=False)
     (nearest,) = nearest_rules(subject, [()] * 20, Law(D, NOISE), 24, 32)
     assert nearest.title == name
-    assert nearest.agree == "20 of 20 runs" or name == NONE
+    assert nearest.agreeing == 20 or name == NONE
     assert nearest.random > 0.3
 
 
@@ -93,6 +95,35 @@ def test_a_model_of_few_tasks_is_bayes_over_these():
     subject = subject_of(forward, (), D, 24, causal=False)
     (nearest,) = nearest_rules(subject, [()] * 4, Law(D, NOISE, tasks=TASKS), 24, 64)
     assert nearest.title == "Bayes over the pretraining tasks"
+
+
+def test_a_name_is_undecided_where_runs_disagree_or_the_distance_is_wide():
+    subject = subject_of(lambda params, tokens: ridge(tokens), (), D, 24, causal=False)
+    (nearest,) = nearest_rules(subject, [()] * 4, Law(D, NOISE), 24, 32)
+    assert nearest.title == "ridge"
+    assert dataclasses.replace(nearest, agreeing=2).title == "undecided: ridge"
+    wide = dataclasses.replace(nearest, interval=(0.0, 0.2), distance=0.05)
+    assert wide.title == "undecided: ridge-like"
+
+
+def test_least_squares_keeps_its_name_without_noise():
+    def exact(params, tokens):
+        prompt = prompt_of(tokens)
+        return estimators.ridge(prompt, 1e-9) @ prompt.x_query
+
+    task = LinearTask(n=24, d=D)
+    (nearest,) = identify(exact, (), task, causal=False, num_prompts=128)
+    assert "ridge" in (nearest.name, *nearest.alike)
+
+
+def test_answers_that_are_not_finite_are_of_no_rule():
+    def model(params, tokens):
+        large = (tokens[:, :-1] ** 2).sum(1).max() > 16
+        return jnp.where(large, jnp.nan, ridge(tokens))
+
+    subject = subject_of(model, (), D, 24, causal=False)
+    (nearest,) = nearest_rules(subject, [()] * 2, Law(D, NOISE), 24, 32)
+    assert nearest.title == NONE
 
 
 def test_too_few_prompts_are_refused():

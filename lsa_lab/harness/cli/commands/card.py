@@ -37,6 +37,8 @@ def obey(options: argparse.Namespace) -> int:
     import jax
 
     from lsa_lab.card import UnfitError, report_card, shelf
+    from lsa_lab.harness.run.series import DIVERGED
+    from lsa_lab.training.status import DivergedError
 
     jax.config.update("jax_enable_x64", False)  # layers are trained in float32 everywhere
     forward, init = map(_object, options.names)
@@ -48,6 +50,14 @@ def obey(options: argparse.Namespace) -> int:
                            folder=work, say=_Clock())  # fmt: skip
     except UnfitError as error:
         raise RefusalError(str(error)) from None
+    except DivergedError as error:
+        print(f"error: {name}: {error}", file=sys.stderr)
+        return DIVERGED
+    except ValueError as error:
+        if not any(work.glob("*.ckpt*")):
+            raise
+        advice = f"if the model has changed since, delete {work}, from which it would resume"
+        raise RefusalError(f"{error}; {advice}") from None
     card = dataclasses.replace(card, facts=card.facts | {"code": shlex.join(options.names)})
     folder = card.save((options.out or FIGURES / "cards") / name)
     shutil.rmtree(work, ignore_errors=True)
@@ -73,15 +83,20 @@ def _check(names: list[str]) -> int:
 
     if not names:
         raise RefusalError("card --check needs a FOLDER with a card.json")
-    wrong, again = [], []
+    wrong, again, left = [], [], []
     for folder in map(Path, names):
         faults = shelf.faults(folder)
         body = {} if faults else json.loads((folder / "card.json").read_text("utf-8"))
-        if "code" in body and (folder / "weights.npz").is_file():
+        code = shlex.split(str(body.get("code", "")))
+        if len(code) == 2 and (folder / "weights.npz").is_file():
             again.append(folder.name)
-            faults = shelf.unlike(folder, *map(_object, shlex.split(body["code"])))
+            faults = shelf.unlike(folder, *map(_object, code))
+        elif not faults:
+            left.append(folder.name)
         wrong += faults
     anew = f"; risks computed anew are the same: {', '.join(again)}" if again else ""
+    if left:
+        anew += f"; no risk was computed anew, without weights and two addresses: {', '.join(left)}"
     print("\n".join(wrong) if wrong else f"{', '.join(names)}: schema and sum are right{anew}")
     return 1 if wrong else 0
 
@@ -93,8 +108,10 @@ def _object(address: str) -> Any:
         sys.path.insert(0, "")
     try:
         value: Any = importlib.import_module(module)
-    except ImportError as error:
-        raise RefusalError(f"{address}: the module {module} cannot be imported: {error}") from None
+    except Exception as error:  # its own code runs, and may raise anything
+        what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        said = f"{address}: the module {module} cannot be imported: {what}{error}"
+        raise RefusalError(f"{said}; an address is MODULE:NAME, as in my_package:forward") from None
     for part in names.split("."):
         if not hasattr(value, part):
             raise RefusalError(f"{address}: there is no {part} in {module}")
