@@ -48,7 +48,8 @@ def tokens(prompt: Prompt) -> Array:  # [n+1, e]
     """
     check(prompt)
     demonstrations = jnp.concatenate([prompt.x, prompt.y[:, None]], axis=1)
-    return jnp.concatenate([demonstrations, jnp.pad(prompt.x_query, (0, 1))[None]])
+    query = jnp.concatenate([prompt.x_query, jnp.zeros_like(prompt.y[:1], shape=(1,))])
+    return jnp.concatenate([demonstrations, query[None]])
 
 
 def interleaved_tokens(prompt: Prompt) -> Array:  # [2n+1, e]
