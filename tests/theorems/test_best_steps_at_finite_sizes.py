@@ -5,10 +5,20 @@ polynomial on drawn spectra, one layer's optimum; orthogonal polynomials over th
 Hypothesis: Gaussian covariates.
 """
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import roots_genlaguerre
 
-from lsa_lab.theory import depth, risk
+import population
+from draws import on_host
+from lsa_lab import estimators
+from lsa_lab.models import constructions
+from lsa_lab.prompts import Prompt
+from lsa_lab.theory import depth, learning_curves, risk
+
+N, NOISE = 6, 1.0
 
 
 def least_risk_of_moments(n, d, noise_var, length):
@@ -52,10 +62,44 @@ def test_finite_sizes_are_the_best_polynomial_on_drawn_spectra():
     assert (np.diff(exact) < 0).all()
 
 
-def test_finite_sizes_are_the_records_of_descent_with_its_best_steps():
-    """n 16, d 8, σ² .1: .380 .214 .151 .123 of fits by quadrature, before the closed form."""
+def test_the_first_step_is_that_of_one_layer_and_the_last_come_to_ridge():
     exact = depth.best_descent_at(16, 8, 0.1, 60)
-    np.testing.assert_allclose(exact[1:5], [0.380, 0.214, 0.151, 0.1225], atol=6e-4)
+    np.testing.assert_allclose(exact[1], 1 - 1 / (1 + (8 + 1 + 8 * 0.1) / 16), rtol=1e-12)
     np.testing.assert_allclose(exact[-1], risk.rotation_invariant_bound(16, 8, 0.1), rtol=1e-7)
-    one_step = 1 - 1 / (1 + (8 + 1 + 8 * 0.1) / 16)
-    np.testing.assert_allclose(exact[1], one_step, rtol=1e-12)
+
+
+@on_host
+def flows(steps, x):  # [P, n] -> [P, n] each, of the network and of the Bayes rule by the labels
+    def answers(y, x):
+        prompt = Prompt(x[:, None], y, jnp.ones(1), jnp.zeros(()))
+        stack = constructions.gradient_descent(steps, 1)
+        network = population.predict(stack, prompt.x, y, prompt.x_query)
+        return network, estimators.gaussian_posterior_mean(prompt, 1.0, NOISE) @ prompt.x_query
+
+    return jax.vmap(jax.jacrev(answers), (None, 0))(jnp.zeros(x.shape[1]), x)
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_flows_of_the_best_steps_lack_the_share_that_their_risk_does(length):
+    """(R_L - R)/(1 - R) of the square of the Bayes rule's flow ("Near in risk, near in flow"), in
+    the metric XXᵀ + σ²I, at d = 1, where all is a function of |x|², a χ² variable."""
+    nodes, mass = roots_genlaguerre(80, N / 2 - 1)
+    h, mass, s = 2 * nodes / N, mass / mass.sum(), NOISE / N
+    powers = h[:, None] ** np.arange(length)
+    form = powers.T @ (powers * (mass * h * (h + s))[:, None])
+    best = np.linalg.solve(form, powers.T @ (mass * h))
+    steps = 1 / np.roots([*-best[::-1], 1.0])
+    assert np.isreal(steps).all()
+    x = np.sqrt(h)[:, None] * np.ones(N)
+
+    def square(flow):
+        return mass @ ((flow * x).sum(1) ** 2 + NOISE * (flow**2).sum(1))
+
+    def share(steps):
+        network, bayes = flows(steps, x)
+        return square(network - bayes) / square(bayes)
+
+    ridge = learning_curves.ridge(N, 1, NOISE)[-1]
+    stated = (depth.best_descent_at(N, 1, NOISE, length)[-1] - ridge) / (1 - ridge)
+    np.testing.assert_allclose(share(steps.real), stated, rtol=1e-7)
+    assert share(0.8 * steps.real) > 1.1 * stated  # the control: other steps lack more

@@ -57,6 +57,12 @@ def test_control_with_another_scale_or_noise_it_does_not(case):
 def test_floors_and_the_best_step():
     floor = 0.1 * 4 * 0.3 / (2 - 0.1 * 6)
     np.testing.assert_allclose(learning_curves.lms(400, 4, 0.3, 0.1)[-1], floor, rtol=1e-12)
+    # Without noise, and with labels whose mean product with u is right: the length of x is noise.
+    for step in (0.1, 1.0, 1.9):
+        floor = step * (D / MEAN**2 - 1) / (2 - step)
+        curve = learning_curves.gated_delta(400, D, 0.0, step, 1.0, 1 / MEAN)
+        np.testing.assert_allclose(curve[-1], floor, rtol=1e-9)
+        assert floor > 0
     best = learning_curves.delta_rule(1, 4, 0.3)[1]
     np.testing.assert_allclose(learning_curves.lms(1, 4, 0.3, 1 / (6 + 4 * 0.3))[1], best)
     with pytest.raises(ValueError, match="steps are positive"):

@@ -60,29 +60,44 @@ def test_ridge_is_the_fixed_point(alpha, noise_var):
 
 def least_risk_of_real_steps(alpha, noise_var, length):
     """The best risk of real steps in the limit, by descent from many starts on the density of
-    Marchenko and Pastur."""
-    c = 1 / alpha
-    low, high = (1 - c**0.5) ** 2, (1 + c**0.5) ** 2
-    nodes, weights = np.polynomial.legendre.leggauss(400)
-    angle = (nodes + 1) * np.pi / 2
-    h = (low + high) / 2 - (high - low) / 2 * np.cos(angle)
-    density = np.sqrt(np.maximum((high - h) * (h - low), 0)) / (2 * np.pi * c * h)
-    mass = weights * np.pi / 2 * density * (high - low) / 2 * np.sin(angle)
-    s = noise_var * c
+    Marchenko and Pastur, which times h is a semicircle."""
+    angle = np.arange(1, 401) * np.pi / 401
+    h = 1 + 1 / alpha + 2 / alpha**0.5 * np.cos(angle)
+    mass, s = 2 / 401 * np.sin(angle) ** 2 / h, noise_var / alpha
 
     def loss(steps):
-        left = np.prod(1 - h[:, None] * steps[None], axis=1)  # 1 - hg
-        return mass @ (left**2 + s * (1 - left) ** 2 / h)
+        factors = 1 - h[:, None] * steps
+        left = factors.prod(1)  # 1 - hg
+        others = np.stack([np.delete(factors, k, 1).prod(1) for k in range(length)], 1)
+        slope = mass * (2 * left - 2 * s * (1 - left) / h) * -h
+        return mass @ (left**2 + s * (1 - left) ** 2 / h), slope @ others
 
     rng = np.random.default_rng(1)
-    starts = [rng.uniform(0.1, 1.2, length) for _ in range(12)]
-    return min(minimize(loss, start, method="BFGS").fun for start in starts)
+    starts = [rng.uniform(0.1, 1.2, length) for _ in range(4)]
+    return min(minimize(loss, start, jac=True, method="BFGS", tol=1e-9).fun for start in starts)
 
 
 def test_real_steps_reach_the_bound_only_where_it_has_real_factors():
     np.testing.assert_allclose(
-        least_risk_of_real_steps(2.0, 0.1, 2), depth.best_descent(2.0, 0.1, 2)[-1], rtol=1e-4
+        least_risk_of_real_steps(2.0, 0.1, 2), depth.best_descent(2.0, 0.1, 2)[-1], rtol=1e-6
     )
-    risks = least_risk_of_real_steps(4.0, 1.0, 2)
-    np.testing.assert_allclose(risks, 0.25231, atol=2e-5)
-    assert risks > depth.best_descent(4.0, 1.0, 2)[-1] + 0.002
+    # Control: at α = 4, σ² = 1 two equal steps are the best real ones. E h^k are Narayana's.
+    c, s = 1 / 4, 1 / 4
+    first, second, third, fourth = 1, 1 + c, 1 + 3 * c + c**2, 1 + 6 * c + 6 * c**2 + c**3
+    terms = -4 * first, 6 * second + 4 * s * first, -4 * (third + s * second), fourth + s * third
+    risks = np.polynomial.Polynomial([1, *terms])
+    ends = [risks(root.real) for root in risks.deriv().roots() if abs(root.imag) < 1e-9]
+    np.testing.assert_allclose(least_risk_of_real_steps(4.0, 1.0, 2), min(ends), rtol=1e-9)
+    assert min(ends) > depth.best_descent(4.0, 1.0, 2)[-1] + 0.002
+
+
+def test_no_number_of_real_steps_comes_to_ridge():
+    """Their gap to ridge ends at a level; that of the best rules falls like ζ^{2L}."""
+    lengths = np.array([2, 4, 6, 8])
+    gaps = np.array([least_risk_of_real_steps(4.0, 1.0, length) for length in lengths])
+    gaps -= depth.ridge_limit(4.0, 1.0)
+    best = depth.best_descent(4.0, 1.0, 8)[lengths] - depth.ridge_limit(4.0, 1.0)
+    falls = gaps[1:] / gaps[:-1]
+    assert (np.diff(falls) > 0).all()
+    assert falls[-1] > 0.9
+    assert gaps[-1] > 1e4 * best[-1]

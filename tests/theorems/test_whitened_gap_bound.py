@@ -21,7 +21,10 @@ from lsa_lab.theory import matching
 D, M, SIZE, DEPTH = 3, 60, 20, 12
 descent = on_host(lambda steps: constructions.gradient_descent(steps, D))
 bounds, largest = on_host(matching.descent_gap), on_host(matching.least_squares_gap)
-linear_gradients = on_host(prefix.linear_gradients)
+omega_of = on_host(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
+predict = jax.vmap(population.predict, (None, None, None, 0))
+weights = on_host(lambda params, x, y: predict(params, x, y, jnp.eye(D)))  # -> [d]
+linear_gradients, features = on_host(prefix.linear_gradients), on_host(moment_features)
 
 
 def draw(seed):
@@ -31,8 +34,7 @@ def draw(seed):
     x /= np.linalg.norm(x, 2) / np.sqrt(M)  # λ_max(H) = 1
     y = x @ rng.normal(size=D) + rng.uniform(0, 1) * rng.normal(size=M)
     checkpoints = rng.normal(size=(D + 1, D))
-    steps = np.full(DEPTH, rng.uniform(0.1, 0.5))
-    return pools.Pool(x, y), checkpoints, steps, rng
+    return pools.Pool(x, y), checkpoints, np.full(DEPTH, rng.uniform(0.1, 0.5)), rng
 
 
 def choose(pool, rule, rng):
@@ -43,16 +45,6 @@ def choose(pool, rule, rng):
 
 
 @on_host
-def objective(points, pool, indices):
-    return certify(whitened(prefix.linear_gradients(points, pool), len(indices)), indices).objective
-
-
-@on_host
-def weights(params, x, y):  # -> [d]
-    return jax.vmap(population.predict, (None, None, None, 0))(params, x, y, jnp.eye(D))
-
-
-@on_host
 def slopes(params, second_moments, x_query):  # -> [K, e, e]
     def answer(second_moment):
         return -moments.layer_maps(params, second_moment)[-1, -1, :-1] @ x_query
@@ -60,15 +52,8 @@ def slopes(params, second_moments, x_query):  # -> [K, e, e]
     return jax.vmap(jax.grad(answer))(second_moments)
 
 
-def moved(steps, pool, indices):
-    params = descent(steps)
-    chosen = weights(params, pool.x[indices], pool.y[indices])
-    return np.linalg.norm(chosen - weights(params, pool.x, pool.y))
-
-
-@on_host
-def whitened_moments(pool, indices):
-    return certify(whitened(moment_features(pools.tokens(pool)), SIZE), indices).objective
+def moved(params, pool, indices):  # [d]
+    return weights(params, pool.x[indices], pool.y[indices]) - weights(params, pool.x, pool.y)
 
 
 @pytest.mark.parametrize("rule", ["whitened", "plain", "random"])
@@ -76,29 +61,26 @@ def whitened_moments(pool, indices):
 def test_descent_of_any_depth_and_least_squares_stay_within_their_bounds(rule, seed):
     pool, checkpoints, steps, rng = draw(seed)
     indices = choose(pool, rule, rng)
-    omega = objective(checkpoints, pool, indices)
+    omega = omega_of(linear_gradients(checkpoints, pool), indices)
     limits = bounds(pool.x, pool.y, steps, omega)
     for depth in (1, 4, DEPTH):
-        assert moved(steps[:depth], pool, indices) <= limits[depth]
+        assert np.linalg.norm(moved(descent(steps[:depth]), pool, indices)) <= limits[depth]
     assert np.isfinite(limits).all() or rule != "whitened"
     whole, few = (np.linalg.lstsq(pool.x[i], pool.y[i])[0] for i in (np.arange(M), indices))
-    distance = np.linalg.norm(pool.x @ (few - whole)) / np.sqrt(M)
-    assert distance <= largest(pool.x, pool.y, omega)
+    assert np.linalg.norm(pool.x @ (few - whole)) / M**0.5 <= largest(pool.x, pool.y, omega)
 
 
 @seeds
 def test_all_linear_attention_stays_within_the_deviations_of_its_slopes(seed):
     pool, _, _, rng = draw(seed)
     params = linear_attention.Params(*(0.5 * rng.normal(size=(2, 2, 1, D + 1, D + 1))))
-    indices, rows = rng.permutation(M)[:SIZE], pools.tokens(pool)
-    x_query = rng.normal(size=D)
+    indices, rows, x_query = rng.permutation(M)[:SIZE], pools.tokens(pool), rng.normal(size=D)
     whole, few = (r.T @ r / len(r) for r in (rows, rows[indices]))
     nodes, masses = np.polynomial.legendre.leggauss(5)  # exact: the slope is of degree 3 in S
     between = np.stack([whole + (1 + t) / 2 * (few - whole) for t in nodes])
     spreads = [np.std(((rows @ s) * rows).sum(1)) for s in slopes(params, between, x_query)]
-    chosen = weights(params, pool.x[indices], pool.y[indices])
-    gap = x_query @ (chosen - weights(params, pool.x, pool.y))
-    assert abs(gap) <= whitened_moments(pool, indices) * (masses @ spreads) / 2 * (1 + 1e-9)
+    limit = omega_of(features(rows), indices) * (masses @ spreads) / 2
+    assert abs(x_query @ moved(params, pool, indices)) <= limit * (1 + 1e-9)
 
 
 def test_control_a_single_checkpoint_bounds_nothing():
@@ -106,5 +88,23 @@ def test_control_a_single_checkpoint_bounds_nothing():
     pool, _, steps, _ = draw(0)
     twice = pools.Pool(np.r_[pool.x, pool.x / 2], np.r_[pool.y, 2 * pool.y])
     indices = np.arange(M)
-    omega = objective(np.zeros((1, D)), twice, indices)
-    assert moved(steps, twice, indices) > 100 * bounds(twice.x, twice.y, steps, omega)[DEPTH]
+    omega = omega_of(linear_gradients(np.zeros((1, D)), twice), indices)
+    distance = np.linalg.norm(moved(descent(steps), twice, indices))
+    assert distance > 100 * bounds(twice.x, twice.y, steps, omega)[DEPTH]
+
+
+def test_control_at_equality_no_faster_contraction_and_no_smaller_factor_is_a_bound():
+    """H = 1 and κω = 3/4, and x² and the gradients at all w are affine in one another."""
+    x, y = np.array([0.5] * 4 + [2.0]), np.array([0.5] * 4 + [-3.0])
+    gradients = linear_gradients(np.array([[0.0], [1.0]]), pools.Pool(x[:, None], y))
+    omega, steps = omega_of(gradients, np.arange(4)), np.full(DEPTH, 0.5)
+    w, ends = np.zeros(2), np.zeros(3)  # of the pool and of the four
+    for step in steps:
+        gradients = x * (x * w[:, None] - y)
+        contraction = step * np.array([1 / 4, 1, 2])  # (1 - κω) λ_min(H); λ_min(H) and twice that
+        ends = (1 - contraction) * ends + step * omega * gradients[0].std()
+        w = w - step * np.array([gradients[0].mean(), gradients[1, 0]])
+    np.testing.assert_allclose([ends[0], bounds(x[:, None], y, steps, omega)[-1]], w[1] - w[0])
+    assert w[1] - w[0] > 1.5 * ends[1:].max()
+    np.testing.assert_allclose(largest(x[:, None], y, omega), 2)  # w = -1 and 1 of the four
+    assert omega * (x * (y + x)).std() < 2 / 3  # without 1/(1 - κω)
