@@ -1,7 +1,6 @@
 """The model that a card is about: what it answers, asked for many prompts at once, and the checks
 that refuse a function of which no card can be made."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ from lsa_lab.interop import as_forward
 from lsa_lab.models import trace as traces
 from lsa_lab.models.trace import Trace
 from lsa_lab.prompts import Prompt
+from lsa_lab.training import programs
 
 Forward = Callable[[Any, Array], Any]
 
@@ -163,11 +163,13 @@ def _check_derivative(slots: Callable, params: Any, tokens: Array) -> None:
         ) from error
 
 
-def _program(slots: Callable, params: Any, tokens: Array) -> tuple:
-    """What a new trace of the model is: its steps without addresses, and its constants."""
-    closed = jax.make_jaxpr(lambda *given: slots(*given))(params, tokens)
-    constants = [np.asarray(value).tobytes() for value in closed.consts]
-    return re.sub("0x[0-9a-f]+", "", str(closed.jaxpr)), constants
+def _program(slots: Callable, params: Any, tokens: Array) -> str:
+    """The digest of a new trace of the model; of one that calls the host, which two calls tell
+    apart, there is none."""
+    try:
+        return programs.digest(lambda *given: slots(*given), params, tokens)
+    except ValueError:
+        return ""
 
 
 def dtype_of(params: Any) -> Any:
