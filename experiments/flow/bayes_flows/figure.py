@@ -34,7 +34,7 @@ def plot(dataset):
     axes[0].legend(loc="upper left")
     axes[1].axhline(1, color="grey", lw=0.8)
     axes[1].set(xlabel="layer / depth", ylabel="correlation of log flows")
-    axes[1].set(title="Flows become Bayes's layer by layer")
+    axes[1].set(title="Flows approach Bayes's by layer")
     return figure
 
 
