@@ -10,19 +10,14 @@ the variances along the eigenvectors of C decide.
     1.5
 """
 
-from collections.abc import Callable
-
 import chex
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_ratio, check_variance, is_concrete
-from lsa_lab.theory.asymptotics import Risks
-
-_HALVINGS = 100  # of an interval of 154 decades: to the last bit
+from lsa_lab.theory.asymptotics import Risks, root_of
 
 
 def aligned_risk(
@@ -58,9 +53,9 @@ def aligned_risk(
         def excess(s: Array) -> Array:
             return s - 1 + c * (s * train / (s * train + z)).mean()
 
-        return 1 / (_root(excess, q) * train + z)
+        return 1 / (root_of(excess, q) * train + z)
 
-    level = _root(lambda nu: nu * resolvent(q + nu).mean() - 1 + tau, q)
+    level = root_of(lambda nu: nu * resolvent(q + nu).mean() - 1 + tau, q)
     level = jnp.where(tau < 1, level, 0.0)  # ν M(q + ν) = 1 - τ
     z = q + level
     at = resolvent(z)
@@ -77,18 +72,3 @@ def aligned_risk(
     bias = (read * (1 - 2 * z * at + z**2 * square)).mean() - 2 * (test * (1 - z * at)).mean()
     noise = old / tau * (read * (at - level * square)).mean()
     return Risks(noise_var + test.mean() + bias + noise, old)
-
-
-def _root(growing: Callable[[Array], Array], like: Array) -> Array:
-    """Where a growing function of a positive number is 0."""
-
-    def halve(_: int, interval: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = interval
-        middle = (low + high) / 2
-        above = growing(jnp.exp(middle)) > 0
-        return jnp.where(above, low, middle), jnp.where(above, middle, high)
-
-    widest = 0.25 * float(np.log(jnp.finfo(like.dtype).max))
-    bounds = (jnp.full_like(like, -widest), jnp.full_like(like, widest))
-    low, high = jax.lax.fori_loop(0, _HALVINGS, halve, bounds)
-    return jnp.exp((low + high) / 2)

@@ -67,7 +67,9 @@ def delta_rule_limit(alpha: Real, noise_var: Real) -> Array:  # []
 
     start = jnp.where(target > 1, jnp.log(jnp.maximum(target, 1.0)), target)
     log_v = jax.lax.fori_loop(0, 40, newton, start)
-    return jnp.where(noise > 0, positive / jnp.exp(log_v), jnp.exp(-jnp.asarray(alpha, float)))
+    decay = jnp.exp(-jnp.asarray(alpha, float))
+    noiseless = decay + noise * (1 - decay)  # with the derivative that it has at σ = 0
+    return jnp.where(noise > 0, positive / jnp.exp(log_v), noiseless)
 
 
 def implicit(n: int, d: int, noise_var: Real) -> Array:  # [n+1]

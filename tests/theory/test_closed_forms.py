@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from lsa_lab.theory import amplification, depth, learning_curves, risk
+from lsa_lab.theory.alignment import aligned_risk
 from lsa_lab.theory.asymptotics import ridge_risk, ridgeless_risk
 
 
@@ -93,6 +94,31 @@ def test_the_derivative_is_that_of_the_risk():
     slope = jax.grad(lambda kappa: ridgeless_risk(ALPHA, kappa, 0.5, NOISE_VAR)[0])(1e-8)
     above, below = (in_many_digits(kappa, 0.5)[0] for kappa in (1.01e-8, 0.99e-8))
     np.testing.assert_allclose(slope, (above - below) / 2e-10, rtol=1e-4)
+
+
+def ratios(alpha, tau):
+    return aligned_risk(np.array([0.3, 3.0]), np.array([1.0, 0.2]), alpha, 1.0, tau, NOISE_VAR)
+
+
+@pytest.mark.parametrize(
+    ("risks", "place"),
+    [
+        (lambda alpha, penalty: ridge_risk(alpha, 1.0, 0.5, NOISE_VAR, penalty), (4.0, 0.3)),
+        (ratios, (4.0, 0.5)),
+        (ratios, (4.0, 3.0)),
+        (lambda *place: (learning_curves.delta_rule_limit(*place),), (2.0, 0.3)),
+    ],
+)
+def test_roots_have_the_derivatives_of_implicit_functions(risks, place):
+    for index, move in enumerate(1e-5 * np.eye(2)):
+        slopes = jax.jit(jax.jacrev(risks, index))(*place)
+        above, below = (np.array(risks(*(place + sign * move))) for sign in (1, -1))
+        np.testing.assert_allclose(slopes, (above - below) / 2e-5, rtol=1e-6)
+
+
+def test_the_first_noise_costs_the_delta_rule_what_its_limit_says():
+    slope = jax.grad(learning_curves.delta_rule_limit, 1)(2.0, 0.0)
+    np.testing.assert_allclose(slope, 1 - np.exp(-2.0), rtol=1e-12)
 
 
 def test_an_eigenvalue_that_is_zero_or_repeats_but_for_rounding_takes_no_layer_that_moves():

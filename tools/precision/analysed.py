@@ -409,6 +409,7 @@ REASONS = {
         "estimators": "prefixes",
         "selection.prefix": "example_gradients mean_loss",
         "selection.scores": "score_queries",
+        "theory.asymptotics": "root_of",
     },
     "draws, or searches from draws": {
         "analyses.clipping": "by_random_direction",
