@@ -152,9 +152,8 @@ def moving_inverse(eigenvalues: ArrayLike) -> tuple[np.ndarray, np.ndarray]:  # 
     host in float64, for ``gradient_descent_plus_plus``.
     """
     values = _spectrum(eigenvalues)
-    rounding = len(values) * np.finfo(float).eps * values.max()
     left = np.sort(values)
-    left = left[np.diff(left, prepend=0.0) > rounding]
+    left = left[np.diff(left, prepend=0.0) > _rounding(values)]
     steps, gammas = [], []
     while len(left):
         steps.append(1 / left[0])
@@ -182,6 +181,12 @@ def power_law(exponent: Real, depth: int) -> Array:  # [depth+1]
 
 def _spectrum(eigenvalues: ArrayLike) -> np.ndarray:  # [d]
     values = np.asarray(eigenvalues, float)
-    if values.ndim != 1 or not (np.isfinite(values).all() and (values >= 0).all() and values.any()):
+    least = -_rounding(values) if values.ndim == 1 and np.isfinite(values).all() else np.inf
+    if not ((values >= least).all() and (values > 0).any()):
         raise ValueError("eigenvalues [d] are finite, none is negative, and one is positive")
-    return values
+    return np.maximum(values, 0)
+
+
+def _rounding(values: np.ndarray) -> float:
+    """By how much eigenvalues that are 0, or equal, differ from it."""
+    return len(values) * np.finfo(float).eps * np.abs(values).max(initial=0)
