@@ -30,15 +30,14 @@ def best_descent(alpha: Real, noise_var: Real, depth: int) -> Array:  # [depth+1
     check_variance(noise_var, "noise_var")
     if is_concrete(alpha) and not alpha > 0:
         raise ValueError(f"alpha = {alpha}: the demonstrations for a covariate are positive")
-    dtype = jnp.result_type(float(0) if is_concrete(alpha) else alpha)
-    alpha, noise_var = jnp.asarray(alpha, dtype), jnp.asarray(noise_var, dtype)
+    alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
 
     def layer(risk: Array, _: None) -> tuple[Array, Array]:
         risk = (noise_var + risk) / (alpha + noise_var + risk)
         return risk, risk
 
-    first = jnp.ones((), dtype)
-    return jnp.concatenate([first[None], jax.lax.scan(layer, first, None, length=depth)[1]])
+    later = jax.lax.scan(layer, jnp.ones(()), None, length=depth)[1]
+    return jnp.concatenate([jnp.ones(1), later])
 
 
 def ridge_limit(alpha: Real, noise_var: Real) -> Array:  # []
@@ -47,7 +46,8 @@ def ridge_limit(alpha: Real, noise_var: Real) -> Array:  # []
     R = (√((α + σ² - 1)² + 4σ²) - (α + σ² - 1)) / 2; at σ = 0 max(1 - α, 0).
     """
     check_variance(noise_var, "noise_var")
-    middle = jnp.asarray(alpha + noise_var - 1.0)
+    alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
+    middle = alpha + noise_var - 1
     root = jnp.sqrt(middle**2 + 4 * noise_var)
     # of two forms the one that subtracts nothing
     return jnp.where(middle > 0, 2 * noise_var / (root + jnp.abs(middle)), (root - middle) / 2)
@@ -175,7 +175,7 @@ def power_law(exponent: Real, depth: int) -> Array:  # [depth+1]
     check_at_least(depth, "depth", 0)
     if is_concrete(exponent) and not exponent > -1:
         raise ValueError(f"exponent = {exponent}: at -1 and below the weight has no sum")
-    layers = jnp.arange(1.0, depth + 1)
+    layers, exponent = jnp.arange(1.0, depth + 1), jnp.asarray(exponent, float)
     return jnp.concatenate([jnp.ones(1), jnp.cumprod(layers / (layers + 1 + exponent)) ** 2])
 
 
@@ -188,5 +188,5 @@ def _spectrum(eigenvalues: ArrayLike) -> np.ndarray:  # [d]
 
 
 def _rounding(values: np.ndarray) -> float:
-    """By how much eigenvalues that are 0, or equal, differ from it."""
+    """How far from 0, or from each other, eigenvalues are that ought to be 0, or equal."""
     return len(values) * np.finfo(float).eps * np.abs(values).max(initial=0)

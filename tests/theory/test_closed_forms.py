@@ -3,6 +3,7 @@
 from decimal import Decimal, localcontext
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -119,6 +120,32 @@ def test_roots_have_the_derivatives_of_implicit_functions(risks, place):
 def test_the_first_noise_costs_the_delta_rule_what_its_limit_says():
     slope = jax.grad(learning_curves.delta_rule_limit, 1)(2.0, 0.0)
     np.testing.assert_allclose(slope, 1 - np.exp(-2.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "closed_form",
+    [
+        lambda a, b: depth.best_descent(a, b, 2),
+        depth.ridge_limit,
+        lambda a, _: depth.power_law(a, 2),
+        learning_curves.delta_rule_limit,
+        lambda a, b: learning_curves.delta(2, 4, b, a),
+        lambda a, b: learning_curves.gated_delta(2, 4, b, a, b, a),
+        lambda a, b: learning_curves.lms(2, 4, b, a, b, a),
+    ],
+)
+@pytest.mark.parametrize("kind", [jnp.float32, jnp.int32])
+def test_numbers_of_any_dtype_are_those_of_the_default_one(closed_form, kind):
+    expected = closed_form(1.0, 1.0)
+    for form in (closed_form, jax.jit(closed_form)):
+        for a, b in ((kind(1), kind(1)), (kind(1), 1.0), (1, kind(1))):
+            np.testing.assert_allclose(form(a, b), expected, rtol=1e-15, strict=True)
+
+
+def test_what_vanishes_of_whole_numbers_vanishes():
+    eye = jnp.eye(2, dtype=int)
+    assert amplification.degeneracy(eye, eye, *eye).contribution_vanishes
+    assert not amplification.degeneracy(eye, eye, eye[0], eye[0]).contribution_vanishes
 
 
 def test_an_eigenvalue_that_is_zero_or_repeats_but_for_rounding_takes_no_layer_that_moves():
