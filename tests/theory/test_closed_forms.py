@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.theory import amplification, depth, learning_curves, risk
+from lsa_lab.theory import amplification, depth, learning_curves, optimum, risk
 from lsa_lab.theory.alignment import aligned_risk
 from lsa_lab.theory.asymptotics import ridge_risk, ridgeless_risk
 
@@ -146,6 +146,12 @@ def test_what_vanishes_of_whole_numbers_vanishes():
     eye = jnp.eye(2, dtype=int)
     assert amplification.degeneracy(eye, eye, *eye).contribution_vanishes
     assert not amplification.degeneracy(eye, eye, eye[0], eye[0]).contribution_vanishes
+
+
+def test_a_layer_that_points_away_from_the_task_has_its_best_temperature_at_infinity():
+    eye = np.eye(2)
+    assert optimum.best_temperature(eye, eye, eye, 3, 0.1) > 0
+    assert optimum.best_temperature(-eye, eye, eye, 3, 0.1) == np.inf
 
 
 def test_an_eigenvalue_that_is_zero_or_repeats_but_for_rounding_takes_no_layer_that_moves():
