@@ -33,6 +33,17 @@ class Risks(NamedTuple):
     pretraining_tasks: Array
 
 
+class Spectrum(NamedTuple):
+    """Means over the eigenvalues λ of (1/k) Σ w wᵀ with d/k = c: none of them is a difference."""
+
+    transform: Array  # E 1/(λ + z)
+    square: Array  # E 1/(λ + z)²
+    share: Array  # E λ/(λ + z)
+    share_slope: Array  # E λ/(λ + z)²
+    share_square: Array  # E λ²/(λ + z)²
+    left: Array  # E λ²/(λ + z)
+
+
 def ridgeless_risk(
     alpha: ArrayLike, kappa: ArrayLike, tau: ArrayLike, noise_var: ArrayLike
 ) -> Risks:
@@ -45,7 +56,7 @@ def ridgeless_risk(
     unfitted = jnp.maximum(1 - tau, 0)  # ν M(q + ν) = 1 - τ is a quadratic in ν
     linear = unfitted * (q + 1 - c * jnp.minimum(tau, 1))
     level = _positive_root(jnp.minimum(tau, 1), linear, c * q * unfitted**2)
-    return _risks(level, q, c, tau, noise_var)
+    return _risks(level, jnp.maximum(1 - 1 / tau, 0), q, c, tau, noise_var)
 
 
 def ridge_risk(
@@ -63,7 +74,8 @@ def ridge_risk(
     def excess(level: Array) -> Array:  # grows with the level
         return (level * _spectrum(q + level, c).transform - 1) / tau + 1 - penalty / level
 
-    return _risks(root_of(excess, q), q, c, tau, noise_var)
+    level = root_of(excess, q)
+    return _risks(level, penalty / level, q, c, tau, noise_var)
 
 
 def root_of(growing: Callable[[Array], Array], like: Array) -> Array:
@@ -88,44 +100,53 @@ def root_of(growing: Callable[[Array], Array], like: Array) -> Array:
     return jax.lax.custom_root(growing, jnp.ones_like(like), halved, divided)
 
 
-def _risks(level: Array, q: Array, c: Array, tau: Array, noise_var: Array) -> Risks:
+def _risks(level: Array, missed: Array, q: Array, c: Array, tau: Array, noise_var: Array) -> Risks:
     """Both risks where the regression leaves out what is below a level ν of the spectrum R + qI.
 
     R has the spectrum of Marchenko and Pastur; tr stands for the mean over it (docs/theory,
     "Pretraining on finite data").
     """
     at, own = _spectrum(q + level, c), _spectrum(q, c)
-    unexplained = noise_var + q * own.share  # ρ + tr R - tr R²(R + q)⁻¹
-    # ν² tr R²(R + q)⁻¹(R + q + ν)⁻², by the form that loses less at this ν
+    pretraining = pretraining_risk(level, own, at, missed, q, tau, noise_var)
+    bias = (q + level) ** 2 * at.square + q * at.share_square  # tr (1 - Γ)² + q tr Γ²
+    noise = pretraining / tau * (1 + q) * (at.share_slope + q * at.square)
+    return Risks(noise_var + bias + noise, pretraining)
+
+
+def pretraining_risk(
+    level: Array,
+    own: Spectrum,
+    at: Spectrum,
+    missed: Array,
+    q: Array,
+    tau: Array,
+    noise_var: Array,
+    scale: ArrayLike = 1.0,
+) -> Array:
+    """E_old at a level ν, from the means at q and at q + ν; ``scale`` is that of R.
+
+        E_old (1 - tr F²/τ) = ρ + tr R - tr R²(R + q)⁻¹ + ν² tr R²(R + q)⁻¹(R + q + ν)⁻²
+
+    F = (R + q)(R + q + ν)⁻¹. Where few prompts fit, 1 - tr F²/τ is a small difference; it is what
+    is ``missed``, 1 - tr F/τ, and ν tr (R + q)(R + q + ν)⁻²/τ (docs/theory, "Pretraining on finite
+    data").
+    """
+    unexplained = noise_var + q * own.share
     small = q**2 * own.transform + (level**2 - q**2) * at.transform
     small = small - level * (q + level) ** 2 * at.square
-    shrunk = jnp.where(level < 1, small, own.left - at.left - level * at.share_square)
+    shrunk = jnp.where(level < scale, small, own.left - at.left - level * at.share_square)
     within = at.share_slope + q * at.square  # tr (R + q)(R + q + ν)⁻²
-    free = level * (2 * within + level * at.square)  # 1 - tr (R + q)²(R + q + ν)⁻²
-    pretraining = (unexplained + shrunk) / (1 - 1 / tau + free / tau)
-    square = at.share_square + pretraining / tau * within  # tr ΓΓᵀ, and tr Γ is the share
-    return Risks(1 + noise_var - 2 * at.share + (1 + q) * square, pretraining)
+    return (unexplained + shrunk) / (missed + level * within / tau)
 
 
-class _Spectrum(NamedTuple):
-    """Means over the eigenvalues λ of (1/k) Σ w wᵀ with d/k = c: none of them is a difference."""
-
-    transform: Array  # E 1/(λ + z)
-    square: Array  # E 1/(λ + z)²
-    share: Array  # E λ/(λ + z)
-    share_slope: Array  # E λ/(λ + z)²
-    share_square: Array  # E λ²/(λ + z)²
-    left: Array  # E λ²/(λ + z)
-
-
-def _spectrum(z: Array, c: Array) -> _Spectrum:
+def _spectrum(z: Array, c: Array) -> Spectrum:
     """Solves c z M² + (z + 1 - c) M = 1 for M = E 1/(λ + z) (Marchenko and Pastur 1967), and
     c s² - (z + 1 + c) s + 1 = 0 for the share s = 1 - zM."""
     root = jnp.sqrt((z + 1 - c) ** 2 + 4 * c * z)
     above = (2 * (1 + c) * z + (1 - c) ** 2) / (root + z)  # root - z
     transform = 1 / _positive_root(1.0, z + 1 - c, c * z)
     share = 2 / (z + 1 + c + root)
-    return _Spectrum(
+    return Spectrum(
         transform,
         transform * (c * transform + 1) / root,
         share,

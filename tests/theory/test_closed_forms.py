@@ -79,11 +79,23 @@ def in_many_digits(kappa, tau):
         return float(new), float(pretraining)
 
 
-@pytest.mark.parametrize("tau", [0.5, 3.0])
+aligned = jax.jit(aligned_risk)
+
+
+@pytest.mark.parametrize("tau", [1e-12, 0.5, 3.0])
 @pytest.mark.parametrize("kappa", [1e3, 1.0, 1e-4, 1e-8, 1e-12, 1e-16, 1e-30])
 def test_both_risks_are_right_to_the_last_digits(kappa, tau):
     risks = ridgeless_risk(ALPHA, kappa, tau, NOISE_VAR)
     np.testing.assert_allclose(risks, in_many_digits(kappa, tau), rtol=1e-14)
+    risks = aligned(np.ones(2), np.ones(2), ALPHA, kappa, tau, NOISE_VAR)
+    np.testing.assert_allclose(risks, in_many_digits(kappa, tau), rtol=5e-14)
+
+
+def test_risks_that_vanish_with_the_noise_keep_their_digits():
+    q, tau = 1e-9, 3.0  # many tasks: R is I, Γ is 1/(1 + q)
+    risks = ridgeless_risk(1 / q, np.inf, tau, 0.0), aligned([1.0], [1.0], 1 / q, np.inf, tau, 0.0)
+    expected = q / (1 + q) / (1 - 1 / tau)
+    np.testing.assert_allclose(risks, np.full((2, 2), expected), rtol=1e-14)
 
 
 def test_with_a_vanishing_penalty_and_one_task_the_risks_are_those_without():
