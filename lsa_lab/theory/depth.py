@@ -58,7 +58,7 @@ def best_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:
 
     The risk is the integral of 1 - 2hg + h(h + s)g², s = σ²d/n, over the expected density of
     eigenvalues of H; with polynomials p_k orthonormal in the weight h(h + s) it is
-    R_l = 1 - Σ_{k<l} (∫ h p_k)² (derived here; docs/theory, "Depth is state evolution").
+    R_l = 1 - Σ_{k<l} (∫ h p_k)² (derived here; docs/theory, "The best steps at finite sizes").
     Computed on the host in float64 by quadrature, without sampling; not for use under jit.
     """
     n, d = sizes(n, d, noise_var)
