@@ -57,9 +57,9 @@ def aligned_risk(
 
     level = jnp.where(tau < 1, root_of(unfitted, q), 0.0)
     own, at = (_spectrum(z, train, c) for z in (q, q + level))
-    means = [jax.tree.map(jnp.mean, spectrum) for spectrum in (own, at)]
+    mean_own, mean_at = (jax.tree.map(jnp.mean, spectrum) for spectrum in (own, at))
     missed = jnp.maximum(1 - 1 / tau, 0)
-    old = pretraining_risk(level, *means, missed, q, tau, noise_var, train.mean())
+    old = pretraining_risk(level, mean_own, mean_at, missed, q, tau, noise_var, train.mean())
     spread = (test.mean() + noise_var) / alpha  # h has the variances T + spread in the test
     bias = (test * (q + level) ** 2 * at.square).mean() + spread * at.share_square.mean()
     noise = old / tau * ((test + spread) * (at.share_slope + q * at.square)).mean()
