@@ -96,7 +96,7 @@ def _curves(tier: Tier, places: list[int], risks: np.ndarray) -> dict[str, Any]:
     rules = {
         "linear attention": learning_curves.additive(n, d, noise_var),
         "delta rule, best steps": learning_curves.delta_rule(n, d, noise_var),
-        "delta rule, normalised keys": learning_curves.delta(n, d, noise_var),
+        "delta rule, keys and labels / |x|": learning_curves.delta(n, d, noise_var),
         "implicit delta rule": learning_curves.implicit(n, d, noise_var),
         "ridge, the Bayes rule": learning_curves.ridge(n, d, noise_var),
     }

@@ -54,8 +54,9 @@ def rotation_equivariant_posterior_mean(
     Exact, in one dimension, since either distribution of |w| is an integral of Gaussian densities:
     |w|² ~ τ² χ²_s has a density of w ∝ |w|^{s-d} e^{-|w|²/2τ²} with
     |w|^{-2a} ∝ ∫ t^{a-1} e^{-t|w|²} dt, and δ(|w|² - ρ²) ∝ ∫ e^{z(ρ² - |w|²)} dz along any path
-    around the singularities. So w is a mixture of N(0, I/p), p = 1/τ² + 2t or 2z, each with its
-    ridge rule (derived here; docs/theory, "The rotation-equivariant Bayes rule").
+    around the singularities. So w is a mixture of N(0, I/p), p = 1/τ² + 2t or 2z, with the
+    weight t^{a-1} p^{-d/2} dt or e^{zρ²} p^{-d/2} dz, each with its ridge rule (derived here;
+    docs/theory, "The rotation-equivariant Bayes rule").
     """
     prompt = admit(prompt, factored=True)
     d = prompt.x.shape[1]

@@ -10,8 +10,6 @@ the variances along the eigenvectors of C decide.
     1.5
 """
 
-from collections.abc import Callable
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -20,9 +18,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_ratio, check_variance, is_concrete
-from lsa_lab.theory.asymptotics import Risks
-
-_HALVINGS = 100  # of an interval of 154 decades: to the last bit
+from lsa_lab.theory.asymptotics import Risks, Spectrum, pretraining_risk, root_of
 
 
 def aligned_risk(
@@ -54,41 +50,40 @@ def aligned_risk(
     alpha, kappa, tau, noise_var = place
     q, c = (train.mean() + noise_var) / alpha, 1 / kappa
 
-    def resolvent(z: Array) -> Array:  # [d], E (R + z)⁻¹ along the eigenvectors of C
-        def excess(s: Array) -> Array:
-            return s - 1 + c * (s * train / (s * train + z)).mean()
+    def unfitted(nu: Array) -> Array:  # ν M(q + ν) - 1 + τ, in the form that loses less at this τ
+        at = _spectrum(q + nu, train, c)
+        few = tau - (at.share + q * at.transform).mean()
+        return jnp.where(tau < 0.5, few, (nu * at.transform).mean() - (1 - tau))
 
-        return 1 / (_root(excess, q) * train + z)
-
-    level = _root(lambda nu: nu * resolvent(q + nu).mean() - 1 + tau, q)
-    level = jnp.where(tau < 1, level, 0.0)  # ν M(q + ν) = 1 - τ
-    z = q + level
-    at = resolvent(z)
-    # s = 1 - c + c z M and M = mean 1/(s λ + z), derived by z: M' = - mean (s' λ + 1)/(s λ + z)²
-    mixed, plain = (train * at**2).mean(), (at**2).mean()
-    slope = -(plain + c * at.mean() * mixed) / (1 + c * z * mixed)
-    square = (c * (at.mean() + z * slope) * train + 1) * at**2  # [d], E (R + z)⁻²
-    unexplained = noise_var + q - q**2 * resolvent(q).mean()
-    shrunk = q**2 * resolvent(q).mean() + (level**2 - q**2) * at.mean()
-    shrunk = shrunk - level * z**2 * square.mean()
-    free = level * (2 * at.mean() - level * square.mean())  # 1 - tr (R + q)²(R + z)⁻²
-    old = (unexplained + shrunk) / (1 - 1 / tau + free / tau)
-    read = test + (test.mean() + noise_var) / alpha  # the variances of h on tasks of the test
-    bias = (read * (1 - 2 * z * at + z**2 * square)).mean() - 2 * (test * (1 - z * at)).mean()
-    noise = old / tau * (read * (at - level * square)).mean()
-    return Risks(noise_var + test.mean() + bias + noise, old)
+    level = jnp.where(tau < 1, root_of(unfitted, q), 0.0)
+    own, at = (_spectrum(z, train, c) for z in (q, q + level))
+    mean_own, mean_at = (jax.tree.map(jnp.mean, spectrum) for spectrum in (own, at))
+    missed = jnp.maximum(1 - 1 / tau, 0)
+    old = pretraining_risk(level, mean_own, mean_at, missed, q, tau, noise_var, train.mean())
+    spread = (test.mean() + noise_var) / alpha  # h has the variances T + spread in the test
+    bias = (test * (q + level) ** 2 * at.square).mean() + spread * at.share_square.mean()
+    noise = old / tau * ((test + spread) * (at.share_slope + q * at.square)).mean()
+    return Risks(noise_var + bias + noise, old)
 
 
-def _root(growing: Callable[[Array], Array], like: Array) -> Array:
-    """Where a growing function of a positive number is 0."""
+def _spectrum(z: Array, train: Array, c: Array) -> Spectrum:  # of [d]
+    """Along the eigenvectors of C, with ``train`` its eigenvalues λ: E 1/(R + z) = 1/(s λ + z) with
+    s = 1 - c mean s λ/(s λ + z), and the others derived from it by z."""
 
-    def halve(_: int, interval: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = interval
-        middle = (low + high) / 2
-        above = growing(jnp.exp(middle)) > 0
-        return jnp.where(above, low, middle), jnp.where(above, middle, high)
+    def excess(s: Array) -> Array:
+        return s - 1 + c * (s * train / (s * train + z)).mean()
 
-    widest = 0.25 * float(np.log(jnp.finfo(like.dtype).max))
-    bounds = (jnp.full_like(like, -widest), jnp.full_like(like, widest))
-    low, high = jax.lax.fori_loop(0, _HALVINGS, halve, bounds)
-    return jnp.exp((low + high) / 2)
+    s = root_of(excess, z)
+    at = 1 / (s * train + z)
+    slope = c * (train * at**2).mean()
+    straight = s / (1 + z * slope)  # s - z s'
+    slope = slope * straight  # s'
+    share = s * train * at
+    return Spectrum(
+        at,
+        (slope * train + 1) * at**2,
+        share,
+        straight * train * at**2,
+        train * (s**2 * train + z**2 * slope) * at**2,
+        train * (s * train + z * c * share.mean()) * at,
+    )

@@ -79,6 +79,7 @@ class Degeneracy(flax.struct.PyTreeNode):
 def degeneracy(w_kq: Array, w_pv: Array, demonstration: Array, query: Array) -> Degeneracy:
     """What is zero in Eq. 2: a product is, below 10 e units of rounding of its factors' sizes."""
     _check(w_kq, w_pv, demonstration, query)
+    w_kq, w_pv, demonstration, query = map(as_floats, (w_kq, w_pv, demonstration, query))
     rounding = 10 * len(query) * jnp.finfo(query.dtype).eps
     queried, written = w_kq @ query, w_pv @ demonstration
     size_d, size_p = jnp.linalg.norm(demonstration), jnp.linalg.norm(w_pv)

@@ -12,6 +12,7 @@ y = w·x + ε with variance ``noise_var`` of ε, and a risk E (y - ŷ)² contain
     1.5 1.5
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -22,7 +23,7 @@ from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_broadcast, check_ratio, check_variance, is_concrete
 
-_HALVINGS = 200  # of an interval of 30 decades: to the last bit
+_HALVINGS = 100  # of an interval of 154 decades: to the last bit
 
 
 class Risks(NamedTuple):
@@ -30,6 +31,17 @@ class Risks(NamedTuple):
 
     new_tasks: Array
     pretraining_tasks: Array
+
+
+class Spectrum(NamedTuple):
+    """Means over the eigenvalues λ of (1/k) Σ w wᵀ with d/k = c: none of them is a difference."""
+
+    transform: Array  # E 1/(λ + z)
+    square: Array  # E 1/(λ + z)²
+    share: Array  # E λ/(λ + z)
+    share_slope: Array  # E λ/(λ + z)²
+    share_square: Array  # E λ²/(λ + z)²
+    left: Array  # E λ²/(λ + z)
 
 
 def ridgeless_risk(
@@ -44,7 +56,7 @@ def ridgeless_risk(
     unfitted = jnp.maximum(1 - tau, 0)  # ν M(q + ν) = 1 - τ is a quadratic in ν
     linear = unfitted * (q + 1 - c * jnp.minimum(tau, 1))
     level = _positive_root(jnp.minimum(tau, 1), linear, c * q * unfitted**2)
-    return _risks(level, q, c, tau, noise_var)
+    return _risks(level, jnp.maximum(1 - 1 / tau, 0), q, c, tau, noise_var)
 
 
 def ridge_risk(
@@ -62,56 +74,79 @@ def ridge_risk(
     def excess(level: Array) -> Array:  # grows with the level
         return (level * _spectrum(q + level, c).transform - 1) / tau + 1 - penalty / level
 
-    def halve(_: int, interval: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = interval
-        middle = (low + high) / 2
-        above = excess(jnp.exp(middle)) > 0
-        return jnp.where(above, low, middle), jnp.where(above, middle, high)
-
-    widest = 0.25 * float(np.log(jnp.finfo(q.dtype).max))  # squares of levels are finite, too
-    bounds = (jnp.full_like(q, -widest), jnp.full_like(q, widest))
-    low, high = jax.lax.fori_loop(0, _HALVINGS, halve, bounds)
-    return _risks(jnp.exp((low + high) / 2), q, c, tau, noise_var)
+    level = root_of(excess, q)
+    return _risks(level, penalty / level, q, c, tau, noise_var)
 
 
-def _risks(level: Array, q: Array, c: Array, tau: Array, noise_var: Array) -> Risks:
+def root_of(growing: Callable[[Array], Array], like: Array) -> Array:
+    """Where a growing function of a positive number is 0, entry by entry, by halving an interval;
+    its derivatives are those of the implicit function."""
+
+    def halved(function: Callable[[Array], Array], _: Array) -> Array:
+        def halve(_: int, interval: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = interval
+            middle = (low + high) / 2
+            above = function(jnp.exp(middle)) > 0
+            return jnp.where(above, low, middle), jnp.where(above, middle, high)
+
+        widest = 0.25 * float(np.log(jnp.finfo(like.dtype).max))  # squares are finite, too
+        bounds = (jnp.full_like(like, -widest), jnp.full_like(like, widest))
+        low, high = jax.lax.fori_loop(0, _HALVINGS, halve, bounds)
+        return jnp.exp((low + high) / 2)
+
+    def divided(slope: Callable[[Array], Array], value: Array) -> Array:
+        return value / slope(jnp.ones_like(value))
+
+    return jax.lax.custom_root(growing, jnp.ones_like(like), halved, divided)
+
+
+def _risks(level: Array, missed: Array, q: Array, c: Array, tau: Array, noise_var: Array) -> Risks:
     """Both risks where the regression leaves out what is below a level ν of the spectrum R + qI.
 
     R has the spectrum of Marchenko and Pastur; tr stands for the mean over it (docs/theory,
     "Pretraining on finite data").
     """
     at, own = _spectrum(q + level, c), _spectrum(q, c)
-    unexplained = noise_var + q * own.share  # ρ + tr R - tr R²(R + q)⁻¹
-    # ν² tr R²(R + q)⁻¹(R + q + ν)⁻², by the form that loses less at this ν
+    pretraining = pretraining_risk(level, own, at, missed, q, tau, noise_var)
+    bias = (q + level) ** 2 * at.square + q * at.share_square  # tr (1 - Γ)² + q tr Γ²
+    noise = pretraining / tau * (1 + q) * (at.share_slope + q * at.square)
+    return Risks(noise_var + bias + noise, pretraining)
+
+
+def pretraining_risk(
+    level: Array,
+    own: Spectrum,
+    at: Spectrum,
+    missed: Array,
+    q: Array,
+    tau: Array,
+    noise_var: Array,
+    scale: ArrayLike = 1.0,
+) -> Array:
+    """E_old at a level ν, from the means at q and at q + ν; ``scale`` is that of R.
+
+        E_old (1 - tr F²/τ) = ρ + tr R - tr R²(R + q)⁻¹ + ν² tr R²(R + q)⁻¹(R + q + ν)⁻²
+
+    F = (R + q)(R + q + ν)⁻¹. Where few prompts fit, 1 - tr F²/τ is a small difference; it is what
+    is ``missed``, 1 - tr F/τ, and ν tr (R + q)(R + q + ν)⁻²/τ (docs/theory, "Pretraining on finite
+    data").
+    """
+    unexplained = noise_var + q * own.share
     small = q**2 * own.transform + (level**2 - q**2) * at.transform
     small = small - level * (q + level) ** 2 * at.square
-    shrunk = jnp.where(level < 1, small, own.left - at.left - level * at.share_square)
+    shrunk = jnp.where(level < scale, small, own.left - at.left - level * at.share_square)
     within = at.share_slope + q * at.square  # tr (R + q)(R + q + ν)⁻²
-    free = level * (2 * within + level * at.square)  # 1 - tr (R + q)²(R + q + ν)⁻²
-    pretraining = (unexplained + shrunk) / (1 - 1 / tau + free / tau)
-    square = at.share_square + pretraining / tau * within  # tr ΓΓᵀ, and tr Γ is the share
-    return Risks(1 + noise_var - 2 * at.share + (1 + q) * square, pretraining)
+    return (unexplained + shrunk) / (missed + level * within / tau)
 
 
-class _Spectrum(NamedTuple):
-    """Means over the eigenvalues λ of (1/k) Σ w wᵀ with d/k = c: none of them is a difference."""
-
-    transform: Array  # E 1/(λ + z)
-    square: Array  # E 1/(λ + z)²
-    share: Array  # E λ/(λ + z)
-    share_slope: Array  # E λ/(λ + z)²
-    share_square: Array  # E λ²/(λ + z)²
-    left: Array  # E λ²/(λ + z)
-
-
-def _spectrum(z: Array, c: Array) -> _Spectrum:
+def _spectrum(z: Array, c: Array) -> Spectrum:
     """Solves c z M² + (z + 1 - c) M = 1 for M = E 1/(λ + z) (Marchenko and Pastur 1967), and
     c s² - (z + 1 + c) s + 1 = 0 for the share s = 1 - zM."""
     root = jnp.sqrt((z + 1 - c) ** 2 + 4 * c * z)
     above = (2 * (1 + c) * z + (1 - c) ** 2) / (root + z)  # root - z
     transform = 1 / _positive_root(1.0, z + 1 - c, c * z)
     share = 2 / (z + 1 + c + root)
-    return _Spectrum(
+    return Spectrum(
         transform,
         transform * (c * transform + 1) / root,
         share,

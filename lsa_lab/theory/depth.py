@@ -30,15 +30,14 @@ def best_descent(alpha: Real, noise_var: Real, depth: int) -> Array:  # [depth+1
     check_variance(noise_var, "noise_var")
     if is_concrete(alpha) and not alpha > 0:
         raise ValueError(f"alpha = {alpha}: the demonstrations for a covariate are positive")
-    dtype = jnp.result_type(float(0) if is_concrete(alpha) else alpha)
-    alpha, noise_var = jnp.asarray(alpha, dtype), jnp.asarray(noise_var, dtype)
+    alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
 
     def layer(risk: Array, _: None) -> tuple[Array, Array]:
         risk = (noise_var + risk) / (alpha + noise_var + risk)
         return risk, risk
 
-    first = jnp.ones((), dtype)
-    return jnp.concatenate([first[None], jax.lax.scan(layer, first, None, length=depth)[1]])
+    later = jax.lax.scan(layer, jnp.ones(()), None, length=depth)[1]
+    return jnp.concatenate([jnp.ones(1), later])
 
 
 def ridge_limit(alpha: Real, noise_var: Real) -> Array:  # []
@@ -47,7 +46,8 @@ def ridge_limit(alpha: Real, noise_var: Real) -> Array:  # []
     R = (√((α + σ² - 1)² + 4σ²) - (α + σ² - 1)) / 2; at σ = 0 max(1 - α, 0).
     """
     check_variance(noise_var, "noise_var")
-    middle = jnp.asarray(alpha + noise_var - 1.0)
+    alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
+    middle = alpha + noise_var - 1
     root = jnp.sqrt(middle**2 + 4 * noise_var)
     # of two forms the one that subtracts nothing
     return jnp.where(middle > 0, 2 * noise_var / (root + jnp.abs(middle)), (root - middle) / 2)
@@ -58,7 +58,7 @@ def best_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:
 
     The risk is the integral of 1 - 2hg + h(h + s)g², s = σ²d/n, over the expected density of
     eigenvalues of H; with polynomials p_k orthonormal in the weight h(h + s) it is
-    R_l = 1 - Σ_{k<l} (∫ h p_k)² (derived here; docs/theory, "Depth is state evolution").
+    R_l = 1 - Σ_{k<l} (∫ h p_k)² (derived here; docs/theory, "The best steps at finite sizes").
     Computed on the host in float64 by quadrature, without sampling; not for use under jit.
     """
     n, d = sizes(n, d, noise_var)
@@ -152,9 +152,8 @@ def moving_inverse(eigenvalues: ArrayLike) -> tuple[np.ndarray, np.ndarray]:  # 
     host in float64, for ``gradient_descent_plus_plus``.
     """
     values = _spectrum(eigenvalues)
-    rounding = len(values) * np.finfo(float).eps * values.max()
     left = np.sort(values)
-    left = left[np.diff(left, prepend=0.0) > rounding]
+    left = left[np.diff(left, prepend=0.0) > _rounding(values)]
     steps, gammas = [], []
     while len(left):
         steps.append(1 / left[0])
@@ -176,12 +175,18 @@ def power_law(exponent: Real, depth: int) -> Array:  # [depth+1]
     check_at_least(depth, "depth", 0)
     if is_concrete(exponent) and not exponent > -1:
         raise ValueError(f"exponent = {exponent}: at -1 and below the weight has no sum")
-    layers = jnp.arange(1.0, depth + 1)
+    layers, exponent = jnp.arange(1.0, depth + 1), jnp.asarray(exponent, float)
     return jnp.concatenate([jnp.ones(1), jnp.cumprod(layers / (layers + 1 + exponent)) ** 2])
 
 
 def _spectrum(eigenvalues: ArrayLike) -> np.ndarray:  # [d]
     values = np.asarray(eigenvalues, float)
-    if values.ndim != 1 or not (np.isfinite(values).all() and (values >= 0).all() and values.any()):
+    least = -_rounding(values) if values.ndim == 1 and np.isfinite(values).all() else np.inf
+    if not ((values >= least).all() and (values > 0).any()):
         raise ValueError("eigenvalues [d] are finite, none is negative, and one is positive")
-    return values
+    return np.maximum(values, 0)
+
+
+def _rounding(values: np.ndarray) -> float:
+    """How far from 0, or from each other, eigenvalues are that ought to be 0, or equal."""
+    return len(values) * np.finfo(float).eps * np.abs(values).max(initial=0)

@@ -58,7 +58,7 @@ def delta_rule_limit(alpha: Real, noise_var: Real) -> Array:  # []
     v = σ²/r solves v + log v = log σ² + σ² + α, found by Newton's steps from above log's bend.
     """
     check_variance(noise_var, "noise_var")
-    noise = jnp.asarray(noise_var, float)
+    alpha, noise = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
     positive = jnp.where(noise > 0, noise, 1.0)
     target = jnp.log(positive) + positive + alpha
 
@@ -67,7 +67,9 @@ def delta_rule_limit(alpha: Real, noise_var: Real) -> Array:  # []
 
     start = jnp.where(target > 1, jnp.log(jnp.maximum(target, 1.0)), target)
     log_v = jax.lax.fori_loop(0, 40, newton, start)
-    return jnp.where(noise > 0, positive / jnp.exp(log_v), jnp.exp(-jnp.asarray(alpha, float)))
+    decay = jnp.exp(-alpha)
+    noiseless = decay + noise * (1 - decay)  # with the derivative that it has at σ = 0
+    return jnp.where(noise > 0, positive / jnp.exp(log_v), noiseless)
 
 
 def implicit(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
@@ -130,6 +132,7 @@ def gated_delta(
         product, square = 1 / d, 1 / d + _normalised_noise(d, noise_var)
     else:
         check_variance(noise_var, "noise_var")
+        scale, noise_var = jnp.asarray(scale, float), jnp.asarray(noise_var, float)
         length = np.sqrt(2) * np.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
         product, square = scale * length / d, scale**2 * (1 + noise_var)
     return _constant_steps(n, step, gate, (1 / d, 1 / d), (product, product, square))
@@ -149,6 +152,7 @@ def lms(
     n, d = _sizes(n, d, noise_var)
     if is_concrete(step) and not np.all(np.asarray(step) > 0):
         raise ValueError(f"step = {step}: steps are positive")
+    scale, noise_var = jnp.asarray(scale, float), jnp.asarray(noise_var, float)
     labels = scale, scale * (d + 2), scale**2 * (d + 2 + d * noise_var)
     return _constant_steps(n, step, gate, (1.0, d + 2.0), labels)
 
@@ -257,7 +261,7 @@ def _noise_of_each(n: int, d: int, noise_var: ArrayLike) -> tuple[int, int, Arra
 def _normalised_noise(d: int, noise_var: Real) -> Real:
     """E ε²/|x|² = σ²/(d - 2)."""
     if d > 2:
-        return noise_var / (d - 2)
+        return jnp.asarray(noise_var, float) / (d - 2)
     if is_concrete(noise_var) and not noise_var > 0:
         return 0.0
     raise ValueError(f"d = {d} with noise: labels divided by |x| have no variance; take d > 2")

@@ -93,14 +93,15 @@ def best_temperature(
     """The τ of least risk of ŷ = ȳ + (1/nτ) Σ y_i (x_i - x̄)ᵀ A x_query, softmax at a small scale.
 
     τ = (m/n) tr(Λ Aᵀ S_m A) / tr(Λ Aᵀ ΛW), m = n - 1, S_m the second moment of label_moments at m
-    demonstrations: where test prompts differ from those A was trained on, in Λ, W, n or noise, τ
-    mends the scale of A and nothing else (2511.01292; this form is derived here, docs/theory, "The
-    best temperature"). n is at least 2.
+    demonstrations, where that is positive, and infinite elsewhere. Where test prompts differ from
+    those A was trained on, in Λ, W, n or noise, τ mends the scale of A and nothing else
+    (2511.01292; this form is derived here, docs/theory, "The best temperature"). n is at least 2.
     """
     n = check_at_least(n, "n", 2)
     outer, cross = label_moments(covariance, task_covariance, n - 1, noise_var)
-    shrink = jnp.trace(covariance @ A.T @ outer @ A) / jnp.trace(covariance @ A.T @ cross)
-    return shrink * ((n - 1) / n)
+    along = jnp.trace(covariance @ A.T @ cross)
+    shrink = jnp.trace(covariance @ A.T @ outer @ A) / along
+    return jnp.where(along > 0, shrink * ((n - 1) / n), jnp.inf)
 
 
 def rank_limited_risk(

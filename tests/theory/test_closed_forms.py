@@ -3,10 +3,12 @@
 from decimal import Decimal, localcontext
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.theory import amplification, depth, learning_curves, risk
+from lsa_lab.theory import amplification, depth, learning_curves, optimum, risk
+from lsa_lab.theory.alignment import aligned_risk
 from lsa_lab.theory.asymptotics import ridge_risk, ridgeless_risk
 
 
@@ -77,11 +79,23 @@ def in_many_digits(kappa, tau):
         return float(new), float(pretraining)
 
 
-@pytest.mark.parametrize("tau", [0.5, 3.0])
+aligned = jax.jit(aligned_risk)
+
+
+@pytest.mark.parametrize("tau", [1e-12, 0.5, 3.0])
 @pytest.mark.parametrize("kappa", [1e3, 1.0, 1e-4, 1e-8, 1e-12, 1e-16, 1e-30])
 def test_both_risks_are_right_to_the_last_digits(kappa, tau):
     risks = ridgeless_risk(ALPHA, kappa, tau, NOISE_VAR)
     np.testing.assert_allclose(risks, in_many_digits(kappa, tau), rtol=1e-14)
+    risks = aligned(np.ones(2), np.ones(2), ALPHA, kappa, tau, NOISE_VAR)
+    np.testing.assert_allclose(risks, in_many_digits(kappa, tau), rtol=5e-14)
+
+
+def test_risks_that_vanish_with_the_noise_keep_their_digits():
+    q, tau = 1e-9, 3.0  # many tasks: R is I, Γ is 1/(1 + q)
+    risks = ridgeless_risk(1 / q, np.inf, tau, 0.0), aligned([1.0], [1.0], 1 / q, np.inf, tau, 0.0)
+    expected = q / (1 + q) / (1 - 1 / tau)
+    np.testing.assert_allclose(risks, np.full((2, 2), expected), rtol=1e-14)
 
 
 def test_with_a_vanishing_penalty_and_one_task_the_risks_are_those_without():
@@ -95,10 +109,68 @@ def test_the_derivative_is_that_of_the_risk():
     np.testing.assert_allclose(slope, (above - below) / 2e-10, rtol=1e-4)
 
 
+def ratios(alpha, tau):
+    return aligned_risk(np.array([0.3, 3.0]), np.array([1.0, 0.2]), alpha, 1.0, tau, NOISE_VAR)
+
+
+@pytest.mark.parametrize(
+    ("risks", "place"),
+    [
+        (lambda alpha, penalty: ridge_risk(alpha, 1.0, 0.5, NOISE_VAR, penalty), (4.0, 0.3)),
+        (ratios, (4.0, 0.5)),
+        (ratios, (4.0, 3.0)),
+        (lambda *place: (learning_curves.delta_rule_limit(*place),), (2.0, 0.3)),
+    ],
+)
+def test_roots_have_the_derivatives_of_implicit_functions(risks, place):
+    for index, move in enumerate(1e-5 * np.eye(2)):
+        slopes = jax.jit(jax.jacrev(risks, index))(*place)
+        above, below = (np.array(risks(*(place + sign * move))) for sign in (1, -1))
+        np.testing.assert_allclose(slopes, (above - below) / 2e-5, rtol=1e-6)
+
+
+def test_the_first_noise_costs_the_delta_rule_what_its_limit_says():
+    slope = jax.grad(learning_curves.delta_rule_limit, 1)(2.0, 0.0)
+    np.testing.assert_allclose(slope, 1 - np.exp(-2.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "closed_form",
+    [
+        lambda a, b: depth.best_descent(a, b, 2),
+        depth.ridge_limit,
+        lambda a, _: depth.power_law(a, 2),
+        learning_curves.delta_rule_limit,
+        lambda a, b: learning_curves.delta(2, 4, b, a),
+        lambda a, b: learning_curves.gated_delta(2, 4, b, a, b, a),
+        lambda a, b: learning_curves.lms(2, 4, b, a, b, a),
+    ],
+)
+@pytest.mark.parametrize("kind", [jnp.float32, jnp.int32])
+def test_numbers_of_any_dtype_are_those_of_the_default_one(closed_form, kind):
+    expected = closed_form(1.0, 1.0)
+    for form in (closed_form, jax.jit(closed_form)):
+        for a, b in ((kind(1), kind(1)), (kind(1), 1.0), (1, kind(1))):
+            np.testing.assert_allclose(form(a, b), expected, rtol=1e-15, strict=True)
+
+
+def test_what_vanishes_of_whole_numbers_vanishes():
+    eye = jnp.eye(2, dtype=int)
+    assert amplification.degeneracy(eye, eye, *eye).contribution_vanishes
+    assert not amplification.degeneracy(eye, eye, eye[0], eye[0]).contribution_vanishes
+
+
+def test_a_layer_that_points_away_from_the_task_has_its_best_temperature_at_infinity():
+    eye = np.eye(2)
+    assert optimum.best_temperature(eye, eye, eye, 3, 0.1) > 0
+    assert optimum.best_temperature(-eye, eye, eye, 3, 0.1) == np.inf
+
+
 def test_an_eigenvalue_that_is_zero_or_repeats_but_for_rounding_takes_no_layer_that_moves():
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
     values = np.linalg.eigvalsh(turn * [0.0, 0.5, 0.5, 1.0, 1.0] @ turn.T)
     assert len(np.unique(values)) == 5  # by rounding
-    steps, gammas = depth.moving_inverse(np.maximum(values, 0))
+    assert values[0] < 0
+    steps, gammas = depth.moving_inverse(values)
     np.testing.assert_allclose(steps[0], 2)
     assert len(steps) == len(gammas) == 2

@@ -11,6 +11,7 @@ THEORY += ("recurrent", "neighbours")
 MARKS = re.compile(r"- \*\*(Test|Judged by experiment|Convention|Record)\.\*\*([^*]*)")
 REFERENCE = re.compile(r'docs/theory((?:, "[^"]+")+)')
 FORMULA = re.compile(r"[Σ√ᵀ²⁻∂]|\^\{")
+BROKEN = re.compile(r"\\sum\s*(_\{\w+\})?\s*[=+)$]|\\setminus\s*\\vert|\{E\}\s*[-+]|_\{[a-z][A-Z]")
 QUOTED = "P-probing"  # a word of a paper, and no statement
 SHOWN = ("README.md", "CONTRIBUTING.md", "docs/index.md")
 MOST_BYTES = 12 * 1024  # of the front page
@@ -137,7 +138,8 @@ def command(tree: Tree) -> Iterator[Fault]:
 
 
 def formula(tree: Tree) -> Iterator[Fault]:
-    """Formulas of the theory, the findings and the papers are set as mathematics, $...$."""
+    """Formulas of the theory, the findings and the papers are set as mathematics, $...$; a sum has
+    a summand, from E as a mean no number is taken, and no index takes in a factor."""
     for page in sorted(tree.root.glob("docs/*/*.md")):
         path = str(page.relative_to(tree.root))
         if path.startswith(("docs/theory/", "docs/findings/", "docs/papers/")):
@@ -145,6 +147,9 @@ def formula(tree: Tree) -> Iterator[Fault]:
             blocks = re.findall(r"^ {4}\S.*", text, re.MULTILINE)
             for span in (span for span in [*spans(text), *blocks] if FORMULA.search(span)):
                 yield Fault(path, line_of(text, span), f"set {' '.join(span.split())} as $...$")
+            for slip in BROKEN.finditer(text):
+                line = text.count("\n", 0, slip.start()) + 1
+                yield Fault(path, line, f"{slip[0]} is damage: Σ is \\Sigma, a norm \\vert")
 
 
 def notebook(tree: Tree) -> Iterator[Fault]:

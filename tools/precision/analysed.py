@@ -409,6 +409,7 @@ REASONS = {
         "estimators": "prefixes",
         "selection.prefix": "example_gradients mean_loss",
         "selection.scores": "score_queries",
+        "theory.asymptotics": "root_of",
     },
     "draws, or searches from draws": {
         "analyses.clipping": "by_random_direction",
@@ -440,6 +441,7 @@ REASONS = {
         "theory.wishart": "rotation_invariant_bound sizes wishart_quadrature",
     },
     "is a short recursion or a small system of plain numbers": {
+        "theory.asymptotics": "pretraining_risk",
         "theory.depth": "best_descent power_law ridge_limit",
         "theory.learning_curves": (
             "additive best_weights delta delta_rule delta_rule_limit gated_delta implicit "
