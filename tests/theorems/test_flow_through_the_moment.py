@@ -1,4 +1,4 @@
-"""The flow of masked linear attention is (1/n) (G + Gᵀ) e_i, G = ∂ŷ/∂S_0 ().
+"""The flow of masked linear attention is (1/n) (G + Gᵀ) e_i, G = ∂ŷ/∂S_0.
 
 docs/theory, "The flow through the moment". Sides: tangents pushed through the forward pass over all
 tokens; G of the recursion on one matrix. So every demonstration's flow is one linear map of its
