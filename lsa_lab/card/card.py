@@ -109,9 +109,11 @@ def report_card(
     losses = None
     if init is not None:
         place = None if folder is None else Path(folder)
+        resumed = place is not None and any(place.glob("*.ckpt*"))
         trained = recipe.trained(subject, init, size, table, place, say)
         own, losses = trained.params, trained.losses
         facts |= {"trained": True, "rate": trained.rate, "training_seconds": trained.seconds}
+        facts |= {"resumed": resumed}  # then seconds are of this process alone
     else:
         own = [params] * PARTS
         facts |= {"trained": False}

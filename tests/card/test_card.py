@@ -91,6 +91,7 @@ report_card(forward, init, tier=TINY, folder=Path("work"), say=end)
     resumed = report_card(forward, init, tier=TINY, folder=tmp_path / "work")
     assert pilot.stat().st_mtime_ns == before
     assert resumed.facts["weights_sha256"] == card.facts["weights_sha256"]
+    assert (resumed.facts["resumed"], card.facts["resumed"]) == (True, False)
 
 
 def test_two_seeds_of_one_layer_are_nearer_than_two_layers():
