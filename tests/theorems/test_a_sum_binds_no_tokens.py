@@ -2,7 +2,7 @@
 
 docs/theory, "A sum binds no tokens". Sides: recurrent stacks with any weights; the same prompt with
 the labels of the opposite task, and the risk of the answer 0.
-Hypothesis: nothing is added to a token but what is linear in it, and (w, ε), (-w, -ε) are as likely.
+Hypothesis: nothing is added to a token but what is linear in it; (w, ε), (-w, -ε) are as likely.
 """
 
 import jax
