@@ -274,10 +274,10 @@ def _risk_picture(body: dict[str, Any]) -> str:
         after[0] = max(after[0], before[0] + 12)
     marks += [f'<text x="426" y="{y:.0f}" font-size="11" fill="{colour}">{escape(name)}</text>'
               for y, name, colour in ends]  # fmt: skip
-    marks += [f'<text x="{across(t):.0f}" y="250" font-size="10" text-anchor="middle">{t}</text>'
+    marks += [f'<text x="{across(t):.0f}" y="256" font-size="10" text-anchor="middle">{t}</text>'
               for t in (0, max(places) // 2, max(places))]  # fmt: skip
     marks += [f'<text x="4" y="{up(v) + 3:.0f}" font-size="10" fill="#666">{v:.2g}</text>'
               for v in (min(values), max(values))]  # fmt: skip
     words = "demonstrations; upwards the risk, logarithmic"
-    about = f'<text x="230" y="264" font-size="11" text-anchor="middle">{words}</text>'
+    about = f'<text x="230" y="272" font-size="11" text-anchor="middle">{words}</text>'
     return f'<svg viewBox="0 0 610 292" width="610">{"".join(marks)}{about}</svg>'
