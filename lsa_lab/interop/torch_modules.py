@@ -1,6 +1,7 @@
 """A module of PyTorch as a function of arrays in JAX: its answers and derivatives are torch's own,
 called back on the host. PyTorch is no dependency: ``pip install torch`` beside lsa_lab."""
 
+import contextlib
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -123,11 +124,8 @@ def _mapped(function: Callable, leaves: list, axes: int) -> tuple:
     if 0 not in dims:
         return tuple(leaf[None] for leaf in _mapped(function, rows, axes - 1))
     each = lambda *own: _mapped(function, list(own), axes - 1)  # noqa: E731
-    try:
+    with contextlib.suppress(RuntimeError):  # torch maps some modules not, such as GRU
         return tuple(_torch().func.vmap(each, dims)(*rows))
-    except RuntimeError as error:
-        if "atching rule" not in str(error):  # as aten::gru has none
-            raise
     count = max(len(row) for row, dim in zip(rows, dims, strict=True) if dim == 0)
     apart = [
         each(*(row[i] if dim == 0 else row for row, dim in zip(rows, dims, strict=True)))

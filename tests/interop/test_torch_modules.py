@@ -140,3 +140,19 @@ def test_a_card_of_a_module_is_made():
     assert card.probes["risk over Bayes, n = 16"].verdict == "fails"
     assert card.probes["nearest rule"].value
     assert card.facts["program_sha256"].startswith("unknown")
+
+
+def test_a_module_that_torch_cannot_map_answers_prompt_by_prompt():
+    class Recurrent(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.GRU(D + 1, 4, batch_first=True)
+
+        def forward(self, tokens):
+            return self.layer(tokens)[0][..., 0]
+
+    own = Recurrent().double()
+    forward, params = from_torch(own, TOKENS[None])
+    batch = np.random.default_rng(0).normal(size=(3, N + 1, D + 1))
+    ours = jax.jit(jax.vmap(forward, (None, 0)))(params, jnp.asarray(batch))
+    np.testing.assert_allclose(ours, own(torch.tensor(batch)).detach().numpy(), atol=1e-12)
