@@ -102,7 +102,7 @@ def report_card(
     if seeds is not None:
         size = dataclasses.replace(size, runs=_seeds(seeds, init))
     table = _tasks(tasks, size.d)
-    first = _begun(init) if init is not None else params
+    first = _initial_params(init) if init is not None else params
     check_leaves(first, trained=init is not None)
     subject = subject_of(forward, first, size.d, size.n, causal)
     facts = {"tier": tier if isinstance(tier, str) else "custom", **dataclasses.asdict(size)}
@@ -151,7 +151,7 @@ def _program(subject: Subject, params: Any) -> str:
         return "unknown: it calls a function of the host"
 
 
-def _begun(init: Callable[[Array], Any]) -> Any:
+def _initial_params(init: Callable[[Array], Any]) -> Any:
     try:
         return init(jax.random.key(0))
     except Exception as error:

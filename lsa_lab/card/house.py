@@ -34,10 +34,10 @@ def clipping(bench: Bench) -> list[Probe]:
         more["null"] = float((best / usual).mean())
         probes.append(judged(f"risk with {where} clipped", "clipping", says, rises, **more))
         pruned = [[_without(p, layer, head) for p in bench.params] for head in range(num_heads)]
-        chosen = np.argmin([_risks(bench, others, params) for params in pruned], 0)
+        each = np.array([_risks(bench, others, params) for params in pruned])  # [H, R]
+        chosen = np.where(np.isnan(each), np.inf, each).argmin(0)
         left = [pruned[head][run] for run, head in enumerate(chosen)]
-        says = f"A head of {where} can go, the least on other prompts: the risk rises by at most a "
-        says += "tenth."
+        says = f"The head of {where} that is least on other prompts can go: 1.1 times the risk."
         rises = _risks(bench, batches, left) / usual
         probes.append(judged(f"risk without a head of {where}", "clipping", says, rises, **more))
     return probes

@@ -66,7 +66,9 @@ def overwriting(bench: Bench) -> list[Probe]:
         answers = bench.subject.answers(params, batch.prompt, [n])[:, 0]
         law = replace(bench.law, tasks=None)
         for kept, values in ((shares, answers), (ridges, bayes_predictions(batch, law)[:, n])):
-            (a, b), *_ = np.linalg.lstsq(np.stack([new, old], 1), np.nan_to_num(values), rcond=None)
+            whole = np.isfinite(values).all()
+            rows = values if whole else np.zeros_like(values)
+            (a, b), *_ = np.linalg.lstsq(np.stack([new, old], 1), rows, rcond=None)
             kept.append(a / (a + b) if a + b > _NO_ANSWER else np.nan)
     says = (
         "A key that is shown again with another label is overwritten: at least 0.75 is the new one."
