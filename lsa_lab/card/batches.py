@@ -8,6 +8,8 @@ import numpy as np
 
 from lsa_lab.prompts import Prompt
 
+_FLOOR = 0.01
+
 
 @dataclass(frozen=True)
 class Law:
@@ -32,6 +34,11 @@ class Law:
     @property
     def noise_var(self) -> float:
         return self.noise_std**2
+
+    @property
+    def floor(self) -> float:
+        """What is added to both risks of a ratio: where w is one of few tasks, Bayes' is near 0."""
+        return 0.0 if self.tasks is None else _FLOOR
 
 
 @dataclass(frozen=True)

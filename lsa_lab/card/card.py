@@ -106,18 +106,18 @@ def report_card(
     check_leaves(first, trained=init is not None)
     subject = subject_of(forward, first, size.d, size.n, causal)
     facts = {"tier": tier if isinstance(tier, str) else "custom", **dataclasses.asdict(size)}
-    losses = None
+    late = None
     if init is not None:
         place = None if folder is None else Path(folder)
         resumed = place is not None and any(place.glob("*.ckpt*"))
         trained = recipe.trained(subject, init, size, table, place, say)
-        own, losses = trained.params, trained.losses
+        own, late = trained.params, trained.late
         facts |= {"trained": True, "rate": trained.rate, "training_seconds": trained.seconds}
         facts |= {"resumed": resumed}  # then seconds are of this process alone
     else:
         own = [params] * PARTS
         facts |= {"trained": False}
-    bench = Bench(subject, own, size, size.law(table), states, init, losses)
+    bench = Bench(subject, own, size, size.law(table), states, init, late)
     every: dict[str, Probe] = {}
     for ask in PROBES:
         start = time.monotonic()

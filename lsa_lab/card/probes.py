@@ -14,12 +14,11 @@ from jax import Array
 
 from lsa_lab.card.batches import Batch, Law, bayes_predictions, drawn_batch
 from lsa_lab.card.probe import Probe, judged
-from lsa_lab.card.recipe import CHUNK, Tier, excess_losses
+from lsa_lab.card.recipe import STRIDE, Tier
 from lsa_lab.card.subject import Subject
 from lsa_lab.estimators import sparse_posterior_mean
 from lsa_lab.theory import learning_curves
 
-FLOOR = 0.01
 WILD = 100.0  # the risk, 1 for the answer 0, from which a run is said to diverge
 
 
@@ -33,13 +32,8 @@ class Bench:
     law: Law
     states: Callable | None = None
     init: Callable[[Array], Any] | None = None  # of a model that is trained
-    losses: np.ndarray | None = None  # [R, steps] less the noise; None where nothing was trained
+    late: np.ndarray | None = None  # [R, C+1], of Trained; None where nothing was trained
     curves: dict[str, Any] = field(default_factory=dict)  # what pictures show beside the numbers
-
-    @property
-    def floor(self) -> float:
-        """What is added to both risks of a ratio: where w is one of few tasks, Bayes' is near 0."""
-        return 0.0 if self.law.tasks is None else FLOOR
 
     def batches(self, tag: int, law: Law, n: int | None = None) -> list[Batch]:
         """Prompts of each run's own."""
@@ -74,15 +68,15 @@ def risk_over_bayes(bench: Bench) -> list[Probe]:
     batches = bench.batches(1, law)
     places = list(range(tier.n + 1)) if bench.subject.causal else tier.places
     risks = bench.risks(batches, places)
-    best = bench.best(batches, places, law) + bench.floor
-    ratios = (risks + bench.floor) / best
+    best = bench.best(batches, places, law) + bench.law.floor
+    ratios = (risks + law.floor) / best
     bench.curves["risk"] = _curves(tier, places, risks)
     probes = []
     for place in tier.places:
         i = places.index(place)
         says = f"After {place} demonstrations the risk is at most 1.1 times that of the Bayes rule."
         usual = np.mean([b.targets[:, place] ** 2 for b in batches])
-        null = float(((usual + bench.floor) / best[:, i]).mean())
+        null = float(((usual + bench.law.floor) / best[:, i]).mean())
         probes.append(
             judged(f"risk over Bayes, n = {place}", "risk", says, ratios[:, i], ratio=True,
                    at_most=1.1, null=null, null_is="the answer 0")
@@ -110,11 +104,11 @@ def growth(bench: Bench) -> list[Probe]:
     batches, ends = bench.batches(2, bench.law, longest), [2 * bench.tier.n, longest]
     places = list(range(longest + 1)) if bench.subject.causal else ends
     risks = bench.risks(batches, places)
-    best = bench.best(batches, ends, bench.law) + bench.floor
+    best = bench.best(batches, ends, bench.law) + bench.law.floor
     wild = ~(risks < WILD).all(0)
     note = f"diverges at n = {places[int(wild.argmax())]}" if wild.any() else ""
     for i, (times, end) in enumerate(zip((2, 8), ends, strict=True)):
-        ratios = (risks[:, places.index(end)] + bench.floor) / best[:, i]
+        ratios = (risks[:, places.index(end)] + bench.law.floor) / best[:, i]
         says = f"On prompts {times} times as long as in training the risk is at most twice Bayes'."
         probes.append(
             judged(f"risk over Bayes, {times} times the length", "growth", says, ratios, ratio=True,
@@ -191,17 +185,13 @@ def drift(bench: Bench) -> list[Probe]:
 
 
 def steps_to_twice(bench: Bench) -> list[Probe]:
-    """Steps of training until the excess loss is at most twice the Bayes rule's."""
-    if bench.losses is None:
+    """Steps of training until late places of held-out prompts have twice the Bayes risk or less."""
+    if bench.late is None:
         return []
-    tier = bench.tier
-    curve = learning_curves.ridge(tier.n, tier.d, tier.noise_std**2)
-    places = slice(None) if bench.subject.causal else tier.places
-    target = 2 * float(np.mean(curve[places]))
-    below = excess_losses(bench.losses, tier, bench.subject.causal) <= target
+    below, most = bench.late <= 2, bench.tier.steps
     reached = below.any(1)
-    steps = np.where(reached, (below.argmax(1) + 1) * CHUNK, tier.steps)
+    steps = np.where(reached, below.argmax(1) * STRIDE, most)
     late = f"{int((~reached).sum())} of {len(steps)} runs never did" if not reached.all() else ""
-    says = f"It reaches twice the Bayes risk within half of the {tier.steps} steps of training."
+    says = f"It reaches twice the Bayes risk within half of the {most} steps of training."
     return [judged("steps to twice the Bayes risk", "steps", says, steps.astype(float),
-                   at_most=tier.steps / 2, note=late)]  # fmt: skip
+                   at_most=most / 2, note=late)]  # fmt: skip

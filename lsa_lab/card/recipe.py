@@ -13,16 +13,15 @@ import numpy as np
 import optax
 from jax import Array
 
-from lsa_lab.card.batches import Law
+from lsa_lab.card.batches import Law, bayes_predictions, drawn_batch
 from lsa_lab.card.subject import Subject, UnfitError, prefix
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.training import Files, Run, Training, fit
 from lsa_lab.training.status import refuse_divergence
 
-_PILOT, _RUNS = 0x70696C6F, 0x72756E73  # "pilo", "runs": the parents of the keys of each
-CHUNK = 100  # steps that a loss is averaged over
-_STRIDE = 20  # steps of a call of the program
+_PILOT, _RUNS, _HELD = 0x70696C6F, 0x72756E73, 0x68656C64  # "pilo", "runs", "held": seeds of each
+STRIDE = 20  # steps of a call of the program
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Tier:
     lengths: tuple[int, ...] = (64, 1024)  # tokens for which time and memory are measured
 
     def __post_init__(self) -> None:
-        least = {"steps": CHUNK, "pilot_steps": 1, "batch": 1, "prompts": 8, "d": 3, "runs": 2}
+        least = {"steps": 100, "pilot_steps": 1, "batch": 1, "prompts": 8, "d": 3, "runs": 2}
         for name, low in least.items():
             if getattr(self, name) < low:
                 raise UnfitError(f"{name} = {getattr(self, name)}: it is at least {low}")
@@ -74,11 +73,12 @@ TIERS = {
 
 @dataclass(frozen=True)
 class Trained:
-    """What the recipe leaves: the params of each run, the learning rate, and the losses."""
+    """What the recipe leaves: the params of each run, the learning rate, and how it went: ``late``
+    is the risk over the Bayes rule's at late places of held-out prompts, after each STRIDE."""
 
     params: list[Any]
     rate: float
-    losses: np.ndarray  # [R, steps]
+    late: np.ndarray  # [R, C+1]
     seconds: float
 
 
@@ -108,17 +108,29 @@ def trained(
     say(f"learning rate {rate:g} of {', '.join(f'{r:g}' for r in rates)}")
     keys = jax.random.split(jax.random.fold_in(root, _RUNS), tier.runs)
     own = np.full(tier.runs, rate)
-    run = _fit(training, tier.steps, init, keys, own, _files(folder, "runs"))
+    late = _late(subject, tier.law(tasks), tier.n)
+    run = _fit(training, tier.steps, init, keys, own, _files(folder, "runs"), late)
     refuse_divergence(run.status, "the training of the card", needs_all=True)
     params = [jax.tree.map(itemgetter(r), run.params) for r in range(tier.runs)]
-    return Trained(params, rate, run.history["loss"], time.monotonic() - began)
+    return Trained(params, rate, run.history["watch"], time.monotonic() - began)
 
 
-def excess_losses(losses: np.ndarray, tier: Tier, causal: bool) -> np.ndarray:  # [R, chunks]
-    """The loss less that of the noise in the labels, averaged over chunks of steps."""
-    share = tier.n / (tier.n + 1) if causal else 4 / 5  # the query's label has no noise
-    whole = losses[:, : losses.shape[1] // CHUNK * CHUNK]
-    return whole.reshape(len(losses), -1, CHUNK).mean(-1) - share * tier.noise_std**2
+def _late(subject: Subject, law: Law, n: int) -> Callable[[Any], Array]:
+    """params -> risk over the Bayes rule's, on prompts no seed is trained on, at the last quarter
+    of the places of a causal model, and of another at the query after n demonstrations."""
+    batch = drawn_batch(np.random.default_rng(_HELD), law, 64, n)
+    places = slice(-max(n // 4, 1) if subject.causal else -1, None)
+    targets = batch.targets[:, places]
+    errors = bayes_predictions(batch, law)[:, places] - targets
+    best = float(np.mean(errors**2)) + law.floor
+    rows = jax.tree.map(lambda leaf: jnp.asarray(leaf, subject.dtype), batch.prompt)
+    tokens = jax.vmap(subject.tokens)(rows)
+
+    def late(params: Any) -> Array:
+        answers = subject.many(params, tokens)[:, -1, places]
+        return (jnp.mean((answers - targets.astype(subject.dtype)) ** 2) + law.floor) / best
+
+    return late
 
 
 def _training(subject: Subject, tier: Tier, tasks: np.ndarray | None) -> Training:
@@ -151,6 +163,7 @@ def _fit(
     keys: Array,
     rates: np.ndarray,
     files: Files | None = None,
+    watch: Callable | None = None,
 ) -> Run:
     params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[init(key) for key in keys])
     data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
@@ -158,7 +171,8 @@ def _fit(
     # system in a layer), can wait for each other for ever on CPU (jaxlib 0.10).
     own = jnp.asarray(rates), jnp.full(len(rates), float(steps))
     recipe = replace(training, steps=steps)
-    return fit(recipe, params, data_keys, per_run=own, width=len(rates), files=files, chunk=_STRIDE)
+    sizes: dict[str, Any] = {"width": len(rates), "chunk": STRIDE}
+    return fit(recipe, params, data_keys, per_run=own, watch=watch, files=files, **sizes)
 
 
 def _loss(subject: Subject, tier: Tier) -> Callable[[Any, Prompt], Array]:
@@ -206,7 +220,7 @@ def _estimate(
     """The seconds of the training, from some steps of the pilot; also the check of the gradient."""
     for _ in range(2):  # the first time with the compiler
         began = time.monotonic()
-        first = _fit(training, _STRIDE, init, keys, rates)
+        first = _fit(training, STRIDE, init, keys, rates)
     ends: Any = first.status
     if any(status.kind == "diverged" and not status.step for status in ends):
         raise UnfitError(
@@ -214,7 +228,7 @@ def _estimate(
             "explode, which smaller steps or keys of length 1 prevent; or a root or a norm at 0 "
             "needs a case of its own on both sides of jnp.where"
         )
-    each = (time.monotonic() - began) / (_STRIDE * len(rates))
+    each = (time.monotonic() - began) / (STRIDE * len(rates))
     return each * (len(rates) * tier.pilot_steps + tier.runs * tier.steps)
 
 
