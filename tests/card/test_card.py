@@ -106,6 +106,28 @@ def test_two_seeds_of_one_layer_are_nearer_than_two_layers():
     assert page.nearness([body("a", 1.0)]) == ""
 
 
+def ridge(params, tokens):
+    """The Bayes rule of TINY at every token."""
+    queries, keys, labels = tokens[:, :3], tokens[:, 3:6], tokens[:, 6]
+    moments = jnp.cumsum(keys[:, :, None] * keys[:, None], 0) + 3 * 0.5**2 * jnp.eye(3)
+    sums = jnp.cumsum(keys * labels[:, None], 0)[..., None]
+    return (queries * jnp.linalg.solve(moments, sums)[..., 0]).sum(1)
+
+
+@pytest.mark.parametrize(("scale", "least", "most"), [(1.0, 1.0, 1.0), (0.0, 10.0, 100.0)])
+def test_late_places_of_held_out_prompts_have_the_risk_of_bayes_for_ridge_alone(scale, least, most):
+    subject = subject_of(lambda params, tokens: scale * ridge(params, tokens), {}, 3, 24, True)
+    ratio = float(recipe._late(subject, TINY.law(), TINY.n)({}))
+    assert least * (1 - 1e-9) <= ratio <= most * (1 + 1e-9)
+
+
+def test_the_first_time_below_twice_the_bayes_risk_is_counted_in_steps():
+    late = np.array([[9.0, 2.5, 1.9, 2.1, 1.5], [9.0, 8.0, 7.0, 6.0, 5.0]])
+    (probe,) = probes.steps_to_twice(probes.Bench(None, [{}, {}], TINY, TINY.law(), late=late))
+    assert probe.value == (2 * recipe.STRIDE + TINY.steps) / 2
+    assert probe.note == "1 of 2 runs never did"
+
+
 def test_a_state_that_explodes_is_an_answer():
     grows = lambda params, tokens: 1.2 ** jnp.arange(len(tokens), dtype=tokens.dtype)  # noqa: E731
     subject = subject_of(grows, {}, 3, 24, causal=True)
