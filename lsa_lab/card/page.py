@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
 from itertools import combinations, pairwise
@@ -166,11 +167,48 @@ def nearness(cards: Sequence[dict[str, Any]]) -> str:
     if not all(pairs.values()):
         return ""
     same, differing = median(pairs[True]), median(pairs[False])
+    ratios = sorted((ratio, name) for name, ratio in apart(cards).items())
+    (least, last), (greatest, first) = ratios[0], ratios[-1]
     return (
         f"Risks of two seeds of one layer differ by {100 * same:.2g} % (the median over pairs), "
         f"those of two layers of one tier by {100 * differing:.2g} %, {differing / same:.2g} times "
-        "as much."
+        f"as much. Over all {len(ratios)} probes that have an interval, one at a time, the means "
+        f"of two layers are in the median probe {median(r for r, _ in ratios):.2g} times as far "
+        f"apart as two seeds of one, from {least:.2g} ({escape(last)}) to {greatest:.2g} "
+        f"({escape(first)})."
     )
+
+
+def apart(cards: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """For each probe, how far the means of two layers of one tier are apart, over how far two
+    seeds of one layer are: the medians over pairs of layers, and over layers.
+
+    The standard deviation s of seeds is that of the interval, m ± t s/√R, and two normal seeds
+    are .954 s apart in the median. Ratios, whose intervals are of logarithms, are compared so.
+    """
+    from scipy.special import stdtrit
+
+    every: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    for body in cards:
+        if body["causal"] and body["trained"]:
+            factor = math.sqrt(body["runs"]) / float(stdtrit(body["runs"] - 1, 0.975))
+            for probe in body["probes"]:
+                numbers = [*(probe["interval"] or []), probe["value"], factor]
+                if len(numbers) == 4 and all(isinstance(v, float | int) for v in numbers):
+                    every[probe["name"], body["tier"]].append(numbers)
+    most: dict[str, list[list[float]]] = {}
+    for (name, _), rows in every.items():
+        most[name] = max(most.get(name, []), rows, key=len)
+    ratios = {}
+    for name, rows in most.items():
+        if all(
+            low > 0 and math.isclose(low * high, v * v, rel_tol=1e-4) for low, high, v, _ in rows
+        ):
+            rows = [[*map(math.log, row[:3]), row[3]] for row in rows]
+        seeds = 0.954 * median((high - low) / 2 * factor for low, high, _, factor in rows)
+        if len(rows) > 1 and seeds > 0:
+            ratios[name] = median(abs(a[2] - b[2]) for a, b in combinations(rows, 2)) / seeds
+    return ratios
 
 
 _SORT = """<script>document.querySelectorAll('th').forEach((head,i)=>head.onclick=()=>{

@@ -13,7 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.card import UnfitError, layers, page, probes, recipe, report_card, shelf, tracking
+from lsa_lab.card import (
+    UnfitError,
+    layers,
+    page,
+    probe,
+    probes,
+    recipe,
+    report_card,
+    shelf,
+    tracking,
+)
 from lsa_lab.card.recipe import Tier
 from lsa_lab.card.subject import subject_of
 from lsa_lab.models import trace as traces
@@ -96,14 +106,22 @@ report_card(forward, init, tier=TINY, folder=Path("work"), say=end)
 
 def test_two_seeds_of_one_layer_are_nearer_than_two_layers():
     def body(name, *levels, tier="laptop"):
-        curves = {"risk": {"runs": [[level, level / 2] for level in levels]}}
-        return dict(name=name, tier=tier, causal=True, trained=True, curves=curves)
+        facts = dict(tier=tier, causal=True, trained=True, runs=len(levels))
+        facts["curves"] = {"risk": {"runs": [[level, level / 2] for level in levels]}}
+        asked = [probe.judged(f"shift {i}", "", "", np.add(levels, i), ratio=not i) for i in (0, 3)]
+        return dict(name=name, probes=[dataclasses.asdict(each) for each in asked], **facts)
 
     longer = body("c", 0.01, 0.011, tier="paper")  # is no neighbour of a shorter training's
     words = page.nearness([body("a", 1.0, 1.1), body("b", 2.0, 2.2), longer])
     assert "one layer differ by 9.5 %" in words
     assert "two layers of one tier by 69 %, 7.3 times" in words
-    assert page.nearness([body("a", 1.0)]) == ""
+    # two seeds are .954 of their standard deviation apart, which is |difference|/√2 of two
+    logs = np.log(2) / (0.954 * np.log(1.1) / 2**0.5)
+    plain = 1.05 / (0.954 * (0.1 + 0.2) / 2 / 2**0.5)
+    ratios = page.apart([body("a", 1.0, 1.1), body("b", 2.0, 2.2), longer])
+    assert ratios == pytest.approx({"shift 0": logs, "shift 3": plain})
+    assert f"{(logs + plain) / 2:.2g} times as far apart" in words
+    assert page.nearness([body("a", 1.0, 1.1)]) == ""
 
 
 def ridge(params, tokens):
