@@ -7,12 +7,21 @@ import optax
 import pytest
 
 from lsa_lab import prompts, training
-from lsa_lab.analyses import clipping, head_subsets, heads
-from lsa_lab.estimators import preprocessed_step_limit, ridge
+from lsa_lab.analyses import clipping, head_subsets, heads, probes
+from lsa_lab.estimators import (
+    bayes,
+    preprocessed_step_limit,
+    ridge,
+    rotation_equivariant_posterior_mean,
+)
+from lsa_lab.lm import readings
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.sentences import Sentences
 from lsa_lab.models import constructions, linear_attention, moments, transformer
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import rivals, scores
+from lsa_lab.selection import projection, rivals, scores
 from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
+from lsa_lab.tasks.pools import PoolTask
 from lsa_lab.theory import (
     amplification,
     generalization,
@@ -29,6 +38,7 @@ SKEW = jnp.array([[1.0, 0.5], [0.0, 1.0]])
 PROMPT = Prompt(I2, jnp.ones(2), jnp.ones(2), jnp.ones(()))
 PARAMS = linear_attention.init(jax.random.key(0), 1, 2, 2)
 TOKENS = jnp.ones((3, 3))
+SENTENCES = Sentences("four", ("a", "b", "c", "d"), np.array([0, 1, 0, 1]), ("bad", "good"))
 
 
 def fit(key=None, optimizer=None, steps=2, **options):
@@ -53,6 +63,30 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: LinearTask(4, 2, task_covariance=SKEW), "task_covariance is not symmetric"),
         (lambda: LinearTask(4, 2, noise_std=jnp.array(-1.0)), "a standard deviation is finite"),
         (lambda: LinearTask(4.5, 2), "n = 4.5: it is a whole number"),
+        (lambda: projection.gap([I2], [True, False]), r"give np.flatnonzero\(mask\)"),
+        (lambda: projection.gap([I2], [[0, 1]]), r"indices of shape \(1, 2\)"),
+        (lambda: projection.gap([I2], [0, 0]), "all unlike"),
+        (lambda: projection.gap([I2], []), "one or more"),
+        (lambda: clipping.truncate(I2, jnp.array([0.0, 0.5])), "it is one number; vmap"),
+        (lambda: clipping.kept_rank(np.nan, 0.1), "full_rank is nan"),
+        (lambda: probes.fit(jnp.ones((40, 2)), jnp.ones((40, 1)), penalty=-0.9), "a penalty is"),
+        (lambda: bayes.discrete_posterior_means(PROMPT, jnp.zeros((0, 2)), 1.0), "no rows"),
+        (lambda: rotation_equivariant_posterior_mean(PROMPT, 1, 1.0, 0.5, nodes=1), "nodes = 1"),
+        (lambda: PoolTask(m=4, d=2, shares=(float("nan"), 1.0)), "add up to 1"),
+        (lambda: PoolTask(m=4, d=2, shares=()), "add up to 1"),
+        (lambda: SENTENCES.split(0, -1, 2), "whole numbers from 0 on"),
+        (lambda: SENTENCES.split(0, 1.5), "whole numbers from 0 on"),
+        (lambda: SENTENCES.only("bad", "bad"), "name two or more"),
+        (lambda: SENTENCES.cut(0), "a text keeps one or more"),
+        (lambda: readings.shifted(np.ones((2, 3)), 1.0), r"expected \[B, 2\]"),
+        (lambda: readings.affine(np.ones((2, 2)), np.nan, 0.0), "finite numbers"),
+        (lambda: readings.affine_shares([1, 2, np.nan], [1, 2, 3]), "leave them out"),
+        (lambda: Config(2, 2, 2, 4, 8, 16, 10, 5, norm="foo"), "supported are rms, layer"),
+        (lambda: Config(2, 2, 2, 4, 8, 16, 10, 5, norm_epsilon=jnp.nan), "a number above 0"),
+        (
+            lambda: Config(2, 2, 2, 4, 8, 16, 10, 5, rotary_scaling=(8.0, 4.0, 4.0, 64.0)),
+            "low below high",
+        ),
         (lambda: linear_attention.init(jax.random.key(0), 0, 1, 2), "num_layers = 0"),
         (lambda: linear_attention.init(jax.random.key(0), 1, 0, 2), "num_heads = 0"),
         (lambda: linear_attention.init(jax.random.key(0), 1, 1, 2, jnp.nan), "scale = nan"),

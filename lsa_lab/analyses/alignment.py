@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import estimators
-from lsa_lab.arguments import Real, check_at_least
+from lsa_lab.arguments import Real, admit, check_at_least
 from lsa_lab.prompts import Prompt
 
 Path = Callable[[Prompt, Any], Array]  # (prompt, parameters) -> [S, d]
@@ -92,13 +92,15 @@ def newton(prompt: Prompt, num_steps: int, scale: Real = 1.0) -> Array:  # [num_
     descent in context: Fu et al. 2310.17086).
     """
     check_at_least(num_steps, "num_steps")
+    prompt = admit(prompt)
     n = prompt.x.shape[0]
     hessian, moment = prompt.x.T @ prompt.x / n, prompt.x.T @ prompt.y / n
 
     def step(inverse: Array, _: None) -> tuple[Array, Array]:
         return 2 * inverse - inverse @ hessian @ inverse, inverse @ moment
 
-    first = jnp.asarray(scale, jnp.result_type(hessian)) * hessian / (hessian**2).sum()
+    size = (hessian**2).sum()
+    first = jnp.asarray(scale, size.dtype) * hessian / jnp.where(size > 0, size, 1)
     _, later = jax.lax.scan(step, first, length=num_steps)
     return jnp.concatenate([jnp.zeros_like(moment)[None], later])
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import estimators, prompts
+from lsa_lab.arguments import check_spread
 from lsa_lab.models.trace import Trace, check_heads, check_label_slot, check_stream
 from lsa_lab.prompts import Prompt
 
@@ -36,6 +37,7 @@ def fit(states: Array, targets: Array, *, penalty: float = 0.0) -> Array:  # [B,
             f"{rows} prompts for a probe of width {width}: it needs {PER_WIDTH} for each of the "
             f"{width} coordinates, {PER_WIDTH * width} or more"
         )
+    check_spread(penalty, "penalty", "a penalty")
     left, values, right = jnp.linalg.svd(states, full_matrices=False)
     kept = values > 10 * rows * jnp.finfo(values.dtype).eps * values[0]
     gains = jnp.where(kept, values / jnp.where(kept, values**2 + rows * penalty, 1), 0)
@@ -47,6 +49,8 @@ def squared_errors(probe: Array, states: Array, targets: Array) -> Array:  # [B,
 
     With y_query, which carries no noise, as the target, its mean is the excess risk.
     """
+    shape = states.shape[0], probe.shape[1]
+    chex.assert_shape(targets, shape, custom_message="targets: a row for each of states, m wide")
     return (states @ probe - targets) ** 2
 
 

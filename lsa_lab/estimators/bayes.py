@@ -94,6 +94,8 @@ def discrete_posterior_means(prompt: Prompt, tasks: Array, noise_var: Real) -> A
     chex.assert_rank(tasks, 2, custom_message="tasks is [k, d], a row for each task")
     d = prompt.x.shape[1]
     chex.assert_shape(tasks, (tasks.shape[0], d), custom_message="tasks is [k, d], d as in x")
+    if not len(tasks):
+        raise ValueError("tasks has no rows: w is one of one task or more")
     check_finite(tasks, "tasks")
     squares = (prompt.y[:, None] - prompt.x @ tasks.T) ** 2  # [n, k]
     evidence = jnp.pad(jnp.cumsum(squares, 0), ((1, 0), (0, 0)))

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import Real, admit, check_spread, check_whole, number
+from lsa_lab.arguments import Real, admit, check_at_least, check_spread, check_whole, number
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
 
@@ -56,9 +56,11 @@ def rotation_equivariant_posterior_mean(
     |w|^{-2a} ∝ ∫ t^{a-1} e^{-t|w|²} dt, and δ(|w|² - ρ²) ∝ ∫ e^{z(ρ² - |w|²)} dz along any path
     around the singularities. So w is a mixture of N(0, I/p), p = 1/τ² + 2t or 2z, with the
     weight t^{a-1} p^{-d/2} dt or e^{zρ²} p^{-d/2} dz, each with its ridge rule (derived here;
-    docs/theory, "The rotation-equivariant Bayes rule").
+    docs/theory, "The rotation-equivariant Bayes rule"). ``nodes`` of the integral are enough for
+    rounding alone to be left; fewer are quicker and not exact.
     """
     prompt = admit(prompt, factored=True)
+    nodes = check_at_least(nodes, "nodes", 4)
     d = prompt.x.shape[1]
     count = _non_zeros(sparsity, d)
     if signal not in get_args(Signal):

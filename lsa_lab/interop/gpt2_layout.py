@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lsa_lab.arguments import check_at_least
 from lsa_lab.interop import files
 from lsa_lab.interop.gpt2_names import MAPS, Arrays, leaves_of, load
 from lsa_lab.models.transformer import Config, Params, check_params
@@ -57,9 +58,15 @@ def gpt2_regression(path: str | Path, num_heads: int | None = None) -> tuple[Par
             f"num_heads is None, and neither config.json nor the metadata of {path} says n_head: "
             f"give the number of heads, a divisor of the width {width}"
         )
-    count = int(count)
-    if count < 1 or width % count:
+    is_text = isinstance(count, str) and count.isdecimal()  # all that metadata can be
+    count = check_at_least(int(count) if is_text else count, "num_heads")
+    if width % count:
         raise ValueError(f"num_heads is {count}; expected a divisor of the width {width}")
+    places, inner = leaves["wpe.weight"].shape[0], leaves["h.0.mlp.c_fc.bias"].shape[0]
+    held = {"n_layer": num_layers, "n_embd": width, "n_positions": places, "n_inner": inner}
+    for key, size in held.items():
+        if facts.get(key) is not None and str(facts[key]) != str(size):
+            raise ValueError(f"{path} says {key} = {facts[key]}, and its arrays have {size}")
     config = Config(
         token_width=leaves["read_in.weight"].shape[1] + 1,
         num_layers=num_layers,
@@ -68,11 +75,11 @@ def gpt2_regression(path: str | Path, num_heads: int | None = None) -> tuple[Par
         width=width,
         keys="causal",
         norm=True,
-        mlp_width=leaves["h.0.mlp.c_fc.bias"].shape[0],
+        mlp_width=inner,
         layout="interleaved",
         biases=True,
         final_norm=True,
-        num_positions=leaves["wpe.weight"].shape[0],
+        num_positions=places,
     )
     ours = _ours(leaves, config)
     return Params(**{name: files.as_jax(name, array) for name, array in ours.items()}), config

@@ -42,8 +42,10 @@ def load(path: Path) -> tuple[Arrays, dict[str, Any]]:
     index, single = path / "model.safetensors.index.json", path / "model.safetensors"
     shards = [single]
     if index.exists():
-        names = json.loads(index.read_text("utf-8"))["weight_map"].values()
-        shards = [path / name for name in sorted(set(names))]
+        names = _fields(index).get("weight_map")
+        if not isinstance(names, dict) or not all(_is_beside(name) for name in names.values()):
+            raise ValueError(f"{index} has no weight_map from tensors to files beside it")
+        shards = [path / name for name in sorted(set(names.values()))]
     arrays: Arrays = {}
     facts: dict[str, Any] = {}
     for shard in shards:
@@ -51,7 +53,7 @@ def load(path: Path) -> tuple[Arrays, dict[str, Any]]:
         arrays |= more
         facts |= metadata
     if (path / "config.json").exists():
-        facts |= json.loads((path / "config.json").read_text("utf-8"))
+        facts |= _fields(path / "config.json")
     for name, values in _SAYS.items():
         if facts.get(name, values[0]) not in values:
             raise ValueError(
@@ -59,6 +61,17 @@ def load(path: Path) -> tuple[Arrays, dict[str, Any]]:
                 "architecture has no place here"
             )
     return arrays, facts
+
+
+def _fields(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text("utf-8")).items())
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON with fields ({error}): fetch it again") from error
+
+
+def _is_beside(name: Any) -> bool:
+    return isinstance(name, str) and Path(name).name == name
 
 
 def leaves_of(arrays: Arrays, path: str | Path) -> tuple[Arrays, int]:

@@ -1,7 +1,8 @@
 """The shape of a decoder: what tells families from Llama to GPT-NeoX apart."""
 
 import dataclasses
-from typing import Literal
+import math
+from typing import Literal, get_args
 
 import jax
 
@@ -54,6 +55,20 @@ class Config:
     def __post_init__(self) -> None:
         set_counts(self, "num_layers num_heads num_groups key_width width mlp_width")
         set_counts(self, "vocabulary context rotary_width")
+        for name, kinds in {"norm": get_args(Norm), "activation": get_args(Activation)}.items():
+            if getattr(self, name) not in kinds:
+                listed = ", ".join(kinds)
+                raise ValueError(f"{name} is {getattr(self, name)!r}; supported are {listed}")
+        for name in ("norm_epsilon", "rotary_base"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected a number above 0")
+        if self.rotary_scaling is not None:
+            factor, low, high, original = self.rotary_scaling
+            if not (factor > 0 and original > 0 and low < high):
+                raise ValueError(
+                    f"rotary_scaling is {self.rotary_scaling}; expected a factor and a length "
+                    "above 0, and low below high"
+                )
         if self.num_heads % self.num_groups:
             raise ValueError(
                 f"num_groups is {self.num_groups}, which does not divide num_heads = "

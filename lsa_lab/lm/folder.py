@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lsa_lab.arguments import check_at_least
 from lsa_lab.lm import leaves
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
@@ -109,6 +110,13 @@ def config_of(fields: Mapping[str, Any], source: Path) -> Config:
         raise ValueError(f"{source} does not say {', '.join(absent)}")
     values: dict[str, Any] = {name: fields.get(key) for name, key in keys.items()}
     values["vocabulary"] = fields["vocab_size"]
+    for name in ("num_layers", "num_heads", "width"):
+        check_at_least(values[name], f"{source}: {keys[name]}")
+    if fields.get("head_dim") is None and values["width"] % values["num_heads"]:
+        raise ValueError(
+            f"{source}: {keys['num_heads']} = {values['num_heads']} does not divide "
+            f"{keys['width']} = {values['width']}, and no head_dim is said"
+        )
     values["mlp_width"] = values["mlp_width"] or 4 * values["width"]
     values["num_groups"] = fields.get("num_key_value_heads") or values["num_heads"]
     values["key_width"] = fields.get("head_dim") or values["width"] // values["num_heads"]

@@ -111,7 +111,7 @@ def best_affine(scores: Any, labels: Any, shift: bool = True) -> tuple[float, fl
 
 def affine(scores: Any, a: float, b: float) -> np.ndarray:  # [B, 2]
     """Scores of two labels whose log-odds z are a z + b."""
-    s = np.asarray(scores, np.float64)
+    s = _of_two(scores, a, b)
     return np.stack([np.zeros(len(s)), a * (s[:, 1] - s[:, 0]) + b], axis=1)
 
 
@@ -128,6 +128,8 @@ def affine_shares(before: Any, after: Any) -> tuple[float, float]:
         raise ValueError(
             f"answers have the shapes {z.shape} and {own.shape}: expected [B] twice, B at least 3"
         )
+    if not np.isfinite([z, own]).all():
+        raise ValueError("answers before or after hold NaN or infinite entries: leave them out")
     rows = np.stack([z, np.ones_like(z)], axis=1)
     left = own - rows @ np.linalg.lstsq(rows, own, rcond=None)[0]
     missed = left @ left / (len(z) - 2)
@@ -138,8 +140,17 @@ def affine_shares(before: Any, after: Any) -> tuple[float, float]:
 
 def shifted(scores: Any, shift: float) -> np.ndarray:  # [B, 2]
     """Scores of two labels with a constant added to the log-odds of class 1."""
-    s = np.asarray(scores, np.float64)
+    s = _of_two(scores, shift)
     return np.stack([s[:, 0], s[:, 1] + shift], axis=1)
+
+
+def _of_two(scores: Any, *numbers: float) -> np.ndarray:  # [B, 2]
+    s = np.asarray(scores, np.float64)
+    if s.ndim != 2 or s.shape[1] != 2 or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"scores of shape {s.shape}, moved by {numbers}: expected [B, 2] and finite numbers"
+        )
+    return s
 
 
 def cross_entropy_after_best_shift(scores: Any, labels: Any) -> float:

@@ -45,7 +45,7 @@ class Sentences:
     def only(self, *classes: str) -> "Sentences":
         """The sentences of these classes, which are numbered in the order given."""
         missing = [name for name in classes if name not in self.classes]
-        if missing or len(classes) < 2:
+        if missing or len(classes) < 2 or len(set(classes)) < len(classes):
             listed = ", ".join(self.classes)
             raise ValueError(f"only {classes}: name two or more classes of {self.name}: {listed}")
         numbers = {self.classes.index(name): i for i, name in enumerate(classes)}
@@ -56,6 +56,8 @@ class Sentences:
 
     def cut(self, words: int) -> "Sentences":
         """Each text up to its first so many words, where prompts would be too long."""
+        if words < 1:
+            raise ValueError(f"words = {words}: a text keeps one or more")
         texts = (" ".join(text.split(" ")[:words]) for text in self.texts)
         return dataclasses.replace(self, texts=tuple(texts))
 
@@ -98,6 +100,8 @@ class Sentences:
                 f"the {len(self)} sentences of {self.name} are all of one class ({held}): a pool "
                 f"needs two of {', '.join(self.classes)}"
             )
+        if not all(isinstance(size, int | np.integer) and size >= 0 for size in sizes):
+            raise ValueError(f"parts of the sizes {sizes}: whole numbers from 0 on")
         if sum(sizes) > len(self):
             raise ValueError(
                 f"{self.name} has {len(self)} sentences, and the parts ask for {sum(sizes)}: "

@@ -24,7 +24,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_finite
+from lsa_lab.arguments import check_finite, check_indices
 
 _COLUMNS = 1024  # of R, drawn at a time and forgotten
 
@@ -46,6 +46,9 @@ def project(blocks: Iterable[ArrayLike], key: Array, width: int) -> Array:  # [m
 def gap(blocks: Iterable[ArrayLike], indices: ArrayLike) -> Array:  # []
     """|mean_S g - ḡ|₂ of the rows themselves, in one walk; indices count through the blocks."""
     indices = np.asarray(indices)
+    if indices.ndim != 1 or len(np.unique(indices)) != max(indices.size, 1):
+        raise ValueError(f"indices of shape {indices.shape}: expected [k], one or more, all unlike")
+    check_indices(indices, max(int(indices.max()) + 1, 1))
     origin, count = None, 0
     for block in _admitted(blocks):
         if origin is None:

@@ -30,7 +30,10 @@ def save(path: str | Path, tree: Any, facts: Facts) -> None:
 
 def packed(tree: Any, facts: Facts) -> bytes:
     """The content of a checkpoint."""
-    leaves = {name: np.asarray(leaf) for name, leaf in _named(tree).items()}
+    leaves = {name: _native(leaf) for name, leaf in _named(tree).items()}
+    for name, leaf in leaves.items():
+        if leaf.dtype.kind in "OSUMm":
+            raise ValueError(f"{name or 'the leaf'} is {leaf.dtype}: a checkpoint keeps numbers")
     layout = {name: [leaf.dtype.name, leaf.shape] for name, leaf in leaves.items()}
     header = json.dumps({"facts": facts, "layout": layout}).encode()
     parts = [len(header).to_bytes(_LENGTH, "little"), header]
@@ -108,9 +111,15 @@ def digest(tree: Any) -> str:
     """A fact about arrays too large to be one: sha256 of their names, dtypes, shapes and bytes."""
     total = hashlib.sha256()
     for name, leaf in _named(tree).items():
-        array = np.asarray(leaf)
+        array = _native(leaf)
         total.update(f"{name} {array.dtype.name} {array.shape} ".encode() + array.tobytes())
     return total.hexdigest()
+
+
+def _native(leaf: Any) -> np.ndarray:
+    """The array in this machine's order of bytes, which the name of a dtype does not tell."""
+    array = np.asarray(leaf)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _named(tree: Any) -> dict[str, Any]:

@@ -50,6 +50,10 @@ def grid(
         raise ValueError("no cells: a grid has at least one")
     names = [_words(cell) for cell in cells]
     by_name = dict(zip(names, cells, strict=True))
+    for name, cell in zip(names, cells, strict=True):
+        if dataclasses.is_dataclass(cell) and type(cell) is not type(by_name[name]):
+            kinds = f"{type(cell).__name__} and {type(by_name[name]).__name__}"
+            raise ValueError(f"cells of {kinds} are both {name}: give one of them another field")
     rests_on = provenance.arithmetic() | dict(facts or {})
     share = processes.share(len(by_name))
     mine = list(by_name)[share.start : share.stop]

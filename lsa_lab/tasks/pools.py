@@ -176,7 +176,8 @@ def _check(task: PoolTask) -> None:
     num_clusters, d = len(task.shares), task.d
     for name in ("m", "d"):
         check_at_least(getattr(task, name), name)
-    if min(task.shares) < 0 or abs(sum(task.shares) - 1) > 1e-6:
+    least = min(task.shares, default=-1)
+    if not (least >= 0 and abs(sum(task.shares) - 1) <= 1e-6):  # NaN is neither
         raise ValueError(f"shares = {task.shares}: they are not negative and add up to 1")
     if task.num_weights != "cluster":
         check_at_least(task.num_weights, "num_weights")

@@ -35,21 +35,22 @@ def load_csv(path: str | Path, dtype: DTypeLike | None = None) -> Table:
     Raises ValueError for a missing or non-numeric value (with its line and column), a constant
     column, or fewer than two rows.
     """
-    header, *lines = Path(path).read_text(encoding="utf-8-sig").splitlines() or [""]
-    if not header.strip():
+    lines = enumerate(Path(path).read_text(encoding="utf-8-sig").splitlines(), start=1)
+    full = [(number, line.split(",")) for number, line in lines if line.strip()]
+    if not full:
         raise ValueError(f"{path} is empty: it needs a header line and rows")
-    names = [name.strip() for name in header.split(",")]
-    rows = [line.split(",") for line in lines if line.strip()]
-    for number, row in enumerate(rows, start=2):
+    names = [name.strip() for name in full[0][1]]
+    values = np.zeros((len(full) - 1, len(names)))
+    for i, (number, row) in enumerate(full[1:]):
         if len(row) != len(names):
             raise ValueError(f"{path}, line {number}: {len(row)} values for {len(names)} columns")
-    values = np.full((len(rows), len(names)), np.nan)
-    for i, row in enumerate(rows):
         for j, text in enumerate(row):
+            place = f"{path}, line {number}, column {names[j]!r}"
+            if not text.strip():
+                raise ValueError(f"{place} is missing: drop the row or fill it in")
             try:
-                values[i, j] = float(text) if text.strip() else np.nan
+                values[i, j] = float(text)
             except ValueError:
-                place = f"{path}, line {i + 2}, column {names[j]!r}"
                 raise ValueError(f"{place}: {text!r} is no number; encode it first") from None
     return standardise(values, names, dtype)
 
@@ -65,7 +66,11 @@ def standardise(values: np.ndarray, names: list[str], dtype: DTypeLike | None = 
             f"{count} missing or infinite values, the first in row {bad_rows[0] + 1} of column "
             f"{column!r}: drop those rows or fill them in"
         )
-    spread = values.std(axis=0)
+    with np.errstate(over="ignore"):
+        spread = values.std(axis=0)
+    if not np.isfinite(spread).all():
+        column = names[int(np.argmin(np.isfinite(spread)))]
+        raise ValueError(f"column {column!r} is too large to square: give it in another unit")
     # A column of equal decimals has a spread of rounding errors, not of zero.
     constant = spread <= 1e-12 * np.abs(values).max(axis=0)
     if constant.any():

@@ -88,6 +88,7 @@ def test_newton_squares_what_is_left_of_every_eigenvalue():
         np.testing.assert_allclose(path[t], expected, atol=1e-10)
     np.testing.assert_allclose(path[-1], estimators.ols(prompt), atol=1e-8)
     assert not path[0].any()
+    assert not alignment.newton(prompt.replace(x=0 * prompt.x), 3).any()
     with pytest.raises(ValueError, match="num_steps = 0"):
         alignment.newton(prompt, 0)
 

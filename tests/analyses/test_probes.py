@@ -138,6 +138,12 @@ def test_descent_on_given_features_is_the_algorithm_of_that_name(name):
     np.testing.assert_allclose(descend(1e3 * features, prompt.y, 6), stated, atol=1e-10)
 
 
+def test_targets_of_another_shape_are_no_grid_of_errors():
+    states = jnp.ones((60, 3))
+    with pytest.raises(AssertionError, match="a row for each of states"):
+        probes.explained(jnp.ones((3, 1)), states, jnp.ones(60))
+
+
 def test_features_that_vanish_predict_nothing():
     np.testing.assert_array_equal(descend(jnp.zeros((5, 2)), jnp.ones(4), 3), 0)
 

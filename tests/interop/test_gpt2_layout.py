@@ -141,6 +141,28 @@ def test_a_folder_of_shards_says_its_heads_and_half_precision_is_widened(tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("config.json", '{"n_layer": 3}', "says n_layer = 3, and its arrays have 2"),
+        ("config.json", '{"n_embd": 99}', "says n_embd = 99, and its arrays have 8"),
+        ("config.json", '{"n_inner": 5}', "says n_inner = 5, and"),
+        ("config.json", '{"n_head": 2.5}', "num_heads = 2.5: it is a whole number"),
+        ("config.json", '{"n_head": true}', "num_heads = True: it is a whole number"),
+        ("config.json", "{", "config.json is no JSON with fields"),
+        ("config.json", "[1]", "config.json is no JSON with fields"),
+        ("model.safetensors.index.json", "{}", "no weight_map"),
+        ("model.safetensors.index.json", '{"weight_map": {"a": "../b"}}', "to files beside it"),
+    ],
+)
+def test_what_a_folder_says_fits_its_arrays_and_stays_in_it(tmp_path, file, text, words):
+    written(tmp_path, weights(), "model.safetensors")
+    (tmp_path / file).write_text(text)
+    heads = None if "n_head" in text else HEADS
+    with pytest.raises(ValueError, match=words):
+        gpt2_regression(tmp_path, num_heads=heads)
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         (

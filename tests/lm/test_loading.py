@@ -129,6 +129,12 @@ def test_older_files_keep_the_rotation_elsewhere(name):
         ("llama", {"quantization_config": {"quant_method": "awq"}}, "awq"),
         ("llama", {"hidden_act": "relu"}, "activation is 'relu'; supported are silu"),
         ("llama", {"hidden_size": None}, "does not say hidden_size"),
+        ("llama", {"num_attention_heads": "2"}, "num_attention_heads = '2': it is a whole"),
+        (
+            "llama",
+            {"num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": None},
+            "num_attention_heads = 3 does not divide hidden_size",
+        ),
         ("qwen2", {"use_sliding_window": True}, "use_sliding_window is True"),
         ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "has sliding_attent"),
         ("gemma", {"use_bidirectional_attention": True}, "bidirectional_attention is True"),

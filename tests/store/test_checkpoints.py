@@ -83,3 +83,18 @@ def test_the_digest_knows_names_shapes_and_types():
         {"a": np.ones(4)},
     ]
     assert len({checkpoints.digest(tree) for tree in trees}) == len(trees)
+
+
+def test_the_order_of_bytes_is_not_of_the_numbers(tmp_path):
+    numbers = np.array([1.0, 2.0])
+    swapped = {"a": numbers.astype(">f8")}
+    checkpoints.save(tmp_path / "swapped.ckpt", swapped, {})
+    kept = checkpoints.load(tmp_path / "swapped.ckpt", {"a": numbers}, {})["a"]
+    np.testing.assert_array_equal(kept, numbers)
+    assert checkpoints.digest(swapped) == checkpoints.digest({"a": numbers})
+
+
+@pytest.mark.parametrize("leaf", [np.array(["a"]), np.array([None]), np.array(["2020"], "M8[Y]")])
+def test_what_is_no_number_is_not_saved(tmp_path, leaf):
+    with pytest.raises(ValueError, match=r"\['a'\] is .*: a checkpoint keeps numbers"):
+        checkpoints.save(tmp_path / "text.ckpt", {"a": leaf}, {})

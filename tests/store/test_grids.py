@@ -55,6 +55,12 @@ def test_every_cell_stands_in_its_place(tmp_path):
     same(grid(CELLS[::-1], judge, tmp_path), expected(CELLS[::-1]))
 
 
+def test_cells_of_two_classes_with_the_same_fields_are_refused(tmp_path):
+    ridge, lasso = (dataclasses.make_dataclass(n, ["penalty"], frozen=True) for n in ("R", "L"))
+    with pytest.raises(ValueError, match="cells of R and L are both"):
+        grid([ridge(1.0), lasso(1.0)], lambda cell: {"v": 1.0}, tmp_path)
+
+
 def test_a_cell_is_computed_once_whoever_asks(tmp_path):
     calls, reports = [], []
 

@@ -91,7 +91,9 @@ def test_a_csv_is_read_with_its_last_column_as_label(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n1,2\n,4\n", "1 missing .* row 2 of column 'a'"),
+        ("a,b\n1,2\n\n,4\n", "line 4, column 'a' is missing"),
+        ("\na,b\n1,2\n\n3,x\n", "line 5, column 'b': 'x'"),
+        ("a,b\n1e200,2\n3e200,4\n2e200,9\n", "column 'a' is too large"),
         ("a,b\n1,2\nx,4\n", "line 3, column 'a': 'x'"),
         ("a,b\n1,2\n1,4\n", "column 'a' is constant"),
         ("a,b\n0.1,2\n0.1,4\n0.1,5\n", "column 'a' is constant"),

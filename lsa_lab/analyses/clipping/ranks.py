@@ -37,7 +37,7 @@ def kept_rank(full_rank: Any, rate: Any) -> Any:
     their own ε full_rank in place of 1e-9.
     """
     check_rate(rate)
-    if is_concrete(full_rank) and np.any(np.asarray(full_rank) < 1):
+    if is_concrete(full_rank) and not np.all(np.asarray(full_rank) >= 1):
         raise ValueError(f"full_rank is {full_rank}: a matrix has at least one singular value")
     if isinstance(full_rank, int) and isinstance(rate, int | float):
         return max(1, math.floor((1 - rate) * full_rank + 1e-9))
@@ -64,6 +64,8 @@ def truncate(matrix: Array, rate: ArrayLike) -> Array:  # [..., p, q]
     Nearest in every unitarily invariant norm (Eckart and Young; Mirsky). At rate 0 the matrix comes
     back untouched, bit for bit. Rank 0 is ``drop``.
     """
+    if jnp.shape(rate) != ():
+        raise ValueError(f"rate has shape {jnp.shape(rate)}: it is one number; vmap over many")
     left, values, right = svd(matrix)
     rank = kept_rank(values.shape[-1], rate)
     cut = jnp.where(jnp.arange(values.shape[-1]) < rank, values, 0)
