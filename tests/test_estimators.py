@@ -204,32 +204,28 @@ def test_the_best_linear_equivariant_rule_is_that_of_a_gaussian_of_its_length(n,
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_each_can_be_batched_compiled_and_differentiated(name):
+def test_each_can_be_batched_compiled_and_differentiated_in_both_precisions(name):
     rule, step = BY_NAME[name], 1e-5
+    run, many = on_host(rule), on_host(jax.vmap(rule))
+    slopes = on_host(jax.grad(lambda prompt: jnp.sum(rule(prompt))))
     prompts = jax.device_get([draw(seed, 6, 4, 4) for seed in range(3)])
-    batched = jax.jit(jax.vmap(rule))(jax.tree.map(lambda *e: np.stack(e), *prompts))
-    one = prompts[2]
-    np.testing.assert_allclose(batched[2], jax.jit(rule)(one), atol=1e-12)
+    first, _, one = prompts
+    np.testing.assert_allclose(
+        many(jax.tree.map(lambda *e: np.stack(e), *prompts))[2], run(one), atol=1e-12
+    )
     ends = [jax.tree.map(lambda leaf, s=s: leaf + s * step, one) for s in (1, -1, 0)]
-    ahead, behind, _ = jax.jit(jax.vmap(rule))(jax.tree.map(lambda *e: np.stack(e), *ends))
-    slopes = jax.jit(jax.grad(lambda prompt: jnp.sum(rule(prompt))))(one)
-    along = sum(np.sum(leaf) for leaf in jax.tree.leaves(slopes))
+    ahead, behind, _ = many(jax.tree.map(lambda *e: np.stack(e), *ends))
+    along = sum(np.sum(leaf) for leaf in jax.tree.leaves(slopes(one)))
     np.testing.assert_allclose(along, np.sum(ahead - behind) / (2 * step), rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.parametrize("name", BY_NAME)
-def test_each_keeps_single_precision_and_survives_empty_columns_and_labels(name):
-    prompt, rule = jax.device_get(draw(0, 6, 4, 4)), on_host(BY_NAME[name])
-    double = rule(prompt)
-    single = rule(jax.tree.map(lambda leaf: leaf.astype(np.float32), prompt))
+    # Single precision stays, and empty columns and labels are survived.
+    single = run(jax.tree.map(lambda leaf: leaf.astype(np.float32), first))
     assert single.dtype == jnp.float32
-    np.testing.assert_allclose(single, double, rtol=1e-3, atol=1e-3)
-    empty = prompt.replace(x=prompt.x * (np.arange(4) > 0), y=0 * prompt.y)
+    np.testing.assert_allclose(single, run(first), rtol=1e-3, atol=1e-3)
+    empty = first.replace(x=first.x * (np.arange(4) > 0), y=0 * first.y)
     if name != "variance":
-        assert not rule(empty).any()
+        assert not run(empty).any()
     if name not in ("ols", "lasso"):  # where the rank changes, they have no derivative
-        slopes = jax.jit(jax.grad(lambda p: jnp.sum(BY_NAME[name](p))))(empty)
-        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes(empty)))
 
 
 def test_supports_in_chunks_are_each_counted_once():

@@ -1,5 +1,6 @@
 """Flat draws follow their laws: χ from the smallest shape to the largest, and subsets."""
 
+import functools
 import math
 
 import jax
@@ -15,6 +16,7 @@ DEGREES = np.array([1, 2, 3, 6, 20, 1000, 1_000_000])
 PROBABILITY = 1e-4  # that one of the tests below, each with another seed, errs
 
 
+@functools.cache
 def chis(dtype):  # [r, B]
     draw = jax.jit(lambda key: variates.chi(key, jnp.asarray(DEGREES), DRAWS, dtype))
     return np.asarray(draw(jax.random.key(0)), float)

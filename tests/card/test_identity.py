@@ -99,7 +99,7 @@ def test_a_model_of_few_tasks_is_bayes_over_these():
 
 def test_a_name_is_undecided_where_runs_disagree_or_the_distance_is_wide():
     subject = subject_of(lambda params, tokens: ridge(tokens), (), D, 24, causal=False)
-    (nearest,) = nearest_rules(subject, [()] * 4, Law(D, NOISE), 24, 32)
+    (nearest,) = nearest_rules(subject, [()] * 8, Law(D, NOISE), 24, 32)
     assert nearest.title == "ridge"
     assert dataclasses.replace(nearest, agreeing=2).title == "undecided: ridge"
     wide = dataclasses.replace(nearest, interval=(0.0, 0.2), distance=0.05)
@@ -122,7 +122,7 @@ def test_answers_that_are_not_finite_are_of_no_rule():
         return jnp.where(large, jnp.nan, ridge(tokens))
 
     subject = subject_of(model, (), D, 24, causal=False)
-    (nearest,) = nearest_rules(subject, [()] * 2, Law(D, NOISE), 24, 32)
+    (nearest,) = nearest_rules(subject, [()] * 8, Law(D, NOISE), 24, 32)
     assert nearest.title == NONE
 
 

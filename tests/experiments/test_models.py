@@ -106,7 +106,7 @@ def test_weights_are_written_once_and_read_back(store, monkeypatch, capsys):
     same(last, read.models().params)
 
 
-def test_a_file_with_some_checkpoints_has_the_path_through_these(tmp_path):
+def test_a_file_with_some_checkpoints_has_the_path_through_these(committed, tmp_path):
     fresh, steps = resolved(TINY), TINY.training.steps
     for parts, places in {(): [0, -1], (1,): [0, 1, -1], (2,): [0, -1]}.items():
         runs.write(tmp_path / "tiny.npz", fresh, parts=parts)
@@ -124,15 +124,14 @@ def test_a_run_that_diverged_is_read_back_as_one(tmp_path):
     assert read.finished.tolist() == [[True, False]]
 
 
-def test_the_second_who_asks_gets_the_same_weights_untrained(tmp_path):
-    first = weights(MERGED)
-    before = kept(tmp_path)
-    np.testing.assert_array_equal(first, weights(MERGED))
-    assert kept(tmp_path) == before
-
-
-def test_another_number_other_code_or_another_device_has_other_weights(tmp_path, monkeypatch):
+def test_who_asks_again_gets_the_same_weights_and_who_asks_for_others_gets_those(
+    tmp_path, monkeypatch
+):
+    """Others are those of another number, of other code and of another device."""
     base = weights(MERGED)
+    before = kept(tmp_path)
+    np.testing.assert_array_equal(base, weights(MERGED))
+    assert kept(tmp_path) == before  # untrained
     assert not np.array_equal(base, weights(changed(MERGED, "training", seed=1)))
     assert not np.array_equal(base, weights(changed(MERGED, "task", noise_std=0.5)))
     count = len(kept(tmp_path))
@@ -206,7 +205,7 @@ def test_every_named_model_of_the_laptop_tier_has_its_weights_in_seven_megabytes
     assert sum(file.stat().st_size for file in train.WEIGHTS.iterdir()) < 7 << 20
 
 
-def test_heads_that_a_variant_lacks_are_zero_and_unheard():
+def test_heads_that_a_variant_lacks_are_zero_and_unheard(committed):
     every = resolved(TINY)
     gates = model.gates_of(TINY.architecture)[0]
     alone = jax.tree.map(lambda leaf: leaf[0], every.models(0).cast_float64())

@@ -36,8 +36,12 @@ def test_the_risk_of_a_ridgeless_layer_on_new_tasks_is_that_of_lu_and_others():
 
 def by_prefix(rule):
     """The prediction of each of ten labels from those before it, by a rule that gives weights."""
-    x, y = map(jnp.asarray, (waves(10, 4, seed=1), waves(10, seed=2)))
-    return [0.0] + [x[i] @ rule(Prompt(x[:i], y[:i], x[i], y[i])) for i in range(1, 10)]
+
+    @jax.jit
+    def read(x, y):
+        return [x[i] @ rule(Prompt(x[:i], y[:i], x[i], y[i])) for i in range(1, 10)]
+
+    return [0.0, *read(waves(10, 4, seed=1), waves(10, seed=2))]
 
 
 ONE_STEP = jnp.ones(1)
@@ -115,22 +119,22 @@ SHUT[4] = PARTLY_SHUT[4, :3] = -30
 def read(kind, values, keys=KEYS, steps=STEPS, gates=None, dtype=float, bias=None, **shape):
     """The reads of one recurrent layer whose tokens hold query, key, value, step and gate."""
     columns = [QUERIES, keys, values, steps, *([] if gates is None else [gates])]
-    tokens = jnp.asarray(np.concatenate(columns, 1), dtype)
+    tokens = np.concatenate(columns, 1).astype(dtype)
     width, count = tokens.shape[1], values.shape[1] // shape.get("inner", 1)
     config = recurrent.Config(kind, width, key_width=4, value_width=count, layout="bound", **shape)
     places = np.split(np.eye(width), np.cumsum([each.shape[1] for each in columns])[:-1])
     names = ("w_q", "w_k", "w_v", "w_step", "w_gate")
     leaves = {name: place[None, None] for name, place in zip(names, places, strict=False)}
     leaves["w_o"] = np.eye(width)[None, None, :, :count]
-    needed = recurrent.init(jax.random.key(0), config)
-    own = {
-        name: leaves.get(name, 0 * leaf) for name, leaf in vars(needed).items() if leaf is not None
-    }
+    needed = jax.eval_shape(recurrent.init, jax.random.key(0), config)
+    zeros = {name: leaf.shape for name, leaf in vars(needed).items() if leaf is not None}
+    own = {name: leaves.get(name, np.zeros(shape)) for name, shape in zeros.items()}
     own |= {} if bias is None else {name: np.full_like(own[name], bias[name]) for name in bias}
-    params = needed.replace(**jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), own))
-    return recurrent.forward(params, tokens, config).heads[0, 0, :, :count].ravel()
+    params = needed.replace(**jax.tree.map(lambda leaf: np.asarray(leaf, dtype), own))
+    return np.ravel(forward(params, tokens, config).heads[0, 0, :, :count])
 
 
+forward = jax.jit(recurrent.forward, static_argnums=2)
 VALUES = waves(7, 3, seed=10)
 TWO = dict(keys=waves(7, 8, seed=16), values=waves(7, 6, seed=17), steps=waves(7, 2, seed=18))
 NAIVE = {

@@ -30,6 +30,29 @@ def program(toy):
     return lambda *words: main(words, package="toy_lab")
 
 
+@pytest.fixture(scope="session")
+def kept_runs(tmp_path_factory):
+    """Where the files lie that runs of the toy have left."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture
+def ran(toy, program, kept_runs):
+    """Run the toy at a tier: tier -> the folder of its laptop tier. The first test that asks for it
+    runs it, and the others are given the files that it left."""
+
+    def run(tier="laptop"):
+        kept = kept_runs / tier
+        if kept.exists():
+            shutil.copytree(kept, toy / "figures", dirs_exist_ok=True)
+        else:
+            assert program("run", "toy", "--tier", tier) == 0
+            shutil.copytree(toy / "figures", kept)
+        return toy / "figures" / "toy"
+
+    return run
+
+
 @pytest.fixture
 def copies(toy, monkeypatch):
     """A package two_lab in the working folder, with copies of the toy by the names that it is

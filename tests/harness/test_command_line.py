@@ -193,10 +193,10 @@ def test_ctrl_c_says_how_to_go_on_and_keeps_the_checkpoints(toy, program, capsys
     assert not list((toy / "cache" / "checkpoints").iterdir())
 
 
-def test_the_list_is_a_line_an_experiment_by_theme_and_all_of_one(toy, program, capsys):
+def test_the_list_is_a_line_an_experiment_by_theme_and_all_of_one(program, ran, capsys):
     assert program() == 0
     assert "not run" in capsys.readouterr().out
-    program("run", "toy")
+    ran()
     program("run", "toy", "--config.n", "7")
     capsys.readouterr()
     assert program() == 0

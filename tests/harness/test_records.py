@@ -14,10 +14,10 @@ from lsa_lab.store import results
 
 
 @pytest.fixture
-def ran(toy, program):
-    program("run", "toy")
-    program("run", "toy", "--tier", "paper")
-    return toy / "figures" / "toy"
+def folder(ran):
+    """Of the laptop tier, with that of the paper tier in it."""
+    ran()
+    return ran("paper")
 
 
 DAMAGED = {
@@ -37,8 +37,8 @@ def test_a_damaged_record_is_refused_by_what_is_wrong(tmp_path):
             records.last_run(tmp_path)
 
 
-def test_a_damaged_record_is_named_and_what_is_whole_goes_on(ran, program, capsys):
-    (ran / "config.json").write_text("{", encoding="utf-8")
+def test_a_damaged_record_is_named_and_what_is_whole_goes_on(folder, program, capsys):
+    (folder / "config.json").write_text("{", encoding="utf-8")
     capsys.readouterr()
     for command in (("list",), ("list", "toy"), ("draw", "all"), ("report",)):
         assert program(*command) == 1
@@ -47,11 +47,11 @@ def test_a_damaged_record_is_named_and_what_is_whole_goes_on(ran, program, capsy
         assert "no JSON" in told.err
         assert "paper" in told.out or command[0] == "report"
     assert program("run", "toy") == 0
-    assert records.last_run(ran)["verdicts"]["toy.mean"] == "holds"
+    assert records.last_run(folder)["verdicts"]["toy.mean"] == "holds"
 
 
 @pytest.mark.parametrize("door", ["claims", "figure"])
-def test_a_door_that_fails_stops_no_other_figure(ran, program, capsys, monkeypatch, door):
+def test_a_door_that_fails_stops_no_other_figure(folder, program, capsys, monkeypatch, door):
     module = importlib.import_module(f"toy_lab.theme.toy.{door}")
     name = {"claims": "numbers", "figure": "caption"}[door]
     whole = getattr(module, name)
@@ -70,8 +70,8 @@ def test_a_door_that_fails_stops_no_other_figure(ran, program, capsys, monkeypat
     assert "KeyError" in told.err
 
 
-def test_a_damaged_result_stops_no_other_figure(ran, program, capsys):
-    (ran / "paper" / "result.nc").write_bytes(b"nothing")
+def test_a_damaged_result_stops_no_other_figure(folder, program, capsys):
+    (folder / "paper" / "result.nc").write_bytes(b"nothing")
     capsys.readouterr()
     assert program("draw", "all") == 1
     told = capsys.readouterr()
@@ -80,7 +80,7 @@ def test_a_damaged_result_stops_no_other_figure(ran, program, capsys):
 
 
 def test_verdicts_of_other_criteria_are_not_shown_until_they_are_judged_again(
-    ran, program, capsys, monkeypatch
+    folder, program, capsys, monkeypatch
 ):
     claims = importlib.import_module("toy_lab.theme.toy.claims")
     as_declared = claims.statements
@@ -102,7 +102,7 @@ def test_verdicts_of_other_criteria_are_not_shown_until_they_are_judged_again(
     capsys.readouterr()
     program("list")
     assert "0/2/1" in capsys.readouterr().out
-    verdicts = json.loads((ran / "config.json").read_text(encoding="utf-8"))["verdicts"]
+    verdicts = json.loads((folder / "config.json").read_text(encoding="utf-8"))["verdicts"]
     assert verdicts["toy.mean"] == "fails"
 
 

@@ -12,8 +12,8 @@ from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.store import provenance
 
 
-def test_the_report_is_complete_and_needs_no_network(toy, program):
-    program("run", "toy")
+def test_the_report_is_complete_and_needs_no_network(ran, toy, program):
+    ran()
     readme = toy / "README.md"
     readme.write_text(f"before\n{report.BEGIN}\nyesterday\n{report.END}\nafter\n", encoding="utf-8")
     assert program("report") == 0
@@ -51,8 +51,8 @@ def test_the_report_is_complete_and_needs_no_network(toy, program):
     assert "Theorem 1" not in front
 
 
-def test_a_question_has_a_page_that_opens_with_its_answer(toy, program):
-    program("run", "toy")
+def test_a_question_has_a_page_that_opens_with_its_answer(ran, toy, program):
+    ran()
     (toy / "CITATION.cff").write_text('title: "toys & co"\nversion: 3\n  - name: "Nobody"\n')
     program("report")
     page = (toy / "figures" / "toy" / "index.html").read_text(encoding="utf-8")
@@ -74,9 +74,9 @@ def test_a_question_has_a_page_that_opens_with_its_answer(toy, program):
 
 
 def test_a_first_line_that_is_the_place_of_no_headline_is_refused(
-    toy, program, monkeypatch, capsys
+    ran, program, monkeypatch, capsys
 ):
-    program("run", "toy")
+    ran()
     headlines = importlib.import_module("toy_lab.headlines")
     monkeypatch.setattr(headlines, "FIRST", ("T1, section 3",))
     assert program("report") == 2
@@ -84,16 +84,16 @@ def test_a_first_line_that_is_the_place_of_no_headline_is_refused(
     assert said in capsys.readouterr().err
 
 
-def test_a_report_of_the_same_results_writes_nothing(toy, program, capsys):
-    program("run", "toy")
+def test_a_report_of_the_same_results_writes_nothing(ran, program, capsys):
+    ran()
     program("report")
     capsys.readouterr()
     assert program("report") == 0
     assert capsys.readouterr().out == ""
 
 
-def test_a_changed_configuration_is_in_no_table(toy, program):
-    program("run", "toy")
+def test_a_changed_configuration_is_in_no_table(ran, toy, program):
+    ran()
     program("report")
     tables = [(toy / "figures" / name).read_bytes() for name in ("CLAIMS.md", "index.html")]
     program("run", "toy", "--config.n", "7")
@@ -101,19 +101,9 @@ def test_a_changed_configuration_is_in_no_table(toy, program):
     assert tables == [(toy / "figures" / name).read_bytes() for name in ("CLAIMS.md", "index.html")]
 
 
-@pytest.mark.parametrize(
-    ("devices", "processes", "words"),
-    [
-        (2, 1, "2 x NVIDIA H100"),
-        (3, 3, "NVIDIA H100, in 3 processes"),
-        (16, 2, "NVIDIA H100, in 2 processes with 8 each"),
-    ],
-)
-def test_devices_that_processes_may_share_are_not_counted(
-    toy, program, monkeypatch, devices, processes, words
-):
-    facts = provenance.facts
-    own = {"device": "NVIDIA H100", "device_count": devices, "process_count": processes}
+def test_devices_that_processes_may_share_are_not_counted(toy, program, monkeypatch):
+    facts, words = provenance.facts, "NVIDIA H100, in 2 processes with 8 each"
+    own = {"device": "NVIDIA H100", "device_count": 16, "process_count": 2}
     monkeypatch.setattr(provenance, "facts", lambda: facts() | own)
     program("run", "toy")
     assert program("report") == 0
@@ -121,15 +111,13 @@ def test_devices_that_processes_may_share_are_not_counted(
     assert f"- device: {words}\n" in readme
     page = (toy / "figures" / "toy" / "index.html").read_text(encoding="utf-8")
     assert f"<dt>device</dt><dd>{words}</dd>" in page
+    assert report._device(own | {"device_count": 3, "process_count": 3}).endswith("in 3 processes")
+    assert report._device({"device": "cpu", "device_count": 2}) == "2 x cpu"  # of before
 
 
-def test_a_result_of_before_processes_were_counted_is_of_one():
-    assert report._device({"device": "cpu", "device_count": 2}) == "2 x cpu"
-
-
-def test_a_broken_folder_is_named_and_the_rest_is_written(toy, program, monkeypatch, capsys):
-    program("run", "toy")
-    program("run", "toy", "--tier", "paper")
+def test_a_broken_folder_is_named_and_the_rest_is_written(ran, toy, program, monkeypatch, capsys):
+    ran()
+    ran("paper")
     (toy / "figures" / "toy" / "paper" / "result.nc").write_bytes(b"nothing")
     assert program("report") == 1
     assert "toy/paper is left out of the report" in capsys.readouterr().err
@@ -138,8 +126,8 @@ def test_a_broken_folder_is_named_and_the_rest_is_written(toy, program, monkeypa
     assert "1 hold, 1 fail, 1 undecided" in ledger
 
 
-def test_a_result_of_another_configuration_is_named(toy, program, monkeypatch, capsys):
-    program("run", "toy")
+def test_a_result_of_another_configuration_is_named(ran, toy, program, monkeypatch, capsys):
+    ran()
     config = importlib.import_module("toy_lab.theme.toy.config")
     monkeypatch.setitem(config.TIERS, "laptop", config.Config(scale=0.5))
     assert program("report") == 1
@@ -155,9 +143,9 @@ def test_a_smoke_result_is_drawn_again_and_not_reported(toy, program, capsys):
 
 
 def test_claims_that_have_changed_since_are_named_with_what_to_do(
-    toy, program, monkeypatch, capsys
+    ran, toy, program, monkeypatch, capsys
 ):
-    program("run", "toy")
+    ran()
     claims = importlib.import_module("toy_lab.theme.toy.claims")
     monkeypatch.setattr(claims, "numbers", lambda dataset: dataset["rule"])
     assert program("report") == 1
@@ -165,8 +153,8 @@ def test_claims_that_have_changed_since_are_named_with_what_to_do(
     assert "run it again" in error
 
 
-def test_the_ledger_has_levels_whose_sentences_are_generated_from_their_cells(toy, program):
-    program("run", "toy")
+def test_the_ledger_has_levels_whose_sentences_are_generated_from_their_cells(ran, toy, program):
+    ran()
     program("report")
     ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
     first, rest = ledger.split("## Level 0")[1].split("## Level 1")
@@ -224,9 +212,9 @@ def test_a_larger_tier_takes_the_laptops_place_in_every_table(toy, program, monk
 
 
 def test_a_headline_without_its_row_is_named_and_the_rest_is_written(
-    toy, program, monkeypatch, capsys
+    ran, toy, program, monkeypatch, capsys
 ):
-    program("run", "toy")
+    ran()
     headlines = importlib.import_module("toy_lab.headlines")
     lost = dataclasses.replace(headlines.HEADLINES[0], trained=Words("{0:i}", "toy.median"))
     monkeypatch.setattr(headlines, "HEADLINES", (lost,))
@@ -264,8 +252,8 @@ def test_a_headline_that_shows_one_cell_or_names_no_null_is_refused(says, build)
         build()
 
 
-def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeypatch):
-    program("run", "toy")
+def test_what_was_changed_after_a_look_is_said_and_counted(ran, toy, program, monkeypatch):
+    ran()
     config, claims = (
         importlib.import_module(f"toy_lab.theme.toy.{door}") for door in ("config", "claims")
     )
@@ -285,8 +273,8 @@ def test_what_was_changed_after_a_look_is_said_and_counted(toy, program, monkeyp
     assert "| The mean is " in ledger
 
 
-def test_pages_on_papers_are_given_the_verdicts_of_the_rows_that_they_name(toy, program):
-    program("run", "toy")
+def test_pages_on_papers_are_given_the_verdicts_of_the_rows_that_they_name(ran, toy, program):
+    ran()
     page = toy / "docs" / "papers" / "t1.md"
     page.parent.mkdir(parents=True)
     page.write_text("| 1 | `toy.mean` **fails**, `toy.wrong`, `toy.*`, `tests/large.py` |\n")
@@ -298,22 +286,22 @@ def test_pages_on_papers_are_given_the_verdicts_of_the_rows_that_they_name(toy, 
     assert page.read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize(
-    ("other", "counts"),
-    [
-        ((1.3, (1.1, 1.5)), (0, 1)),  # 0.3 between them, and √(0.3² + 0.2²) from both intervals
-        ((1.4, (1.0, 1.6)), (0, 1)),  # the longer half faces the smaller value
-        ((1.5, (1.4, 1.9)), (1, 1)),
-        ((0.5, (0.4, 0.9)), (0, 1)),
-        ((0.2, (0.1, 0.3)), (1, 1)),
-        ((1.5, (-math.inf, math.inf)), (0, 0)),
-    ],
-)
-def test_a_row_lies_apart_where_both_intervals_do_not_bridge_the_gap(toy, program, other, counts):
-    program("run", "toy")
+OTHERS = [
+    ((1.3, (1.1, 1.5)), (0, 1)),  # 0.3 between them, and √(0.3² + 0.2²) from both intervals
+    ((1.4, (1.0, 1.6)), (0, 1)),  # the longer half faces the smaller value
+    ((1.5, (1.4, 1.9)), (1, 1)),
+    ((0.5, (0.4, 0.9)), (0, 1)),
+    ((0.2, (0.1, 0.3)), (1, 1)),
+    ((1.5, (-math.inf, math.inf)), (0, 0)),
+]
+
+
+def test_a_row_lies_apart_where_both_intervals_do_not_bridge_the_gap(ran, toy):
+    ran()
     (whole,), _ = report.collect(experiments_of("toy_lab").values(), toy / "figures")
     claim = dataclasses.replace(whole.claims[0], value=1.0, interval=(0.5, 1.3))
-    value, interval = other
-    again = dataclasses.replace(claim, value=value, interval=interval)
-    here, there = (dataclasses.replace(whole, claims=[each]) for each in (claim, again))
-    assert here.apart(there) == there.apart(here) == counts
+    here = dataclasses.replace(whole, claims=[claim])
+    for (value, interval), counts in OTHERS:
+        again = dataclasses.replace(claim, value=value, interval=interval)
+        there = dataclasses.replace(whole, claims=[again])
+        assert here.apart(there) == there.apart(here) == counts

@@ -5,7 +5,6 @@ import errno
 import importlib
 import json
 import os
-import shutil
 from pathlib import Path
 
 import jax
@@ -55,8 +54,8 @@ def test_tiers_and_changed_configurations_go_to_folders_of_their_own(toy, progra
     }
 
 
-def test_a_changed_configuration_leaves_the_tiers_files_alone(toy, program):
-    program("run", "toy")
+def test_a_changed_configuration_leaves_the_tiers_files_alone(ran, toy, program):
+    ran()
     before = contents(toy / "figures" / "toy")
     program("run", "toy", "--config.n", "5")
     assert contents(toy / "figures" / "toy") == before
@@ -74,8 +73,8 @@ def test_a_folder_for_many_changes_has_a_name_that_a_file_system_takes(toy):
     assert all(name.startswith("lengths-") for name in names)
 
 
-def test_a_second_run_leaves_the_same_files_alone_and_says_so(toy, program, capsys):
-    program("run", "toy")
+def test_a_second_run_leaves_the_same_files_alone_and_says_so(ran, toy, program, capsys):
+    ran()
     folder = toy / "figures" / "toy"
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
     capsys.readouterr()
@@ -87,8 +86,8 @@ def test_a_second_run_leaves_the_same_files_alone_and_says_so(toy, program, caps
     assert "Verdicts that moved: none" in told
 
 
-def test_a_run_names_the_results_and_verdicts_that_moved(toy, program, capsys, monkeypatch):
-    program("run", "toy")
+def test_a_run_names_the_results_and_verdicts_that_moved(ran, toy, program, capsys, monkeypatch):
+    ran()
     capsys.readouterr()
     compute = importlib.import_module("toy_lab.theme.toy.compute")
     once = compute.compute
@@ -102,9 +101,9 @@ def test_a_run_names_the_results_and_verdicts_that_moved(toy, program, capsys, m
 
 @pytest.mark.parametrize("door", ["claims", "figure"])
 def test_a_result_that_cannot_be_judged_leaves_the_old_one_whole(
-    toy, program, capsys, monkeypatch, door
+    ran, toy, program, capsys, monkeypatch, door
 ):
-    program("run", "toy")
+    ran()
     folder = toy / "figures" / "toy"
     before = contents(folder)
     module = importlib.import_module(f"toy_lab.theme.toy.{door}")
@@ -123,9 +122,9 @@ def test_a_result_that_cannot_be_judged_leaves_the_old_one_whole(
 
 
 def test_a_full_disk_leaves_the_old_files_and_the_message_says_where_the_new_result_lies(
-    toy, program, capsys, monkeypatch
+    ran, toy, program, capsys, monkeypatch
 ):
-    program("run", "toy")
+    ran()
     folder = toy / "figures" / "toy"
     before = contents(folder)
     compute = importlib.import_module("toy_lab.theme.toy.compute")
@@ -184,10 +183,10 @@ def test_compute_is_handed_the_models_that_its_config_names(toy, program, monkey
     assert handed == [{"small": 3}]
 
 
-def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings(toy, program):
+def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings(ran, toy, program):
     import matplotlib
 
-    program("run", "toy")
+    ran()
     folder = toy / "figures" / "toy"
     before = contents(folder)
     with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "savefig.dpi": 30}):
@@ -199,11 +198,10 @@ def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings(toy, pro
     assert other["figure.png"] != before["figure.png"]
 
 
-def test_plots_draw_from_the_file_alone(toy, program, monkeypatch):
-    program("run", "toy")
+def test_plots_draw_from_the_file_alone(ran, toy, program, monkeypatch):
+    ran()
     module = importlib.import_module("toy_lab.theme.toy.compute")
     monkeypatch.setattr(module, "compute", None)
-    shutil.rmtree(toy / "cache")
     (toy / "figures" / "toy" / "figure.pdf").unlink()
     assert program("draw") == 0
     assert (toy / "figures" / "toy" / "figure.pdf").exists()
@@ -211,9 +209,9 @@ def test_plots_draw_from_the_file_alone(toy, program, monkeypatch):
 
 
 def test_a_result_of_another_configuration_is_not_drawn_under_the_tiers_name(
-    toy, program, monkeypatch, capsys
+    ran, toy, program, monkeypatch, capsys
 ):
-    program("run", "toy")
+    ran()
     config = importlib.import_module("toy_lab.theme.toy.config")
     monkeypatch.setitem(config.TIERS, "laptop", config.Config(scale=0.5))
     assert program("draw", "toy") == 2

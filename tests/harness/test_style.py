@@ -134,8 +134,8 @@ def test_an_appendix_goes_on_with_the_letters_and_another_letter_is_refused(tmp_
         pictures.save_panel(both, "d", tmp_path)
 
 
-def test_draw_panel_writes_three_files_beside_the_figure(toy, program, capsys):
-    program("run", "toy")
+def test_draw_panel_writes_three_files_beside_the_figure(ran, toy, program, capsys):
+    ran()
     folder = toy / "figures" / "toy"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     capsys.readouterr()
@@ -152,8 +152,8 @@ def test_draw_panel_writes_three_files_beside_the_figure(toy, program, capsys):
     assert "no result of toy at the paper tier" in capsys.readouterr().err
 
 
-def test_draw_with_caption_writes_a_taller_picture_beside_the_figure(toy, program, capsys):
-    program("run", "toy")
+def test_draw_with_caption_writes_a_taller_picture_beside_the_figure(ran, toy, program, capsys):
+    ran()
     figure = (toy / "figures" / "toy" / "figure.png").read_bytes()
     capsys.readouterr()
     assert program("draw", "toy", "--with-caption") == 0

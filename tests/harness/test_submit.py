@@ -40,7 +40,7 @@ def states(program, capsys):
 
 
 def test_shares_of_a_run_and_one_that_is_killed_leave_the_bits_of_one_process(
-    toy, program, capsys, monkeypatch
+    toy, program, ran, capsys, monkeypatch
 ):
     """Share 2 dies and is submitted again alone, while share 1 waits for it."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(HERE)]))
@@ -66,7 +66,7 @@ def test_shares_of_a_run_and_one_that_is_killed_leave_the_bits_of_one_process(
     assert not list((toy / "cache" / "checkpoints").iterdir())
     assert not list(toy.glob("cache/submitted/*/exchange"))
 
-    assert program("run", "toy") == 0
+    ran()
     digests = {
         results.load(toy / folder / "toy" / "result.nc").attrs["contents_sha256"]
         for folder in ("out", "figures")
@@ -74,7 +74,9 @@ def test_shares_of_a_run_and_one_that_is_killed_leave_the_bits_of_one_process(
     assert len(digests) == 1
 
 
-def test_shares_that_never_run_at_once_leave_the_bits_of_one_process(toy, program, monkeypatch):
+def test_shares_that_never_run_at_once_leave_the_bits_of_one_process(
+    toy, program, ran, monkeypatch
+):
     monkeypatch.setattr(process, "_LATE", 0.3)
     variables = {"LSA_LAB_EXCHANGE": str(toy / "exchange"), "JAX_NUM_PROCESSES": "2"}
     waiting, ends = ["0", "1"], []
@@ -88,7 +90,7 @@ def test_shares_that_never_run_at_once_leave_the_bits_of_one_process(toy, progra
     assert [end for end in ends if end != process.PUT_OFF] == [0, 0]
     for name in (*variables, "JAX_PROCESS_ID"):
         monkeypatch.delenv(name)
-    assert program("run", "toy") == 0
+    ran()
     both = [results.load(toy / folder / "toy" / "result.nc") for folder in ("out", "figures")]
     assert both[0].attrs["contents_sha256"] == both[1].attrs["contents_sha256"]
 

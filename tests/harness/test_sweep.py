@@ -79,8 +79,8 @@ def test_an_interrupted_sweep_says_the_words_that_go_on(toy, program, capsys, mo
     assert f"{go_on} --config.d 4" in capsys.readouterr().err
 
 
-def test_two_results_are_compared_by_keys_verdicts_and_arrays(toy, program, capsys):
-    program("run", "toy")
+def test_two_results_are_compared_by_keys_verdicts_and_arrays(ran, toy, program, capsys):
+    ran()
     program("run", "toy", "--config.n", "3", "--config.scale", "0.5")
     capsys.readouterr()
     assert program("compare", "toy", "figures/toy") == 0
@@ -92,8 +92,8 @@ def test_two_results_are_compared_by_keys_verdicts_and_arrays(toy, program, caps
     assert lines[-1][:4] == ["mean", "largest", "relative", "difference"]
 
 
-def test_all_results_of_an_experiment_stand_side_by_side(toy, program, capsys):
-    program("run", "toy")
+def test_all_results_of_an_experiment_stand_side_by_side(ran, toy, program, capsys):
+    ran()
     program("run", "toy", "--config.n", "3")
     capsys.readouterr()
     assert program("compare", "toy") == 0
@@ -124,9 +124,9 @@ def test_a_run_says_what_it_found_what_failed_and_why(toy, program, capsys, tier
     ],
 )
 def test_a_reproduction_is_compared_and_leaves_what_is_committed_alone(
-    toy, program, capsys, factor, words
+    ran, toy, program, capsys, factor, words
 ):
-    program("run", "toy")
+    ran()
     file = toy / "figures" / "toy" / "result.nc"
     committed = results.load(file)
     config = json.loads(committed.attrs["config"])

@@ -48,16 +48,16 @@ def test_a_twins_result_is_refused_in_another_experiments_folder(toy, copies, ca
     assert capsys.readouterr().err.count("figures/two holds the experiment one: run two") == 2
 
 
-def test_other_numbers_under_an_old_verdict_are_refused(toy, program, capsys):
-    program("run", "toy")
+def test_other_numbers_under_an_old_verdict_are_refused(ran, toy, program, capsys):
+    ran()
     saved_again(toy / "figures" / "toy" / "result.nc", lambda dataset: dataset + 100)
     refused(program, capsys, "is not the file that config.json beside it was written for")
     assert program("run", "toy") == 0
     assert program("list") == 0
 
 
-def test_a_record_that_was_edited_is_refused(toy, program, capsys):
-    program("run", "toy")
+def test_a_record_that_was_edited_is_refused(ran, toy, program, capsys):
+    ran()
     file = toy / "figures" / "toy" / "config.json"
     text = file.read_text("utf-8")
     file.write_text(text.replace('toy.wrong": "fails"', 'toy.wrong": "holds"'), "utf-8")
@@ -75,8 +75,8 @@ def test_verdicts_of_another_claims_door_are_not_shown(toy, copies, capsys):
     assert "?: one: criteria have changed" in capsys.readouterr().out
 
 
-def test_a_record_names_the_methods_and_the_file_that_they_judge(toy, program):
-    program("run", "toy")
+def test_a_record_names_the_methods_and_the_file_that_they_judge(ran, toy):
+    ran()
     folder = toy / "figures" / "toy"
     record = records.last_run(folder)
     assert record["methods"] == {
@@ -138,8 +138,8 @@ def test_a_result_of_before_says_that_this_is_not_recorded(toy, program, monkeyp
     assert set(new) - {"package"} <= json.loads(file.read_text("utf-8")).keys()
 
 
-def test_a_picture_of_other_data_is_drawn_again(toy, program):
-    program("run", "toy")
+def test_a_picture_of_other_data_is_drawn_again(ran, toy, program):
+    ran()
     folder = toy / "figures" / "toy"
     data = results.load(folder / "result.nc").attrs["contents_sha256"]
     assert pictures.data_of(folder / "figure.png") == data
@@ -160,8 +160,10 @@ def test_a_picture_of_other_data_is_drawn_again(toy, program):
         ("figure.png", "large"),
     ],
 )
-def test_what_is_no_plain_file_is_named_and_not_read(toy, program, capsys, kind, name, monkeypatch):
-    program("run", "toy")
+def test_what_is_no_plain_file_is_named_and_not_read(
+    ran, toy, program, capsys, kind, name, monkeypatch
+):
+    ran()
     file, kept = toy / "figures" / "toy" / name, toy / "kept"
     monkeypatch.setattr(safe_files, "MOST", 10_000_000)
     shutil.move(file, kept)

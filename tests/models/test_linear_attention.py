@@ -49,9 +49,9 @@ def written_out(params, tokens, keys, normalise):
     return np.stack(streams)
 
 
-@pytest.mark.parametrize("num_tokens", [5, 33])
-@pytest.mark.parametrize("normalise", [True, False])
-@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize(
+    ("keys", "normalise", "num_tokens"), [*((keys, True, 5) for keys in KEYS), ("causal", False, 5)]
+)
 def test_every_token_gains_the_sum_over_the_keys_it_may_read(keys, normalise, num_tokens):
     params, tokens = draw(num_tokens)
     params = params.replace(w_pv=params.w_pv if normalise else params.w_pv / num_tokens)
@@ -60,9 +60,14 @@ def test_every_token_gains_the_sum_over_the_keys_it_may_read(keys, normalise, nu
     np.testing.assert_allclose(trace.stream, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-5)])
-@pytest.mark.parametrize("num_tokens", [3, 20, 24])  # few: by scores, and just so; by the moment
-@pytest.mark.parametrize("keys", ["demonstrations", "all"])
+@pytest.mark.parametrize(
+    ("keys", "num_tokens", "dtype", "tolerance"),
+    [  # few: by scores, and just so; by the moment
+        *(("demonstrations", 3, "float64", 1e-10), ("all", 20, "float64", 1e-10)),
+        *(("demonstrations", 22, "float64", 1e-10), ("all", 21, "float64", 1e-10)),
+        *(("all", 3, "float32", 1e-5), ("demonstrations", 24, "float32", 1e-5)),
+    ],
+)
 def test_wide_tokens_gain_the_same_sum_by_scores_and_by_the_moment(
     keys, num_tokens, dtype, tolerance
 ):
@@ -80,7 +85,7 @@ def test_wide_tokens_gain_the_same_sum_by_scores_and_by_the_moment(
     assert (f"[3,{num_tokens},{num_keys}]" in program) == (num_keys <= 20)
 
 
-@pytest.mark.parametrize("num_tokens", [2, 70])
+@pytest.mark.parametrize("num_tokens", [2])  # more: test_attention_is_reassociable
 @pytest.mark.parametrize("keys", KEYS)
 def test_attention_and_values_explain_what_every_head_writes(keys, num_tokens):
     params, tokens = draw(num_tokens)
@@ -101,7 +106,7 @@ def test_only_readable_keys_have_attention(keys):
     np.testing.assert_array_equal(weights != 0, np.broadcast_to(allowed, weights.shape))
 
 
-@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("keys", ["demonstrations", "causal"])
 def test_closing_a_gate_removes_the_head_and_nothing_else(keys):
     params, tokens = draw(6)
     mask = jnp.ones((2, 3)).at[0, 1].set(0).at[1, 2].set(0)
@@ -132,7 +137,7 @@ def test_a_long_prompt_gives_the_gradient_of_a_short_one(monkeypatch):
     jax.tree.map(same, gradient(), short)
 
 
-@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("keys", ["demonstrations", "causal"])
 def test_the_gradient_of_a_prompt_of_4096_needs_32_mebibytes(keys):
     params = linear_attention.init(jax.random.key(0), 4, 4, d=20, dtype=jnp.float32)
     tokens = jnp.zeros((4097, 21), jnp.float32)

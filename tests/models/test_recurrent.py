@@ -49,12 +49,8 @@ def loop(kind, head, rows, inner=1):  # one head's states [T, k, v], from the pa
         g = None if "w_gate" not in head else sigmoid(head["w_gate"] @ u + head["b_gate"])
         k, v = keys[0], values[0]
         unit = k / np.linalg.norm(k)
-        if kind == "additive":
-            state = state + np.outer(k, v)
-        elif kind == "retention":
+        if kind == "retention":
             state = sigmoid(head["b_gate"]) * state + np.outer(k, v)
-        elif kind == "gla":
-            state = np.diag(np.broadcast_to(g, K)) @ state + np.outer(k, v)
         elif kind == "ssd":
             state = np.exp(-np.exp(head["b_gate"]) * softplus) * state + softplus * np.outer(k, v)
         elif kind == "lms":
@@ -76,9 +72,6 @@ def loop(kind, head, rows, inner=1):  # one head's states [T, k, v], from the pa
         elif kind == "ttt":
             for _ in range(inner):
                 state = state - raw * np.outer(k, k @ state - v)
-        elif kind == "rwkv7":
-            change = np.diag(g) - np.outer(sigmoid(raw) * unit, unit)
-            state = change @ state + np.outer(sigmoid(raw) * unit, v)
         elif kind == "mesa":
             moment = g * moment + sigmoid(raw) * np.outer(k, k)
             product = g * product + sigmoid(raw) * np.outer(k, v)
@@ -104,8 +97,9 @@ def by_hand(config, params, tokens):
     return stream, np.array(states)
 
 
-VARIANTS = [(kind, ()) for kind in KINDS if kind != "mesa"]
-VARIANTS += [("gla", (("diagonal", True),)), ("gated_delta", (("diagonal", True),))]
+# The recurrences of the others are beside other people's code in tests/golden.
+VARIANTS = [(kind, ()) for kind in ("retention", "ssd", "lms", "longhorn", "delta", "ttt")]
+VARIANTS += [("delta_product", ()), ("gated_delta", (("diagonal", True),))]
 VARIANTS += [("mesa", (("solve", "cholesky"),))]
 
 

@@ -29,12 +29,16 @@ def within(samples, expected, errors=5.0):
     return bool(np.all(np.abs(samples.mean(0) - expected) <= errors * standard_error + 1e-12))
 
 
-@pytest.mark.parametrize("sparsity", [1, 2, 4])
-@pytest.mark.parametrize("signal", ["gaussian", "flat", "sphere"])
-def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
-    task = LinearTask(n=1, d=4, sparsity=sparsity, weight_std=0.5, signal=signal)
+def weights_of(task, *active):
     keys = jax.random.split(jax.random.key(1), PROMPTS)
-    weights = np.asarray(jax.vmap(lambda key: sample_weights(key, task))(keys))
+    return np.asarray(jax.jit(jax.vmap(lambda key: sample_weights(key, task, *active)))(keys))
+
+
+@pytest.mark.parametrize(
+    ("signal", "sparsity"), [("gaussian", 1), ("gaussian", 4), ("flat", 2), ("sphere", 2)]
+)
+def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
+    weights = weights_of(LinearTask(n=1, d=4, sparsity=sparsity, weight_std=0.5, signal=signal))
     assert ((weights != 0).sum(1) == sparsity).all()
     assert within((weights != 0).astype(float), sparsity / 4)
     if signal == "flat":
@@ -44,9 +48,7 @@ def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
 
 
 def test_on_a_sphere_the_active_coordinates_share_the_length():
-    task = LinearTask(1, 5, signal="sphere", weight_std=2.0)
-    keys = jax.random.split(jax.random.key(1), PROMPTS)
-    weights = np.asarray(jax.jit(jax.vmap(lambda key: sample_weights(key, task, 3)))(keys))
+    weights = weights_of(LinearTask(1, 5, signal="sphere", weight_std=2.0), 3)
     np.testing.assert_allclose((weights**2).sum(1), 12)
     assert within(weights[:, :3] ** 2, 4)
     assert not weights[:, 3:].any()
@@ -87,9 +89,7 @@ def test_noise_reaches_the_labels_and_spares_the_target():
 
 def test_the_spread_of_weights_is_about_their_known_mean():
     task = LinearTask(1, 2, weight_std=0.5, prior_mean=jnp.array([1.0, -2.0]))
-    keys = jax.random.split(jax.random.key(1), PROMPTS)
-    weights = np.asarray(jax.vmap(lambda key: sample_weights(key, task))(keys))
-    deviations = weights - np.array([1.0, -2.0])
+    deviations = weights_of(task) - np.array([1.0, -2.0])
     assert within(deviations, 0.0)
     assert within(deviations**2, 0.25)
     assert not within(deviations**2, 0.5)  # Control

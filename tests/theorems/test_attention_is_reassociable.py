@@ -53,14 +53,15 @@ def disagreement(seed, n, keys, rule, normalise=True):
     ]
 
 
-@pytest.mark.parametrize("keys", ["demonstrations", "all", "causal"])
-@pytest.mark.parametrize("n", [9, 70])
+@pytest.mark.parametrize(
+    ("n", "keys"), [(9, "demonstrations"), (9, "all"), (9, "causal"), (70, "causal")]
+)  # more than one chunk: only a causal read has any
 def test_linear_attention_equals_its_quadratic_form(n, keys):
     for seed in range(3):
         assert max(disagreement(seed, n, keys, keys)) < 1e-10
 
 
-@pytest.mark.parametrize("keys", ["demonstrations", "all", "causal"])
+@pytest.mark.parametrize("keys", ["demonstrations", "causal"])
 @seeds
 def test_the_quadratic_form_holds_without_the_mean_too(keys, seed):
     assert max(disagreement(seed, 9, keys, keys, normalise=False)) < 1e-10
