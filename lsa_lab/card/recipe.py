@@ -99,7 +99,7 @@ def trained(
     training = _training(subject, tier, tasks)
     pilot_keys = jnp.stack([jax.random.fold_in(root, _PILOT)] * len(rates))
     seconds = _estimate(training, init, tier, pilot_keys, rates)
-    say(f"about {seconds:.0f} s of training, beside compiling; the probes take about a third as long")
+    say(f"about {seconds:.0f} s of training, beside compiling; the probes take a third of that")
     pilot = _fit(training, tier.pilot_steps, init, pilot_keys, rates, _files(folder, "pilot"))
     last = pilot.history["loss"][:, -max(tier.pilot_steps // 5, 1) :].mean(1)
     if not np.isfinite(last).any():
