@@ -6,6 +6,7 @@ from experiments.clipping.clipped_models import PARTS, diverged
 from experiments.clipping.clipping_search import claims
 from experiments.clipping.clipping_search.config import ALGORITHM, TASKS, TRAINED, WIDE
 from lsa_lab.harness.draw import style
+from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 
@@ -60,6 +61,7 @@ def caption(dataset) -> str:
         f"{task}, {float(gains.better.mean('run').sel(task=task)):.0%}. One number times the "
         f"answer gains {float(rival.max()):.0%} there, because the unclipped model overshoots. "
         f"Answers are cut at twice the largest label. Searches have {config.validation} prompts. "
+        f"Dotted lines are a gain of {claims.WORTHWHILE:.0%}; bars are {level()} intervals. "
         f"On its own task a model has {far:.2g} times ridge's risk, and {diverged(dataset)} of "
         f"{dataset.sizes['run']} diverged. "
     )

@@ -51,8 +51,8 @@ def caption(dataset) -> str:
     auc = float((clipped.n.auc - clipped.n.unclipped_auc).mean("run").max())
     least = float(clipped.sharp[0].sel(shots=n).mean("run").min())
     return (
-        f"One layer clipped sharply leaves our classifiers an accuracy of {least:.2f} or more "
-        f"at {n} shots, where they have {base:.2f} unclipped. The best edit of the other runs "
+        f"One layer clipped sharply leaves our classifiers an accuracy of {least:.3f} or more "
+        f"at {n} shots, where they have {base:.3f} unclipped. The best edit of the other runs "
         f"changes accuracy by {float(clipped.best('trained').mean()):+.4f}. No edit raises the "
         f"mean AUC by more than {auc:.4f}. The Bayes rule, by Gibbs sampling, has an accuracy of "
         f"{bayes:.3f}. The sign of one average, Σ y x·x_query, has {average:.3f}. Drastic "

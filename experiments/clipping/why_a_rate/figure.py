@@ -8,6 +8,7 @@ from experiments.clipping.why_a_rate.config import CONDITIONS
 from experiments.clipping.why_a_rate.rate_rules import MATRICES, PREDICTORS, repeats
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 SEARCHED = {"of all": "best of all edits", "of w_k": "best of W_K alone"}
@@ -63,6 +64,7 @@ def caption(dataset) -> str:
         f"spectra predict correlate by at most {alike:.2f} with searched ranks; a second search "
         f"agrees by {repeats(dataset).mean():.2f}. Answers are cut at twice the largest label. An "
         f"edit is chosen on {config.prompts} prompts and judged on {config.more_prompts} others. "
+        f"Bars are {level()} intervals in a, the middle 80 % of runs in b. "
         f"{dataset.sizes['run']} models ({diverged(dataset)} diverged) have "
         f"{float(far.sel(condition='matched')):.3g} times ridge's risk on matched prompts. "
     )

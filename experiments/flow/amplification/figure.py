@@ -39,10 +39,11 @@ def caption(dataset) -> str:
         "Depth multiplies the log ratio of two demonstrations' flows, each alone, by "
         f"{np.median(samples['large_disparity']):.0f} in random linear stacks of large weights. A "
         f"flow is the answer's gradient in a demonstration. The ratio grows for {shares.min():.0%} "
-        f"to {shares.max():.0%} of the pairs. Lines are medians with {level()} intervals. Trained "
-        f"stacks read prompts of {max(task.lengths)} demonstrations and have at most {risk:.2f} "
-        f"times the Bayes rule's excess risk. {config.runs} random runs of {config.pairs} pairs "
-        f"and {config.trained_runs} trained ones; {int(dataset.dropped.sum())} pairs overflow."
+        f"to {shares.max():.0%} of the pairs. Lines are medians with {level()} intervals. Grey is "
+        f"a change by less than a factor of {FACTOR:g}. Trained stacks read prompts of "
+        f"{max(task.lengths)} demonstrations and have at most {risk:.2f} times the Bayes rule's "
+        f"excess risk. Random runs have {config.pairs} pairs each; {int(dataset.dropped.sum())} "
+        f"pairs overflow. {config.trained_runs} runs are trained."
     )
 
 

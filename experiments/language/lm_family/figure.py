@@ -95,5 +95,6 @@ def caption(dataset) -> str:
         f"right label words, of two, are {listed}; uncopied is shown mapping in place of copying. "
         f"With labels drawn anew (dotted) {best} has {null:.2f}; {copies} copies "
         f"{copied.max():.2f} of fresh words. {config.model_name} has {other:.2f} on such prompts. "
-        f"Bands are intervals over {config.runs} seeds; thin lines are single seeds."
+        f"Bands are intervals over {config.runs} seeds; thin lines are single seeds. "
+        "The dotted line in b counts as learned."
     )
