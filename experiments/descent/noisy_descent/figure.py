@@ -62,12 +62,12 @@ def caption(dataset) -> str:
     fresh = float(np.exp(np.log(samples["tests_alike"]).mean()))
     lost = sum(len(set(dataset[name].values)) - 1 for name in ("taken", "softmax_taken"))
     return (
-        f"In the last layer the noise of trained updates has an excess kurtosis of {trained:.2g} "
+        f"In the last layer noise of trained updates has an excess kurtosis of {trained:.2g} "
         f"in linear stacks (untrained {untrained:.2g}) and of {float(softmax[-1]):.2g} in softmax "
-        f"transformers, of whose {softmax.size} layers {alike or 'none'} count"
+        f"transformers; {alike or 'none'} of their {softmax.size} layers count"
         f"{'s' * (alike == 1)} as Gaussian. "
-        f"Descent with fresh Gaussian noise (Eq. 4 of A2) has {fresh:.3g} times the model's risk. "
-        f"Panel a shows what an update adds to one answer, over {config.prompts} prompts of one "
-        "task. Grey bands are margins. Descent in b takes the linear stack's steps; 'same' draws "
-        f"once for all layers. {lost} trainings diverged."
+        f"Descent with fresh Gaussian noise (A2's Eq. 4) has {fresh:.3g} times the model's risk. "
+        f"Panel a has what an update adds to one answer, over {config.prompts} prompts. Grey "
+        "bands are margins. Descent in b takes the linear stack's steps; 'same' draws once for "
+        f"all layers. {lost} trainings diverged."
     )

@@ -98,13 +98,12 @@ def caption(dataset) -> str:
     lost = int(dataset.lost.sum())
     over = [geometric_mean(each) for each in nulls if each is not None] or [np.nan]
     return (
-        f"The first layer has no more effective heads than an average layer: {min(over):.2f} to "
-        f"{max(over):.2f} times its number. Without retraining, the top head of each later layer "
-        f"alone has at least {least['pruned']:.2g} times the full model's risk. The best mixture "
-        f"of its heads has {_span(sparse)} times for sparse weights, and {_span(dense)} times for "
-        f"dense ones. Models trained with one head there have {least['trained']:.2g} times or "
-        f"more. Dotted lines are means over layers. "
-        f"Narrow keys and softmax are models whose heads cannot be mixed. {lost} "
+        f"The first layer has {min(over):.2f} to {max(over):.2f} times the effective heads of an "
+        "average layer. Without retraining, the top head of each later layer alone has at least "
+        f"{least['pruned']:.2g} times the full model's risk. The best mixture of its heads has "
+        f"{_span(sparse)} times for sparse weights, {_span(dense)} for dense ones. Models trained "
+        f"with one head there have {least['trained']:.2g} times or more. Dotted lines are means "
+        f"over layers. Heads of narrow keys and softmax cannot be mixed. {lost} "
         f"training{'s' * (lost != 1)} diverged."
     )
 
