@@ -33,7 +33,7 @@ def layer_points(ax, dataset):
             ends[f"{name}, {state}"] = rows.values.mean(0)[-1]
     ax.axhspan(-SAME_SHAPE, SAME_SHAPE, color="grey", alpha=0.2, lw=0)
     ax.set(xlabel="layer", ylabel="excess kurtosis", xticks=np.arange(1, len(linear.layer) + 1))
-    ax.set(title="Noise is far from Gaussian at the end", xlim=(0.7, len(linear.layer) + 0.3))
+    ax.set(title="Noise ends non-Gaussian", xlim=(0.7, len(linear.layer) + 0.3))
     ax.set_yscale("symlog", linthresh=0.1)
     end_labels(ax, ends, [LINEAR, SOFTMAX, LINEAR, SOFTMAX])
 
@@ -49,7 +49,7 @@ def ends(ax, dataset):
     ax.axvspan(1 / (1 + ALIKE), 1 + ALIKE, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, x=True)
     ax.set(yticks=range(len(PATHS) - 1), yticklabels=PATHS[1:], ylim=(len(PATHS) - 1.4, -0.6))
-    ax.set(xlabel="risk / the model's", title="Noise makes descent worse")
+    ax.set(xlabel="risk / the model's", title="Noise harms descent")
 
 
 def caption(dataset) -> str:

@@ -38,7 +38,7 @@ def kinds_of_weights(ax, dataset):
     ax.axvline(1, color=style.BLACK, lw=1.2)
     ax.set_yticks(range(len(BESIDE)), BESIDE, fontsize=7)
     ax.set(xlabel="excess risk / ridge's", xlim=(0, 1.7), ylim=(len(BESIDE) - 0.2, -0.6))
-    ax.set_title("Sparsity favours coordinate rules")
+    ax.set_title("Sparsity helps coordinate rules")
     direct_label(ax, 1, -0.4, "ridge", style.BLACK, (3, 0))
 
 
@@ -59,7 +59,7 @@ def duel(ax, dataset):
     ax.set_yticks((0.25, 0.5, 1, 1.5), ("0.25", "0.5", "1", "1.5"))
     ax.minorticks_off()
     ax.set(xlabel="n / d", ylabel="risk / the Lasso's")
-    ax.set_title("Preprocessing passes the Lasso late")
+    ax.set_title("Preprocessing wins at large n")
     ax.legend(loc="lower left")
 
 

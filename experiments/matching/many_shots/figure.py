@@ -107,7 +107,7 @@ def caption(dataset) -> str:
         "the error if attention divides by their number; with a fixed divisor linear attention "
         f"overshoots. At {n} demonstrations descent, linear and softmax attention have "
         f"{', '.join(far)} times the Bayes rule's error. Softmax ends at {config.softmax_most}, "
-        "for its cost is quadratic. The dotted line in b is the error of predicting 0; "
-        f"{sum(high)} points of {' and '.join(names)} attention lie above it. Points are medians "
-        f"and bars the middle 80 % of {config.runs} runs. "
+        "for its cost is quadratic. The dotted line in b predicts 0; "
+        f"{sum(high)} points of {' and '.join(names)} attention lie above panel b. Points are "
+        f"medians, bars the middle 80 % of {config.runs} runs. "
     )
