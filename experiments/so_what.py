@@ -50,9 +50,9 @@ SO_WHAT = {
         "that will read it."
     ),
     "implicit_trajectories": (
-        "A good fit to gradient descent in early layers does not name the algorithm: the last "
-        "layer is nearer to ridge regression, which takes no steps. Compare a model with the "
-        "estimator that it approaches, beside the path. Judge each layer, and not the end alone."
+        "Ridge regression, which takes no steps, is the nearest estimator in nearly every layer "
+        "here, and the nearest of all in the last. Compare a model with the estimator that it "
+        "approaches, beside the path of an algorithm. Judge each layer, and not the end alone."
     ),
     "flow_factors": (
         "A demonstration needs both factors to help: it must bear on the query, and it must be new "
@@ -76,9 +76,10 @@ SO_WHAT = {
         " influence."
     ),
     "bayes_flows": (
-        "When a stack is near the Bayes rule in risk, its gradients are near too, whatever its "
-        "depth. Look at the risk first if gradients seem too unequal. A stack that is far from the "
-        "Bayes rule says little about what in-context learning does."
+        "When a linear stack is near the Bayes rule in risk, its gradients are near too, at every "
+        "depth that comes near; no softmax stack came near enough to tell. Look at the risk first "
+        "if gradients seem too unequal. A stack that is far from the Bayes rule says little about "
+        "what in-context learning does."
     ),
     "grads": (
         "Select by gradients when labels are clean, and not when they are noisy, because the score "
@@ -97,7 +98,7 @@ SO_WHAT = {
     ),
     "clipping_curves": (
         "Depth alone does not say which layer may be clipped: attention of an early layer can be "
-        "ruined while the last is nearly safe. MLPs tolerate it nearly everywhere, but for the "
+        "ruined where the last costs far less. MLPs tolerate it nearly everywhere, but for the "
         "first when it is dropped. Measure each layer of your own model before you compress it."
     ),
     "condition_numbers": (
@@ -127,9 +128,9 @@ SO_WHAT = {
         "on prompts apart from those that you report."
     ),
     "one_number": (
-        "Most of what clipping changes is more than one number of the answers, and it seldom gains "
-        "by that. An affine map of the answers, fitted on as many labels, is a rival that any edit "
-        "should beat. Report the gain beyond such a map."
+        "Most of what clipping changes in early layers is more than an affine map of the answers, "
+        "and it seldom gains by that. An affine map, fitted on as many labels, is a rival that any "
+        "edit should beat. Report the gain beyond such a map."
     ),
     "label_clipping": (
         "Accuracy hides what clipping does: these classifiers keep theirs under drastic rates, and "
@@ -159,8 +160,9 @@ SO_WHAT = {
     ),
     "fixed_and_per_query": (
         "Mix fixed and per-query demonstrations when clusters have tasks of their own. With a "
-        "single task, demonstrations chosen for each query bring little. Matching picks out the "
-        "clean part of a spoilt pool, but flipped labels cost descent much of its gain."
+        "single task descent gains by a mixture, too, and ridge and softmax do best with fixed "
+        "demonstrations alone. Matching picks out the clean part of a spoilt pool, but flipped "
+        "labels cost descent much of its gain."
     ),
     "coverage": (
         "Give the matched model an intercept and keep the gradients from before training: classes "
@@ -185,9 +187,9 @@ SO_WHAT = {
         "the best use of them."
     ),
     "head_pruning": (
-        "Do not prune later layers to one head without training again: the risk rises several "
-        "times. A model that was trained so loses far less. Pruning therefore measures what a "
-        "model uses, and not what it needs."
+        "Do not prune later layers to one head without training again: where weights are sparse "
+        "the risk rises several times. A model that was trained so loses far less. Pruning "
+        "therefore measures what a model uses, and not what it needs."
     ),
     "layer_probes": (
         "The answer becomes readable late, also in models with one head a layer, so that rising "
@@ -195,14 +197,14 @@ SO_WHAT = {
         "first one wrote. Put a model with fewer heads beside a probe."
     ),
     "sparse_risk": (
-        "Only rules that see coordinates can use sparsity. Preprocessed descent is such a rule: it "
-        "gains much of what the Lasso gains, and it loses where weights are dense. Choose it when "
-        "sparsity is likely, and ridge otherwise."
+        "Rules that ignore coordinates gain little from sparsity. Preprocessed descent sees them: "
+        "it gains much of what the Lasso gains, and it loses where weights are dense. Choose it "
+        "when sparsity is likely, and ridge otherwise."
     ),
     "preprocess_then_optimise": (
         "Preprocessing pays at once if each prompt has its own step size, and only after many "
-        "steps if all share one. It needs a head for each covariate. A model with few layers "
-        "cannot gain by it unless it adapts its steps."
+        "steps if all share one. Half as many heads as covariates do worse than no preprocessing "
+        "after a few steps. A model with few layers cannot gain by it unless it adapts its steps."
     ),
     "head_lower_bound": (
         "Fewer heads than covariates leave covariates unseen, and no choice of the other weights "
@@ -226,9 +228,9 @@ SO_WHAT = {
         "searched edit with one threshold, and with a random edit as large."
     ),
     "lm_flow": (
-        "In this language model depth amplifies lone gradients; those of one prompt on news "
-        "alone. Choosing demonstrations by gradients is worse than chance, because the label "
-        "decides. Similarity did no harm here; start there."
+        "In this language model depth amplifies lone gradients; those of one prompt on news alone. "
+        "Choosing demonstrations by gradients is worse than chance; what a demonstration adds "
+        "follows its label. Similarity did no harm here; start there."
     ),
     "lm_gradient_matching": (
         "What matching gains on this language model seems to be the shares of labels. Draw "

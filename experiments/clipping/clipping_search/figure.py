@@ -6,6 +6,7 @@ from experiments.clipping.clipped_models import PARTS, diverged
 from experiments.clipping.clipping_search import claims
 from experiments.clipping.clipping_search.config import ALGORITHM, TASKS, TRAINED, WIDE
 from lsa_lab.harness.draw import style
+from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 
@@ -56,10 +57,11 @@ def caption(dataset) -> str:
     far = float(np.exp(np.log(unclipped / dataset.ridge).mean()))
     return (
         f"A2's Algorithm 1 gains 1 % of the risk or more in {wins} of {cells.size} tasks and "
-        f"parts; the median change is {float(cells.median()):+.2%}. Its largest gain is on "
-        f"{task}, {float(gains.better.mean('run').sel(task=task)):.0%}. One number times the "
-        f"answer gains {float(rival.max()):.0%} there, because the unclipped model overshoots. "
-        f"Answers are cut at twice the largest label. Searches have {config.validation} prompts. "
-        f"On its own task a model has {far:.2g} times ridge's risk, and {diverged(dataset)} of "
+        f"parts; the median change is {float(cells.median()):+.2%}. On "
+        f"{task} it gains {float(gains.better.mean('run').sel(task=task)):.0%}, and one number "
+        f"times the answer {float(rival.max()):.0%}, for the unclipped model overshoots. Answers "
+        f"are cut at twice the largest label. Searches have {config.validation} prompts. Dotted "
+        f"lines are a gain of {claims.WORTHWHILE:.0%}; bars are {level()} intervals. On its own "
+        f"task a model has {far:.2g} times ridge's risk, and {diverged(dataset)} of "
         f"{dataset.sizes['run']} diverged. "
     )

@@ -69,7 +69,8 @@ def caption(dataset) -> str:
         f"shallow layers. Condition number and harm by clipping have a rank correlation of "
         f"{samples['condition_tells'].mean():.2f}; depth alone has "
         f"{conditions.depth_correlation().mean():.2f}. Deep means the last {config.ends} layers. "
-        f"In b each matrix is clipped by {config.rate:g}, and larger marks are deeper layers. "
+        f"The MLP's matrix out of the last layer is an exception. Bars in a are the middle 80 % of "
+        f"runs. In b each is clipped by {config.rate:g}; lines join a matrix's layers. "
         f"{dataset.sizes['run']} runs ({diverged(dataset)} diverged) have {far:.2g} times ridge's "
         f"risk. "
     )

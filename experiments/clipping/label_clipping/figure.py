@@ -51,11 +51,11 @@ def caption(dataset) -> str:
     auc = float((clipped.n.auc - clipped.n.unclipped_auc).mean("run").max())
     least = float(clipped.sharp[0].sel(shots=n).mean("run").min())
     return (
-        f"One layer clipped sharply leaves our classifiers an accuracy of {least:.2f} or more "
-        f"at {n} shots, where they have {base:.2f} unclipped. The best edit of the other runs "
-        f"changes accuracy by {float(clipped.best('trained').mean()):+.4f}. No edit raises the "
-        f"mean AUC by more than {auc:.4f}. The Bayes rule, by Gibbs sampling, has an accuracy of "
-        f"{bayes:.3f}. The sign of one average, Σ y x·x_query, has {average:.3f}. Drastic "
-        f"rates are {config.high:g} or more. Bands are {level()} intervals of "
-        f"{dataset.sizes['run']} runs. "
+        "One layer clipped sharply leaves our classifiers an accuracy of "
+        f"{np.floor(1000 * least) / 1000:.3f} or more at {n} shots, where they have {base:.3f} "
+        "unclipped. The best edit of the other runs changes accuracy by "
+        f"{float(clipped.best('trained').mean()):+.4f}. No edit raises the mean AUC by more than "
+        f"{auc:.4f}. The Bayes rule, by Gibbs sampling, has an accuracy of {bayes:.3f}. The sign "
+        f"of one average, Σ y x·x_query, has {average:.3f}. Drastic rates are {config.high:g} or "
+        f"more. Bands are {level()} intervals of {dataset.sizes['run']} runs. "
     )

@@ -25,7 +25,7 @@ def plot_shares(ax, dataset):
             style.mean_band(ax, dataset.layer.values, runs, label, color, marker, line)
     ax.set(xticks=dataset.layer.values, xlabel="layer that is edited", ylim=(0, 1))
     ax.set_ylabel("affine share of the change")
-    ax.set_title("Most of the change is not affine")
+    ax.set_title("Early layers' change is not affine")
     ax.legend(fontsize=7)
 
 
@@ -51,9 +51,9 @@ def caption(dataset) -> str:
     ]
     least, most = min(shares), max(shares)
     return (
-        f"An affine map of the answer accounts for {least:.0%} of what clipping changes in one "
-        f"model and part, for {most:.0%} in another, and clipping rarely gains beyond it. Without "
-        "noise Algorithm 1 on the MLP gains "
+        f"An affine map of the answer accounts for {least:.0%} to {most:.0%} of what clipping "
+        "changes, by model and part, on average over layers. Clipping rarely gains beyond it. "
+        "Without noise Algorithm 1 on the MLP gains "
         f"{float(numbers.beyond('MLP', NO_NOISE).mean()):+.0%} of the risk beyond it; a random "
         f"edit as large {float(numbers.beyond('MLP', NO_NOISE, KINDS[1]).mean()):+.0%}. Of "
         "two-class models "

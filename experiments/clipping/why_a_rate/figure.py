@@ -8,6 +8,7 @@ from experiments.clipping.why_a_rate.config import CONDITIONS
 from experiments.clipping.why_a_rate.rate_rules import MATRICES, PREDICTORS, repeats
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
+from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 SEARCHED = {"of all": "best of all edits", "of w_k": "best of W_K alone"}
@@ -59,10 +60,11 @@ def caption(dataset) -> str:
     far = np.exp(np.log(dataset.risk.sel(prompts="test") / dataset.ridge).mean("run"))
     return (
         f"On unseen prompts a searched edit gains our models {gains[least]:+.1%} ({least}) to "
-        f"{gains[most]:+.1%} ({most}). W_K alone gains {alone:+.1%} on matched prompts. Ranks that "
+        f"{gains[most]:+.1%} ({most}). W_K alone gains {alone:+.1%} on matched ones. Ranks that "
         f"spectra predict correlate by at most {alike:.2f} with searched ranks; a second search "
-        f"agrees by {repeats(dataset).mean():.2f}. Answers are cut at twice the largest label. An "
-        f"edit is chosen on {config.prompts} prompts and judged on {config.more_prompts} others. "
-        f"{dataset.sizes['run']} models ({diverged(dataset)} diverged) have "
-        f"{float(far.sel(condition='matched')):.3g} times ridge's risk on matched prompts. "
+        f"agrees by {repeats(dataset).mean():.2f}. Answers end at twice the largest label. Edits "
+        f"are chosen on {config.prompts} prompts, judged on {config.more_prompts} others. Bars in "
+        f"a are {level()} intervals, in b the middle 80 %. {dataset.sizes['run']} models "
+        f"({diverged(dataset)} diverged) have {float(far.sel(condition='matched')):.3g} times "
+        "ridge's risk on matched prompts. "
     )

@@ -38,7 +38,7 @@ def layer_distances(ax, dataset, model):
         ends[name] = runs[:, -1].mean()
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer, or step", ylabel="relative distance of ∂ŷ/∂x", xticks=layers)
-    ax.set(ylim=(DISTANCE / 20, DISTANCE * 12))
+    ax.set(ylim=(DISTANCE / 20, DISTANCE * 20))
     ax.set_title(f"{model.capitalize()} nears {nearest(dataset, model)}")
     ax.set_xlim(right=layers[-1] + 0.2)
     ax.plot([layers[-1] - 0.2, layers[-1] + 0.2], [DISTANCE] * 2, color="grey", lw=1.2)
@@ -51,16 +51,17 @@ def caption(dataset) -> str:
     kinds = list(MODELS)
     names = [nearest(dataset, model) for model in MODELS]
     far = [last_distance(dataset, *pair).mean() for pair in zip(MODELS, names, strict=True)]
-    plus_plus = last_distance(dataset, "linear", "GD++").mean()
+    plus_plus = [last_distance(dataset, model, "GD++").mean() for model in MODELS]
     ratios = dataset.risk.mean("run") / dataset.ridge.mean("run")
     risks = [ratios.sel(model=name).item() for name in MODELS]
     task = spec_of(config, MODELS["linear"]).task
     return (
         f"The last layer of {kinds[0]} attention is nearest to {names[0]}, {100 * far[0]:.2g} % "
-        f"away (GD++: {100 * plus_plus:.2g} %), that of {kinds[1]} attention to {names[1]}, "
-        f"{100 * far[1]:.2g} % away. Our models' risk is {risks[0]:.3g} ({kinds[0]}) and "
-        f"{risks[1]:.3g} ({kinds[1]}) times that of the ridge regression fitted to them. "
-        f"Points are means of {dataset.sizes['run']} runs with {level()} intervals. "
-        f"Parameters are fitted on other prompts. "
+        f"away; GD++ is {100 * plus_plus[0]:.2g} % away. {kinds[1].capitalize()} attention is "
+        f"nearest to {names[1]}{', too' * (names[0] == names[1])}, {100 * far[1]:.2g} % away; "
+        f"GD++ is {100 * plus_plus[1]:.2g} % away. The grey stroke counts as near. Our models' "
+        f"risk is {risks[0]:.3g} ({kinds[0]}) and {risks[1]:.3g} ({kinds[1]}) times that of the "
+        f"ridge regression fitted to them. Points are means of {dataset.sizes['run']} runs with "
+        f"{level()} intervals. Parameters are fitted on other prompts. "
         f"d = {task.d}, n = {max(task.lengths)}."
     )

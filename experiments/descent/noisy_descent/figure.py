@@ -33,7 +33,7 @@ def layer_points(ax, dataset):
             ends[f"{name}, {state}"] = rows.values.mean(0)[-1]
     ax.axhspan(-SAME_SHAPE, SAME_SHAPE, color="grey", alpha=0.2, lw=0)
     ax.set(xlabel="layer", ylabel="excess kurtosis", xticks=np.arange(1, len(linear.layer) + 1))
-    ax.set(title="Noise is not Gaussian", xlim=(0.7, len(linear.layer) + 0.3))
+    ax.set(title="Noise ends non-Gaussian", xlim=(0.7, len(linear.layer) + 0.3))
     ax.set_yscale("symlog", linthresh=0.1)
     end_labels(ax, ends, [LINEAR, SOFTMAX, LINEAR, SOFTMAX])
 
@@ -49,19 +49,25 @@ def ends(ax, dataset):
     ax.axvspan(1 / (1 + ALIKE), 1 + ALIKE, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, x=True)
     ax.set(yticks=range(len(PATHS) - 1), yticklabels=PATHS[1:], ylim=(len(PATHS) - 1.4, -0.6))
-    ax.set(xlabel="risk / the model's", title="Noise makes it worse")
+    ax.set(xlabel="risk / the model's", title="Noise harms descent")
 
 
 def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
-    kurtosis = [float(np.mean(samples[id])) for id in ("gaussian_linear", "gaussian_softmax")]
+    noise = claims.numbers(dataset)
+    linear = noise.linear.excess.sel(reading="query").isel(layer=-1)
+    trained, untrained = (float(linear.sel(state=s).mean()) for s in ("trained", "untrained"))
+    softmax = noise.softmax.softmax_excess.mean("softmax_run")
+    alike = int((abs(softmax) <= SAME_SHAPE).sum())
     fresh = float(np.exp(np.log(samples["tests_alike"]).mean()))
     lost = sum(len(set(dataset[name].values)) - 1 for name in ("taken", "softmax_taken"))
     return (
-        "Trained updates are not Gaussian: their noise has an excess kurtosis of "
-        f"{kurtosis[0]:.2g} in linear stacks and of {kurtosis[1]:.2g} in softmax transformers. "
-        f"Descent with fresh Gaussian noise (Eq. 4 of A2) has {fresh:.3g} times the model's risk. "
-        f"Panel a shows what an update adds to the answer to one query, over {config.prompts} "
-        "prompts of one task. Grey bands are margins. Descent in b takes the linear stack's steps; "
-        f"'same' draws once for all layers. {lost} trainings diverged."
+        f"In the last layer noise of trained updates has an excess kurtosis of {trained:.2g} "
+        f"in linear stacks (untrained {untrained:.2g}) and of {float(softmax[-1]):.2g} in softmax "
+        f"transformers; {alike or 'none'} of their {softmax.size} layers count"
+        f"{'s' * (alike == 1)} as Gaussian. "
+        f"Descent with fresh Gaussian noise (A2's Eq. 4) has {fresh:.3g} times the model's risk. "
+        f"Panel a has what an update adds to one answer, over {config.prompts} prompts. Grey "
+        "bands are margins. Descent in b takes the linear stack's steps; 'same' draws once for "
+        f"all layers. {lost} trainings diverged."
     )

@@ -84,9 +84,10 @@ def caption(dataset) -> str:
     by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0f} % ({m})" for m in rules.model.values)
     far = ", ".join(f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values)
     return (
-        f"Two causal layers mind the order: it moves the answer by "
-        f"{float(two.min()):.2g} to {float(two.max()):.2g} of what other demonstrations would. The "
-        f"relevant demonstration raises the error by {rises[0]:+.0f} % in the first place, against "
-        f"the middle. In the last it is {rises[1]:+.0f} %. Large steps first change "
-        f"the error by {by_rule}. Random orders have {far} times the Bayes rule's error. "
+        f"With two causal layers the order moves the answer by "
+        f"{float(two.min()):.2g} to {float(two.max()):.2g} of what other demonstrations would. "
+        f"Against the middle the relevant demonstration changes the error by {rises[0]:+.0f} % in "
+        f"the first place, by {rises[1]:+.0f} % in the last. Large steps first change the error "
+        f"by {by_rule}. Random orders have {far} times the Bayes rule's error. Grey counts as "
+        "help. Bars of b are the middle 80 %. "
     )

@@ -7,6 +7,7 @@ from experiments.flow.amplification_limits.claims import SMALL, changes
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
+from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 ASCENT = {"least": style.BLACK, "largest": "grey"}
@@ -28,7 +29,8 @@ def caption(dataset) -> str:
     return (
         "Not every linear stack amplifies: ascent finds some that lower the log ratio of two flows "
         f"by {-np.median(samples['theorem_1']):.0f}. A flow is the answer's gradient in a "
-        "demonstration. The grey band counts as no change. Panel b has random stacks, and pairs "
+        "demonstration. The grey band counts as no change. Points of a "
+        f"are medians with {level()} intervals. Panel b has random stacks, and pairs "
         "whose ratio grows in every layer. At feedback 1 weights of size gain are w_kq = w_pv = "
         f"cI; at -1 one changes sign. {dropped} of {total} pairs overflow."
     )

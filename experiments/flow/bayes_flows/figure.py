@@ -47,5 +47,6 @@ def caption(dataset) -> str:
         f"Stacks that come near the Bayes rule in risk make two flows {words} times as unequal as "
         f"it does. All runs come near in {len(near)} of {len(ends)} kinds, and only these are "
         f"judged. A point of a is one run at one of {config.parts} checkpoints. The grey line is "
-        f"an excess risk of {NEAR:.0%}, and the band is {BAND:.0%}. A line of b is one depth."
+        f"an excess risk of {NEAR:.0%}, and the band is {BAND:.0%}. A line of b is one "
+        "depth, with the dense prior."
     )

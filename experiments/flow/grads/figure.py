@@ -96,4 +96,4 @@ def _draw_counts(ax, dataset):
     names = [rivals[i].replace(", ", ",\n").replace(" × ", " ×\n") for i in order]
     ax.set_yticks(range(len(rivals)), names, fontsize=7)
     ax.set(xlabel=f"of {start[0]:.0f} kinds of tasks", ylim=(len(rivals) - 0.4, -0.6))
-    ax.set_title("It loses to relevance × novelty")
+    ax.set_title("It loses to recomputed contributions")

@@ -29,7 +29,7 @@ def plot(dataset):
         ax.axhline(1, color="grey", lw=0.8)
     axes[0].axhspan(1 / claims.GROWTH, claims.GROWTH, color="grey", alpha=0.2, lw=0)
     axes[0].set(title="Models end as Bayes does", ylabel="|log ratio| / Bayes rule's")
-    axes[1].set(title="Flows become Bayes's", ylabel="correlation of log flows")
+    axes[1].set(title="Only linear flows agree", ylabel="correlation of log flows")
     return figure
 
 

@@ -14,9 +14,9 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 2.7, (1, 2))
     last = names(dataset)[-1]
     _draw_map(axes[0], dataset, BAYES)
-    axes[0].set(ylabel=READINGS["flow"][1], title=f"The {BAYES} needs both to gain")
+    axes[0].set(ylabel=READINGS["flow"][1], title=f"The {BAYES} gains if both are large")
     _draw_map(axes[1], dataset, last)
-    axes[1].set_title(f"So does the {last}")
+    axes[1].set_title(f"The {last} gains most there, too")
     return figure
 
 

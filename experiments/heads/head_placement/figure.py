@@ -99,15 +99,18 @@ def caption(dataset) -> str:
     least, most = (float(means.sel(heads=names[end])) for end in (0, -1))
     spec = specs(config)[PATTERN]
     better = int((means < ridge_level(dataset)).sum())
+    over = means_of(claims.finite_risks(dataset) / dataset.rule_risk.sel(rule=RIDGE))
+    worse = dataset.shots.values[(over.min("heads") >= 1).values]
+    none = " or ".join(map(str, worse)) or "no length"
     seeds = np.exp(np.log(samples["placement_over_seed"]).mean())
     low, high = spread_ends(dataset)
     return (
-        f"After {spec.training.steps} steps risks spread over placements of six heads {seeds:.2f} "
-        f"[{low:.2f}, {high:.2f}] times as far as over seeds: 1 is no effect. Of {len(names)} "
+        f"After {spec.training.steps} steps risks spread over placements {seeds:.2f} "
+        f"[{low:.2f}, {high:.2f}] times as far as over seeds. Of {len(names)} "
         f"placements {PATTERN} is number {names.index(PATTERN) + 1} by mean risk, and {better} "
-        "have less than ridge. A head that moves from layer 1 to layer 2 changes the risk by a "
-        f"factor of {moves[0]:.3f}, and to layer 3 by {moves[1]:.3f}. The best placement, "
-        f"{names[0]}, has {least:.2f} times the sparse Bayes rule's risk, the worst, "
-        f"{names[-1]}, {most:.2f} times. "
-        f"{int((dataset.taken < spec.training.steps).sum())} trainings diverged."
+        f"have less than ridge on average over lengths, none at {none}. Moving a head from layer "
+        f"1 to 2 multiplies the risk by {moves[0]:.3f}, to 3 by {moves[1]:.3f}. The best "
+        f"placement, {names[0]}, has {least:.2f} times the sparse Bayes rule's risk, the worst, "
+        f"{names[-1]}, {most:.2f} times. {int((dataset.taken < spec.training.steps).sum())} "
+        "trainings diverged."
     )

@@ -12,15 +12,22 @@ from experiments.heads.head_pruning.claims import (
     own_names,
     ratios,
 )
-from experiments.heads.head_pruning.config import ANY, FIRST, OTHERS, PRUNED, TRAINED
+from experiments.heads.head_pruning.config import ANY, FIRST, MIXED, OTHERS, PRUNED, TRAINED
 from experiments.heads.looks import look_of
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
 from lsa_lab.judging.statements import cells_of
+from lsa_lab.store import results
 
 OVER_FULL = "risk / full model's"
-ROWS = (PRUNED, OTHERS, ANY, FIRST, TRAINED)  # rows of models whose heads cannot be mixed
+ROWS = {  # of models whose heads cannot be mixed: what is kept
+    PRUNED: "top head of\neach later layer",
+    OTHERS: "random head of\neach later layer",
+    ANY: "as many heads,\nat random",
+    FIRST: "top head of\nlayer 1",
+    TRAINED: "one head a later\nlayer, trained so",
+}
 
 
 def plot(dataset):
@@ -46,7 +53,7 @@ def own_heads(ax, dataset, own: list[str]):
     direct_label(ax, 2, ONE_LATER, "A4: one head", "dimgrey", (0, 2))
     ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=range(1, depth + 1))
     ax.set(xlim=(0.5, depth + 0.7), ylim=(0.8, h + 0.9))
-    ax.set_title("First layers use as many heads")
+    ax.set_title("First layers use no more heads")
     ax.legend(loc="upper right")
 
 
@@ -61,7 +68,7 @@ def all_treatments(ax, dataset, own: list[str]):
                 ax.plot(ends, [y, y], "-", color=look["color"])
                 label = case if row == 0 else None
                 ax.plot(np.exp(logs.mean()), y, **look, ls="none", ms=5, label=label)
-    ax.set_yticks(range(len(ROWS)), ROWS, fontsize=7)
+    ax.set_yticks(range(len(ROWS)), ROWS.values(), fontsize=7)
     style.log_axes(ax, x=True, ticks=(1, 3, 10, 30, 100, 300))
     ax.set(xlabel=OVER_FULL, ylim=(len(ROWS) - 0.5, -0.5))
     ax.set_title("Pruning without retraining costs risk")
@@ -76,17 +83,31 @@ def caption(dataset) -> str:
             for cell in cells_of(statements)
             if cell.family == name and samples[cell.id] is not None
         )
-        for name in ("pruned", "best_mixed", "trained")
+        for name in ("pruned", "trained")
     }
+    mixed = {
+        name: geometric_mean(values)
+        for name, _ in results.config_of(dataset).models
+        if len(values := ratios(dataset, name, MIXED))
+    }
+    sparse, dense = (
+        [ratio for name, ratio in mixed.items() if (name == "dense") == kind]
+        for kind in (False, True)
+    )
     nulls = [exchanged_ratio(dataset, case, "layers") for case in own_names(dataset)]
     lost = int(dataset.lost.sum())
     over = [geometric_mean(each) for each in nulls if each is not None] or [np.nan]
     return (
-        f"The first layer has no more effective heads than an average layer: {min(over):.2f} to "
-        f"{max(over):.2f} times its number. Without retraining, the top head of each later layer "
-        f"alone has at least {least['pruned']:.2g} times the full model's risk, and the best "
-        f"mixture of its heads {least['best_mixed']:.2g} times. Models trained with one head there "
-        f"have {least['trained']:.2g} times the risk or more. Dotted lines are means over layers. "
-        f"Narrow keys and softmax are models whose heads cannot be mixed. {lost} "
+        f"The first layer has {min(over):.2f} to {max(over):.2f} times the effective heads of an "
+        "average layer. Without retraining, the top head of each later layer alone has at least "
+        f"{least['pruned']:.2g} times the full model's risk. The best mixture of its heads has "
+        f"{_span(sparse)} times for sparse weights, {_span(dense)} for dense ones. Models trained "
+        f"with one head there have {least['trained']:.2g} times or more. Dotted lines are means "
+        f"over layers. Heads of narrow keys and softmax cannot be mixed. {lost} "
         f"training{'s' * (lost != 1)} diverged."
     )
+
+
+def _span(values) -> str:
+    ends = dict.fromkeys(f"{each:.2g}" for each in (min(values), max(values))) if values else ["no"]
+    return " to ".join(ends)

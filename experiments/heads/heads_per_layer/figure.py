@@ -78,7 +78,7 @@ def heads_curves(ax, dataset):
     ax.axvline(d, color="grey", lw=0.8, zorder=0)
     style.log_axes(ax, x=True, ticks=sorted({h for _, h in models}))
     ax.set(xlabel="heads, in layer 1 or in all", ylim=(0, None))
-    ax.set_title(f"Heads gain less beyond d = {d}")
+    ax.set_title(f"Risk still falls beyond d = {d}")
     ax.set(ylabel=f"risk / ridge's, n = {config.beyond_d.judged}")
     heights = {name: height for name, (height, _) in ends.items()}
     end_labels(ax, heights, [color for _, color in ends.values()])

@@ -60,11 +60,18 @@ def first_layers(ax, dataset):
         ax.hlines(rows, low, high, color=color, lw=1)
         ax.plot(middle, rows, LINEAR["marker"], color=color, mfc=fill, ms=4.5, label=case)
         ax.plot(first.share.sel(case=case, model=order[:-1]), rows[:-1], "|", color="k", ms=7)
-    ax.set_yticks(range(len(order)), order, fontsize=7)
-    ax.legend(loc="lower right")
+    ax.set_yticks(range(len(order)), [_in_words(name) for name in order], fontsize=7)
     ax.legend(loc="lower right")
     ax.set(xlabel="R² of $r_j x_j$", xlim=(-0.05, 1.05), ylim=(len(order) - 0.5, -0.6))
     ax.set_title("First layers hold part of $r_j x_j$")
+
+
+def _in_words(name: str) -> str:
+    """The heads of each layer of a model: "4 1…" is "4, then 1"."""
+    if not name.endswith("…"):
+        return name
+    *first, last = name[:-1].split()
+    return f"{', '.join(first)}, then {last}" if first else f"{last} a layer"
 
 
 def caption(dataset) -> str:

@@ -8,7 +8,6 @@ from experiments.heads.preprocess_then_optimise.claims import steps_to_win
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
-from lsa_lab.store import results
 
 DESCENT, PREPROCESSED = (style.METHOD[name] for name in ("descent", "preprocessed descent"))
 LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
@@ -20,13 +19,12 @@ LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
 
 
 def plot(dataset):
-    config = results.config_of(dataset)
     figure, (many, heads) = style.figure(6.75, 2.8, (1, 2))
     plot_many_steps(many, dataset.by_step)
     levels(many, medians(dataset.of_rule, RIDGE, LASSO, SPARSE_BAYES))
-    many.set(ylabel="excess risk", title="Preprocessing wins after many steps")
+    many.set(ylabel="excess risk", title="With one step size it wins late")
     plot_heads(heads, dataset)
-    heads.set_title(f"It takes d = {config.d} heads")
+    heads.set_title("Half the heads are not enough")
     return figure
 
 
@@ -65,6 +63,7 @@ def plot_heads(ax, dataset):
     levels(ax, medians(dataset.of_rule, RIDGE))
     steps_axis(ax, dataset.t.values, 0.4)
     ax.set(ylabel="excess risk")
+    ax.set_yticks((0.05, 0.1, 0.2, 0.5), ("0.05", "0.1", "0.2", "0.5"))
 
 
 def curve(ax, t, risks, color, dashes, name, offset, end=0):  # [run, t]

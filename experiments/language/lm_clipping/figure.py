@@ -55,8 +55,10 @@ def plot_layers(ax, dataset):
         runs = change.sel(part=part, rate=rate).transpose("run", "layer")
         label = f"{part} {'dropped' if rate == DROPPED else f'{rate:g}'}"
         style.mean_band(ax, layers, runs, label, color, marker, LINES[part])
-    ax.set(xticks=layers, xlabel="layer that is clipped", ylabel=f"change of AUC, {task.title}")
-    ax.set_title(f"Layer {max(layers)} tolerates clipping")
+    ax.set(
+        xticks=layers, xlabel="layer that is clipped, from 0", ylabel=f"change of AUC, {task.title}"
+    )
+    ax.set_title(f"Layer {max(layers)} tolerates it on reviews")
     ax.legend(ncols=1, fontsize=7, loc="lower right")
 
 

@@ -92,8 +92,9 @@ def caption(dataset) -> str:
     return (
         f"{who[_who_learned(dataset)]} label words in context in {config.steps} steps with "
         f"{config.mixture.vocabulary} words. After {numbers.most} demonstrations their shares of "
-        f"right label words, of two, are {listed}; uncopied is shown mapping in place of copying. "
+        f"right label words are {listed}; uncopied is shown mapping in place of copying. "
         f"With labels drawn anew (dotted) {best} has {null:.2f}; {copies} copies "
-        f"{copied.max():.2f} of fresh words. {config.model_name} has {other:.2f} on such prompts. "
-        f"Bands are intervals over {config.runs} seeds; thin lines are single seeds."
+        f"{copied.max():.2f} of fresh words. {config.model_name} has {other:.2f}. "
+        f"Bands are intervals over {config.runs} seeds; thin lines single seeds. "
+        "The dotted line in b counts as learned."
     )

@@ -5,12 +5,13 @@ import numpy as np
 from experiments.language.lm_flow import claims
 from experiments.language.lm_flow.config import MODES, RULES
 from lsa_lab.harness.draw import marks, style
+from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 LINES = {  # flows: name, colour, marker, fill
     "alone": ("alone", style.COLOURS[0], "o", None),
     "shared": ("one prompt", style.COLOURS[1], "s", None),
-    "untrained": ("untrained", style.BLACK, "^", "white"),
+    "untrained": ("untrained, one prompt", style.BLACK, "^", "white"),
 }
 TICKS = (0.25, 0.5, 1, 2, 4, 8)
 GRADS = style.METHOD["GradS"]
@@ -62,5 +63,7 @@ def caption(dataset) -> str:
     return (
         f"{config.model_name}, on {task.title}: depth multiplies the log ratio of flows by "
         f"{alone:.2f} alone and by {shared:.2f} in one prompt. Prompts that GradS selects give "
-        f"the right label {gain.mean():+.2f} nats against random ones."
+        f"the right label {gain.mean():+.2f} nats against random ones. The grey band counts as no "
+        f"change; bars are {level()} intervals. The oracle takes the demonstrations that, each "
+        "alone, make the right label most probable."
     )

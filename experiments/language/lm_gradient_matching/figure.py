@@ -6,6 +6,7 @@ from experiments.language.lm_gradient_matching import claims
 from experiments.language.lm_gradient_matching.claims import BEST, rule_readings, subset_readings
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from lsa_lab.harness.draw import style
+from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
 
 BESIDE = ("stratified", BEST, "k-means", "matching", "matching, whitened")  # random ones
@@ -52,11 +53,14 @@ def plot_gaps(ax, dataset):
     for rule in (*DRAWN, *RULES):
         look = style.METHOD[rule] | {"ms": 3, "mew": 0.5}
         ax.plot(gaps[:, rules == rule], (losses / random)[:, rules == rule], ls="none", **look)
+        if rule not in BESIDE:  # panel a has no name for it
+            ax.plot([], [], ls="none", label=rule, **look)
     style.log_axes(ax, y=True)
     ax.set_yticks([0.7, 1, 1.5, 2, 3], ["0.7", "1", "1.5", "2", "3"])
     ax.axhline(1, color="grey", lw=0.8)
     ax.set(xlabel="gap / that of random subsets", ylabel="cross-entropy / random's")
     ax.set_title("A small gap tells little")
+    ax.legend()
 
 
 def caption(dataset) -> str:
@@ -70,5 +74,6 @@ def caption(dataset) -> str:
         f"{config.model_name}, on {task.title}: {config.shots} matched demonstrations "
         f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
         "of that after random ones with the same shares of labels. Points are geometric means over "
-        f"{config.runs} pools of {config.pool}. In b each point is a subset. "
+        f"{config.runs} pools of {config.pool}, and bars are {level()} intervals. In b each point "
+        "is a subset, in the colours of a. "
     )

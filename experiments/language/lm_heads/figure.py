@@ -35,7 +35,7 @@ def plot_effective_heads(ax, heads):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
     ax.legend(ncols=2, fontsize=7, loc="upper center")
-    ax.set_title("Late layers use several heads")
+    ax.set_title("Most late layers use several heads")
 
 
 def plot_order_kept(ax, heads):
@@ -59,6 +59,6 @@ def caption(dataset) -> str:
         f"{config.model_name}, on {task.title}: {min(count[0], number):.1f} of {number} heads "
         f"change answers in the first layer, {count[1:].min():.1f} to {count[1:].max():.1f} in "
         "later ones. With one head in each later layer, answers correlate with the whole model's "
-        f"by {heads.order_kept[PRUNED].mean():.2f}. A head's effect is that of closing it or of "
+        f"by {heads.order_kept[PRUNED].mean():z.2f}. A head's effect is that of closing it or of "
         f"its mean write, or the slope in its gate. Bands are intervals over {config.runs} sets. "
     )

@@ -3,11 +3,17 @@
 import numpy as np
 
 from experiments.language.lm_one_number import claims
-from experiments.language.lm_one_number.config import METHODS, UNEDITED
+from experiments.language.lm_one_number.config import (
+    KINDS,
+    METHODS,
+    RANDOM_EDIT,
+    THRESHOLD,
+    UNEDITED,
+)
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
-PANELS = {"accuracy": "One number moves accuracy", "auc": "Clipping leaves the AUC"}
+PANELS = {"accuracy": "One threshold beats Algorithm 1", "auc": "Clipping leaves the AUC"}
 
 
 def plot(dataset):
@@ -36,10 +42,14 @@ def plot_changes(ax, numbers, reading):
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
     gain, auc = (float(numbers.searched("Algorithm 1", name).mean()) for name in PANELS)
+    random = float(numbers.searched(RANDOM_EDIT).mean())
+    attention = [float(numbers.gain(f"{kind}, attention").mean()) for kind in KINDS]
     return (
         f"{config.model_name}: Algorithm 1 changes accuracy by {gain:+.3f} and the AUC by "
         f"{auc:+.3f}. One threshold, fitted on the same sentences, changes accuracy by "
-        f"{float(numbers.gain('one threshold').mean()):+.3f}. A fitted temperature may turn the "
+        f"{float(numbers.gain(THRESHOLD).mean()):+.3f}. Random edits of the same size change it "
+        f"by {random:+.3f}, and by {attention[1]:+.3f} on attention, where Algorithm 1 changes it "
+        f"by {attention[0]:+.3f}. A fitted temperature may turn the "
         "order of answers where the AUC is near .5. Grey strokes are means of "
         f"{len(config.tasks)} collections; bars are intervals over {len(numbers.gain(UNEDITED))} "
         "sets of demonstrations. "

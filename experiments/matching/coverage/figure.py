@@ -21,7 +21,9 @@ def plot(dataset):
     several = parts.part(dataset, "several")
     figure, axes = style.figure(6.75, 3.2, (1, 2))
     divergences(axes[0], relative_divergence(dataset).sel(kind=CLASSES))
-    axes[0].set(title="An intercept keeps the shares", xlabel="KL of shares, relative to random")
+    axes[0].set(
+        title="An intercept keeps the shares", xlabel="KL of shares / that expected at random"
+    )
     bounds = {statement.id: statement.bounds for statement in evidence(claims, dataset)[0]}
     axes[1].axvspan(*bounds["random"], color="grey", alpha=0.25, lw=0)
     axes[1].axvspan(SEVERAL_SPAN[0], bounds["matched"][1], color="grey", alpha=0.12, lw=0)
@@ -59,16 +61,20 @@ def divergences(ax, ratio):  # [run, n, rule]
 
 def caption(dataset) -> str:
     config, several = results.config_of(dataset), parts.part(dataset, "several")
-    at_most = relative_divergence(dataset).sel(kind=CLASSES, n=max(config.sizes)).mean("run")
-    plain, intercept, later = (float(at_most.sel(rule=rule)) for rule in PROXIES)
+    ratios = relative_divergence(dataset).sel(kind=CLASSES).mean("run")
+    plain, intercept, later = (_span(ratios.sel(rule=rule)) for rule in PROXIES)
     most, shots = max(config.several.classes), config.several.n
     kl = several.divergence.sel(classes=most).mean("run")
     own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
     return (
-        f"Without an intercept, matching leaves {plain:.2g} times the KL of two classes' shares "
-        f"that random choice has. With an intercept it leaves {intercept:.2g} times, which is a "
-        f"theorem, and {later:.2g} times if the gradients before training are left out. In b "
-        f"{most} classes at {shots} shots have a KL of {random:.2g} at random and of {own:.2g} "
-        "with an intercept; A3's table is grey, pale for matching, dark for random. Bars are "
-        f"{level()} intervals. Sizes grow downwards in a."
+        f"Without an intercept matching leaves {plain} times the KL of two classes' shares "
+        f"expected at random. With an intercept it leaves {intercept} times, a theorem; without "
+        f"the gradients before training {later} times. Grey in a counts as kept; sizes grow "
+        f"downwards. In b {most} classes at {shots} shots have a KL of {random:.2g} at random, "
+        f"{own:.2g} with an intercept; A3's table is pale for matching, dark for random. Bars are "
+        f"{level()} intervals."
     )
+
+
+def _span(values) -> str:
+    return f"{float(values.min()):.2g} to {float(values.max()):.2g}"

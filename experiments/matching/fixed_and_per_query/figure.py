@@ -6,6 +6,7 @@ from experiments.matching.fixed_and_per_query import claims
 from experiments.matching.fixed_and_per_query.claims import best_share
 from experiments.matching.fixed_and_per_query.config import LEARNERS, MIXED, NOISY_KINDS
 from lsa_lab.harness.draw import style
+from lsa_lab.judging.statistics import level
 
 LOOKS = (("descent", "^"), ("ridge", "v"), ("softmax", "s"))  # of learners, in their order
 LINES = {"one task": ("--", "white"), "own tasks": ("-", None)}  # a task a cluster: filled
@@ -16,7 +17,7 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 2.9, (1, 2))
     random = prompts.logs.sel(rule="random", fixed=prompts.n)
     fixed_curves(axes[0], np.exp(prompts.logs.sel(rule="matching") - random))
-    axes[0].set(title="Tasks apart ask for a mixture", ylabel="error / random subsets'")
+    axes[0].set(title="All mix where tasks differ", ylabel="error / random subsets'")
     axes[0].set_xlabel(f"fixed for all queries, of {prompts.n}")
     spoilt_map(axes[1], prompts)
     return figure
@@ -62,8 +63,9 @@ def caption(dataset) -> str:
         f"In the median over runs the best prompt takes {_span(common)} of its demonstrations for "
         f"its own query if all queries have one task, and {_span(own)} if each cluster has its "
         "own. The rest are matched once for all queries. Panel b has errors after matched "
-        "demonstrations over those after random ones, by learner and by what is wrong with the "
-        f"pool. Of outliers matching picks {_span(picked)} times their share of the pool."
+        "demonstrations over those after random ones. "
+        f"Of outliers matching picks {_span(picked)} times their share of the pool. Points of a "
+        f"are medians with {level()} intervals."
     )
 
 

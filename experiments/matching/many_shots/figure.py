@@ -10,6 +10,7 @@ from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.store import results
 
 BY_N, FIXED = SCALINGS
+TOP = 1e50  # of panel b
 
 
 def plot(dataset):
@@ -56,8 +57,11 @@ def plot_fixed(ax, dataset):
     limit, zero = float(np.median(predicted_limit(dataset))), error_of_zero(task_of(config).d)
     points(ax, at_noise, FIXED)
     axes_of(ax, dataset)
-    ax.set(ylim=(1e-4, 1e50), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
-    ax.set_title(f"Divided by {trained_length(config)} always, more explode")
+    ax.set(ylim=(1e-4, TOP), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
+    ax.set_title("With a fixed divisor they explode")
+    for model in LINEAR:  # from one of these lengths on all are above: arrows for them
+        high = above(at_noise, model)
+        ax.plot(high, [TOP] * len(high), "^", mfc="white", clip_on=False, **color_of(model))
     ax.axvline(limit, color="grey", lw=0.8, ls="-.")
     ax.axhline(zero, color="grey", lw=0.8, ls=":")
     end, error = config.shots[-2], at_noise.error.sel(scaling=FIXED).median("run")
@@ -67,6 +71,16 @@ def plot_fixed(ax, dataset):
         direct_label(ax, end, y, name, style.METHOD[name]["color"], offset)
     direct_label(ax, limit, 1e27, unsafe, "dimgrey")
     direct_label(ax, max(config.shots), zero, "no demonstrations", "dimgrey", (-3, -0.1))
+
+
+def above(at_noise, model) -> np.ndarray:
+    """The lengths at which a model's median lies above panel b."""
+    error = at_noise.error.sel(model=model, scaling=FIXED).median("run")
+    return at_noise.shots.values[(error > TOP).values]
+
+
+def color_of(model) -> dict:
+    return {"color": style.METHOD[model]["color"]}
 
 
 def points(ax, at_noise, scaling):
@@ -85,12 +99,15 @@ def axes_of(ax, dataset):
 def caption(dataset) -> str:
     config, n = results.config_of(dataset), claims.trained_length(results.config_of(dataset))
     left = [float(claims.growth(dataset, model).median("run")) for model in ALL]
+    high = [len(above(noisy(dataset), model)) for model in LINEAR]
+    names = [model for model, count in zip(LINEAR, high, strict=True) if count] or ["no"]
     far = [f"{ratio:.2g}" for ratio in claims.trained_bayes_ratios(dataset)]
     return (
         f"Demonstrations beyond the {n} of training leave {min(left):.2g} to {max(left):.2g} of "
         "the error if attention divides by their number; with a fixed divisor linear attention "
         f"overshoots. At {n} demonstrations descent, linear and softmax attention have "
         f"{', '.join(far)} times the Bayes rule's error. Softmax ends at {config.softmax_most}, "
-        "for its cost is quadratic. The dotted line in b is the error of predicting 0. Lines show "
-        f"medians and middle 80 % of {config.runs} runs. "
+        "for its cost is quadratic. The dotted line in b predicts 0; "
+        f"{sum(high)} points of {' and '.join(names)} attention lie above panel b. Points are "
+        f"medians, bars the middle 80 % of {config.runs} runs. "
     )

@@ -49,10 +49,9 @@ def caption(dataset) -> str:
         float(np.exp(np.log(values[id]).mean())) for id in ("peak", "memorised", "learned")
     )
     return (
-        "To answer new tasks a layer needs more than d² prompts and more than d tasks. Near N = d² "
-        f"its risk on new tasks is {peak:.2g} times the risk beside it. With {config.kappas[0]:g} "
-        f"d tasks it memorises them: new ones have {few:.2g} times their risk. With "
-        f"{config.kappas[-1]:g} d tasks the ratio is {many:.2g}. Lines are the closed form for "
-        f"large d (2405.11751); in b N = {dataset.tau.values[-1]:g} d², dotted without end. Points "
-        f"are means of fits at d = {config.sizes[-1]} with {level()} intervals."
+        f"Near N = d² prompts a layer's risk on new tasks is {peak:.2g} times the risk beside it. "
+        f"With {config.kappas[0]:g} d tasks it memorises them: new ones have {few:.2g} times "
+        f"their risk. With {config.kappas[-1]:g} d tasks the ratio is {many:.2g}. Lines are the "
+        f"closed form for large d (2405.11751); in b N = {dataset.tau.values[-1]:g} d², dotted "
+        f"without end. Points are means of fits at d = {config.sizes[-1]} with {level()} intervals."
     )

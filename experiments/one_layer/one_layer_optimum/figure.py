@@ -30,14 +30,17 @@ def plot(dataset):
         if heads == config.heads[0]:
             style.line(axes[0], dataset.n, runs.theory, task, color)
         look = {"fmt": marker, "color": color, "capsize": 2}
-        style.mean_points(axes[0], length, runs.risk, **look)
+        face = {} if heads == config.heads[0] else {"mfc": "none"}  # one head's marks lie below
+        style.mean_points(axes[0], length, runs.risk, **look, **face)
         style.mean_points(axes[1], beside, 100 * runs.excess, **look)
     (bound,) = (100 * each.at_most for each in claims.statements(config) if each.id == "risk")
     axes[1].axhline(bound, color="grey", lw=0.8, ls="--")
     direct_label(axes[1], config.lengths[-1], bound, "bound", "dimgrey", (-2, -2))
     axes[1].set_ylim(bottom=min(0, *axes[1].get_ylim()))
     for heads, marker in zip(config.heads, style.MARKERS, strict=False):
-        axes[0].plot([], [], marker, color="grey", label=f"{heads} head" + "s" * (heads > 1))
+        face = "grey" if heads == config.heads[0] else "none"
+        look = {"color": "grey", "mfc": face, "label": f"{heads} head" + "s" * (heads > 1)}
+        axes[0].plot([], [], marker, **look)
     for ax, name in zip(axes, ("risk", "excess over the optimum, %"), strict=True):
         style.log_axes(ax, x=True, y=ax is axes[0], ticks=dataset.length.values)
         ax.set(xlabel="demonstrations n", ylabel=name)
