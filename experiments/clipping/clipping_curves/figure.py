@@ -13,7 +13,7 @@ def plot(dataset):
     clipped = claims.numbers(dataset)
     figure, axes = style.figure(6.75, 2.8, (1, 2))
     factors = clipped.factors.sel(shots=clipped.n).mean("run")
-    attention = factors.sel(part=PARTS[0])
+    attention = factors.sel(part="attention")
     axes[0].set_title(f"Attention of layer {int(attention.idxmax())} collapses")
     axes[1].set_title("MLPs tolerate rates short of all")
     for ax, part in zip(axes, PARTS, strict=True):

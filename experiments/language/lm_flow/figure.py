@@ -31,7 +31,7 @@ def plot(dataset):
         axes[1].plot(runs.mean(), row, ls="none", ms=4.5, **LOOKS[rule])
     axes[1].axvline(0, color="grey", lw=0.8)
     axes[1].set_yticks(range(len(gains)), list(gains), fontsize=7)
-    axes[1].set(title="GradS selects worse than chance", xlabel="nats more than a random choice")
+    axes[1].set(title="GradS loses to chance", xlabel="nats more than a random choice")
     axes[1].set_ylim(len(gains) - 0.4, -0.6)
     return figure
 

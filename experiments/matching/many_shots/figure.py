@@ -59,9 +59,6 @@ def plot_fixed(ax, dataset):
     axes_of(ax, dataset)
     ax.set(ylim=(1e-4, TOP), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
     ax.set_title("With a fixed divisor they explode")
-    for model in LINEAR:  # from one of these lengths on all are above: arrows for them
-        high = above(at_noise, model)
-        ax.plot(high, [TOP] * len(high), "^", mfc="white", clip_on=False, **color_of(model))
     ax.axvline(limit, color="grey", lw=0.8, ls="-.")
     ax.axhline(zero, color="grey", lw=0.8, ls=":")
     end, error = config.shots[-2], at_noise.error.sel(scaling=FIXED).median("run")
@@ -77,10 +74,6 @@ def above(at_noise, model) -> np.ndarray:
     """The lengths at which a model's median lies above panel b."""
     error = at_noise.error.sel(model=model, scaling=FIXED).median("run")
     return at_noise.shots.values[(error > TOP).values]
-
-
-def color_of(model) -> dict:
-    return {"color": style.METHOD[model]["color"]}
 
 
 def points(ax, at_noise, scaling):
