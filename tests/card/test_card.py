@@ -130,7 +130,7 @@ def test_two_seeds_of_one_layer_are_nearer_than_two_layers():
 def ridge(params, tokens):
     """The Bayes rule of TINY at every token."""
     queries, keys, labels = tokens[:, :3], tokens[:, 3:6], tokens[:, 6]
-    moments = jnp.cumsum(keys[:, :, None] * keys[:, None], 0) + 3 * 0.5**2 * jnp.eye(3)
+    moments = jnp.cumsum(keys[:, :, None] * keys[:, None], 0) + 3 * 0.5**2 * jnp.eye(3)[None]
     sums = jnp.cumsum(keys * labels[:, None], 0)[..., None]
     return (queries * jnp.linalg.solve(moments, sums)[..., 0]).sum(1)
 
