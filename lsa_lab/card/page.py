@@ -164,10 +164,10 @@ def nearness(cards: Sequence[dict[str, Any]]) -> str:
         if tier == other and len(left) == len(right):
             far = [abs(a - b) for a, b in zip(left, right, strict=True)]
             pairs[first == second].append(sum(far) / len(far))
-    if not all(pairs.values()):
+    ratios = sorted((ratio, name) for name, ratio in apart(cards).items())
+    if not (all(pairs.values()) and ratios and median(pairs[True]) > 0):  # seeds that are alike
         return ""
     same, differing = median(pairs[True]), median(pairs[False])
-    ratios = sorted((ratio, name) for name, ratio in apart(cards).items())
     (least, last), (greatest, first) = ratios[0], ratios[-1]
     return (
         f"Risks of two seeds of one layer differ by {100 * same:.2g} % (the median over pairs), "

@@ -68,7 +68,7 @@ def risk_over_bayes(bench: Bench) -> list[Probe]:
     batches = bench.batches(1, law)
     places = list(range(tier.n + 1)) if bench.subject.causal else tier.places
     risks = bench.risks(batches, places)
-    best = bench.best(batches, places, law) + bench.law.floor
+    best = bench.best(batches, places, law) + law.floor
     ratios = (risks + law.floor) / best
     bench.curves["risk"] = _curves(tier, places, risks)
     probes = []
@@ -76,7 +76,7 @@ def risk_over_bayes(bench: Bench) -> list[Probe]:
         i = places.index(place)
         says = f"After {place} demonstrations the risk is at most 1.1 times that of the Bayes rule."
         usual = np.mean([b.targets[:, place] ** 2 for b in batches])
-        null = float(((usual + bench.law.floor) / best[:, i]).mean())
+        null = float(((usual + law.floor) / best[:, i]).mean())
         probes.append(
             judged(f"risk over Bayes, n = {place}", "risk", says, ratios[:, i], ratio=True,
                    at_most=1.1, null=null, null_is="the answer 0")

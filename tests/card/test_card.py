@@ -125,6 +125,7 @@ def test_two_seeds_of_one_layer_are_nearer_than_two_layers():
     assert ratios == pytest.approx({"shift 0": logs, "shift 3": plain})
     assert f"{(logs + plain) / 2:.2g} times as far apart" in words
     assert page.nearness([body("a", 1.0, 1.1)]) == ""
+    assert page.nearness([body("a", 1.0, 1.0), body("b", 2.0, 2.0)]) == ""  # seeds that are alike
 
 
 def ridge(params, tokens):
