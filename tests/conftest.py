@@ -151,6 +151,7 @@ def on_devices():
         devices = f"--xla_force_host_platform_device_count={count}"
         environment = os.environ | {
             "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} {devices}",
+            "JAX_PLATFORMS": "cpu",  # its devices, whatever else this process uses
             "JAX_ENABLE_X64": "1",
             "JAX_COMPILATION_CACHE_DIR": jax.config.values["jax_compilation_cache_dir"],
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

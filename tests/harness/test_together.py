@@ -59,6 +59,13 @@ def test_the_results_are_those_of_a_series_and_every_line_says_whose_it_is(three
     assert len(digests("a")) == 3
 
 
+def test_side_by_side_too_what_is_committed_is_left_alone(three, toy):
+    assert three("run", "all", "--beside", "--together", "2") == 0
+    written = [file.relative_to(toy) for file in toy.rglob("result.nc")]
+    assert sorted(file.parent.name for file in written) == ["first", "second", "third"]
+    assert {file.parts[:2] for file in written} == {("cache", "reproduced")}
+
+
 def test_one_that_diverged_and_one_that_cannot_be_judged_leave_the_others_alone(three, capsys):
     raised = "from lsa_lab.training.status import DivergedError\nraise DivergedError('no run left')"
     changed("compute", "theme.first", raised)

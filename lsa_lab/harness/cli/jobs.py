@@ -12,7 +12,7 @@ from lsa_lab.harness.cli import overrides
 from lsa_lab.harness.cli.overrides import PREFIX
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import needs
-from lsa_lab.harness.run.folders import folder_of, named_for
+from lsa_lab.harness.run.folders import folder_of, named_for, reproductions
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.store import safe_files
 
@@ -37,13 +37,14 @@ def jobs_of(options: argparse.Namespace) -> list["Job"]:
         raise RefusalError(f"{words_of_one[0]} is for one experiment: {words} without it")
     if "all" in options.names:
         experiments = _ready(experiments, tier, options)
+    out = reproductions() if getattr(options, "beside", False) else options.out
     jobs = []
     for experiment in experiments:
         if tier not in experiment.tiers:
             listed = ", ".join(experiment.tiers)
             raise RefusalError(f"{experiment.name} has no tier {tier!r}: it has {listed}")
         config = _config(experiment, tier, options)
-        folder = folder_of(experiment, tier, options.out, config)
+        folder = folder_of(experiment, tier, out, config)
         jobs.append(runner.Job(experiment, tier, config, folder))
         _check_runnable(jobs[-1], options)
     for job in jobs if not options.sweep else ():  # whose cells are still to be looked at
@@ -90,7 +91,7 @@ def words_of(options: argparse.Namespace, jobs: Sequence["Job"]) -> list[str]:
     words = ["run", *(job.experiment.name for job in jobs), "--tier", tier_of(options)]
     words += ["--seeds", str(options.seeds)] if options.seeds is not None else []
     words += ["--model", options.model] if options.model is not None else []
-    words += ["--out", str(options.out)] if options.out and not options.beside else []
+    words += ["--out", str(options.out)] if options.out else []
     words += ["--beside"] if options.beside else []
     words += [] if options.together is None else ["--together", str(options.together)]
     words += [word for sweep in options.sweep or [] for word in ("--sweep", sweep)]

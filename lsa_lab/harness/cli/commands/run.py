@@ -9,7 +9,7 @@ from lsa_lab.harness.cli.jobs import jobs_of, sweep_of, words_of
 from lsa_lab.harness.cli.options import package_words
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process
-from lsa_lab.harness.run.folders import FIGURES, folder_of, reproductions
+from lsa_lab.harness.run.folders import FIGURES, folder_of
 from lsa_lab.harness.run.laboratory import TIERS
 from lsa_lab.store.provenance import cores
 
@@ -51,7 +51,6 @@ def _reproduce(options: argparse.Namespace) -> int:
     from lsa_lab.harness.cli.commands import compare
     from lsa_lab.harness.run import series
 
-    options.out = reproductions()
     jobs = jobs_of(options)
     print(_first_line(jobs, 0), flush=True)
     left = [job for job in jobs if not compare.is_of_this_commit(job.folder)]
