@@ -23,10 +23,10 @@ from benchmarks.cases import BY_NAME, POOL, W1, W7, W11, Work, _clipping, _linea
 from benchmarks.timing import Form, calls
 from lsa_lab.card import layers, report_card
 from lsa_lab.card.recipe import TIERS, Tier
-from lsa_lab.lm import sources, weights
+from lsa_lab.lm import weights
 from lsa_lab.lm.config import Config
 
-TURNS = 3
+TURNS, LONG = 3, 20  # no more turns once those that are done have taken so many seconds
 # By words of JAX's name of a device: float32 operations and bytes a second, from NVIDIA's data
 # sheets (docs/accelerators.md has their addresses).
 PEAKS = {
@@ -43,12 +43,13 @@ TINY_CARD = Tier(steps=100, pilot_steps=100, batch=8, prompts=32, d=3, runs=2, l
 
 
 class Row(NamedTuple):
-    """A number: what is timed, what it needs, and how many tokens a unit has, if they count."""
+    """A number: what is timed, what it needs, how many tokens a unit has, and a peer, if any."""
 
     name: str
     form: Callable[[], Form]
     work: Work
     tokens: int = 0
+    plain: Callable[[], Form] | None = None  # the same as a newcomer writes it
 
 
 def rows(quick: bool) -> list[Row]:
@@ -64,14 +65,24 @@ def rows(quick: bool) -> list[Row]:
     tokens, e = shape[0] * shape[1], pool["d"] + 1
     weights_of_lm = 135e6
     return [
-        Row("W1", partial(linear.ours, **w1, chunk=100), _linear(**w1)),
-        Row("W3, 12 x 256", partial(softmax.ours, **wide, chunk=5), w3.work[0]),
+        Row(
+            "W1",
+            partial(linear.ours, **w1, chunk=100),
+            _linear(**w1),
+            plain=partial(linear.plain, **w1, steps=100),
+        ),
+        Row(
+            "W3, 12 x 256",
+            partial(softmax.ours, **wide, chunk=5),
+            w3.work[0],
+            plain=partial(softmax.plain, **wide, steps=10),
+        ),
         Row(
             f"W5 with {runs} runs",
             partial(linear.ours, **w1, runs=runs, chunk=25),
             _linear(**w1, runs=runs),
+            plain=partial(linear.plain, **w1, runs=runs, steps=10),
         ),
-        Row(f"card of delta, {tier.runs} seeds", partial(card, tier, quick), card_work(tier)),
         Row(
             "flows of a pool, W8",
             partial(analyses.ours_pool, **pool, units=2),
@@ -85,6 +96,7 @@ def rows(quick: bool) -> list[Row]:
             Work(2 * weights_of_lm * tokens, moved=4 * weights_of_lm),
             tokens,
         ),
+        Row(f"card of delta, {tier.runs} seeds", partial(card, tier, quick), card_work(tier)),
     ]
 
 
@@ -92,7 +104,12 @@ def card(tier: Tier, quick: bool) -> Form:
     """A whole card of the delta rule: three pilots, the seeds, the probes."""
     config = replace(CARD, token_width=7, **SMALL) if quick else CARD
     layer = replace(layers.delta, config=config)
-    return Form(calls(partial(report_card, layer.forward, layer.init, tier=tier), units=[1]), [1])
+
+    def whole():
+        with jax.enable_x64(False):  # as the command has it
+            report_card(layer.forward, layer.init, tier=tier)
+
+    return Form(calls(whole, units=[1]), [1])
 
 
 def card_work(tier: Tier) -> Work:
@@ -107,8 +124,7 @@ def delta_work(n: int, d: int, width: int, layers: int, batch: int, **_: object)
 
 
 def logits(shape: tuple[int, int], quick: bool) -> Form:
-    """Raises FileNotFoundError, which says how to fetch them, without the weights."""
-    sources.path("smollm2")
+    """SmolLM2's, of random weights where it has not been fetched: they take as long."""
     params, config = (weights.init(jax.random.key(0), TINY), TINY) if quick else lm.model()[:2]
     return lm.once(partial(lm.every_logit(params, config), lm.draw(shape) % config.vocabulary))
 
@@ -123,19 +139,23 @@ def main(quick: bool = False) -> None:
     """A table in Markdown, a row as soon as it is measured."""
     device = jax.devices()[0]
     print(f"{device.device_kind}, {loops.versions()}{', small sizes' if quick else ''}\n")
-    print("| what | measured | the roofline | measured / roofline | first call |")
-    print("| --- | --- | --- | --- | --- |", flush=True)
+    columns = "what | measured | plain JAX | the roofline | measured / roofline | first call"
+    print(f"| {columns} |\n|{' --- |' * 6}", flush=True)
     for row in rows(quick):
-        try:
-            form = row.form()
-            began = time.perf_counter()
-            form.turn()
-            first = time.perf_counter() - began
-            wall = float(np.median([form.turn()[0][0] for _ in range(1 if quick else TURNS)]))
-        except FileNotFoundError as lack:
-            print(f"| {row.name} | not run: {lack} | | | |", flush=True)
-            continue
+        first, wall = measure(row.form(), quick)
+        peer = f"{measure(row.plain(), quick)[1]:.3g} s" if row.plain else ""
         least = predict(row.work, device.device_kind)
         rate = f", {row.tokens / wall:,.0f} tokens a second" if row.tokens else ""
         beside = "not known | -" if least is None else f"{least:.3g} s | {wall / least:.3g}"
-        print(f"| {row.name} | {wall:.3g} s{rate} | {beside} | {first:.3g} s |", flush=True)
+        cells = f"{row.name} | {wall:.3g} s{rate} | {peer} | {beside} | {first:.3g} s"
+        print(f"| {cells} |", flush=True)
+
+
+def measure(form: Form, quick: bool) -> tuple[float, float]:
+    """Seconds of the first turn, which compiles, and the median of a unit's in later ones."""
+    began = time.perf_counter()
+    form.turn()
+    first, walls = time.perf_counter() - began, []
+    while len(walls) < (1 if quick else TURNS) and time.perf_counter() - began - first < LONG:
+        walls.append(form.turn()[0][0])
+    return first, float(np.median(walls))

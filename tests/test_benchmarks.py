@@ -188,11 +188,14 @@ def test_every_workload_names_builders_that_take_its_sizes():
 
 def test_the_eight_numbers_of_a_gpu_run_here_too(monkeypatch, capsys):
     monkeypatch.setattr(gpu.lm, "model", lambda: pytest.fail("small sizes load no model"))
+    cards = []  # which tests/card makes
+    monkeypatch.setattr(gpu, "report_card", lambda *_, tier: cards.append(tier))
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         gpu.main(quick=True)
     lines = capsys.readouterr().out.splitlines()[4:]
     assert len(lines) == 8
     assert all("| not known | - |" in line for line in lines)  # of a processor
+    assert cards == [gpu.TINY_CARD] * 2  # to compile, and to be timed
     assert [" |  | " in line for line in lines] == [False] * 3 + [True] * 5  # without a peer
     work = cases.Work(67e9, moved=3.35e12)
     assert gpu.predict(work, "NVIDIA H100 80GB HBM3") == pytest.approx(1.0)
