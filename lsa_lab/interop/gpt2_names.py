@@ -1,6 +1,5 @@
 """The names and shapes of a GPT-2 style regression transformer, found in files and checked."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.interop import files
+from lsa_lab.store import shards
 
 Arrays = dict[str, np.ndarray]
 
@@ -39,21 +39,14 @@ def load(path: Path) -> tuple[Arrays, dict[str, Any]]:
     """Every array of a file or a folder, and what metadata or config.json say."""
     if not path.is_dir():
         return files.read(path)
-    index, single = path / "model.safetensors.index.json", path / "model.safetensors"
-    shards = [single]
-    if index.exists():
-        names = _fields(index).get("weight_map")
-        if not isinstance(names, dict) or not all(_is_beside(name) for name in names.values()):
-            raise ValueError(f"{index} has no weight_map from tensors to files beside it")
-        shards = [path / name for name in sorted(set(names.values()))]
     arrays: Arrays = {}
     facts: dict[str, Any] = {}
-    for shard in shards:
+    for shard in shards.shards(path):
         more, metadata = files.read(shard)
         arrays |= more
         facts |= metadata
     if (path / "config.json").exists():
-        facts |= _fields(path / "config.json")
+        facts |= shards.fields(path / "config.json")
     for name, values in _SAYS.items():
         if facts.get(name, values[0]) not in values:
             raise ValueError(
@@ -61,17 +54,6 @@ def load(path: Path) -> tuple[Arrays, dict[str, Any]]:
                 "architecture has no place here"
             )
     return arrays, facts
-
-
-def _fields(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text("utf-8")).items())
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON with fields ({error}): fetch it again") from error
-
-
-def _is_beside(name: Any) -> bool:
-    return isinstance(name, str) and Path(name).name == name
 
 
 def leaves_of(arrays: Arrays, path: str | Path) -> tuple[Arrays, int]:

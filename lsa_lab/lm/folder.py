@@ -13,7 +13,7 @@ from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
 from lsa_lab.lm.weights import Params
-from lsa_lab.store import safe_files
+from lsa_lab.store import safe_files, shards
 from lsa_lab.store.provenance import package
 
 _LONG = {
@@ -59,8 +59,14 @@ _FLOATS = ("F64", "F32", "F16", "BF16")
 
 def read(path: Path) -> tuple[Config, Names, Tensors]:
     """The config, where its leaves stand, and the tensors of a folder."""
-    fields = _json(path / "config.json")
-    config = config_of(fields, path / "config.json")
+    file = path / "config.json"
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"there is no {file}: a folder holds config.json and safetensors; a GGUF file is "
+            "loaded by its own path"
+        )
+    fields = shards.fields(file)
+    config = config_of(fields, file)
     return config, TRANSFORMERS[fields["model_type"]], _tensors(path)
 
 
@@ -185,7 +191,7 @@ def _tensors(path: Path) -> Tensors:
     """Every tensor of the folder's safetensors files, which stay open for reading."""
     safetensors = package("safetensors", "lm")
     files, shapes = {}, {}
-    for shard in _shards(path):
+    for shard in shards.shards(path):
         try:
             file = safetensors.safe_open(shard, "numpy")
         except safetensors.SafetensorError as error:
@@ -205,44 +211,3 @@ def _tensors(path: Path) -> Tensors:
         return values if values.dtype.itemsize >= 4 else values.astype(np.float32)
 
     return Tensors(path, shapes, tensor)
-
-
-def _shards(path: Path) -> list[Path]:
-    """The safetensors files that make up the model."""
-    whole, index = path / "model.safetensors", path / "model.safetensors.index.json"
-    if whole.is_file():
-        return [whole]
-    if not index.is_file():
-        raise FileNotFoundError(
-            f"{path} holds neither {whole.name} nor {index.name}; pickles (*.bin, *.pt) are never "
-            "read: convert them where you trust them, by save_pretrained of transformers"
-        )
-    places = _json(index).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
-        raise ValueError(f"{index} has no weight_map from tensors to files: fetch it again")
-    shards = [path / name for name in sorted(set(places.values()))]
-    for shard in shards:
-        if shard.parent != path:
-            raise ValueError(f"{index} names {shard}, which is not in its folder")
-    missing = [shard.name for shard in shards if not shard.is_file()]
-    if missing:
-        raise FileNotFoundError(
-            f"{path} lacks {', '.join(missing)} of the {len(shards)} files that {index.name} names"
-            ": fetch them again"
-        )
-    return shards
-
-
-def _json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"there is no {path}: a folder holds config.json and safetensors; a GGUF file is "
-            "loaded by its own path"
-        )
-    try:
-        fields = json.loads(path.read_text("utf-8"))
-        if not isinstance(fields, dict):
-            raise ValueError(f"a {type(fields).__name__}")
-        return fields
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON ({error}): fetch it again") from error
