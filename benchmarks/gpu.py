@@ -1,6 +1,6 @@
 """Eight numbers that matter on a GPU, each beside the time that the roofline predicts.
 
-    python -m benchmarks gpu            # ten minutes, on the first device
+    python -m benchmarks gpu            # minutes, on the first device
     python -m benchmarks gpu --quick    # small sizes: whether it runs
 
 The roofline is the longer of the products at the peak of float32 outside the tensor cores, which

@@ -10,7 +10,7 @@ COSTS = ("wall_time", "start", "memory")
 
 
 def main() -> None:
-    for folder in sorted(folders.reproductions().iterdir()):
+    for folder in sorted(folders.reproductions().glob("*")):
         kept = folders.FIGURES / folder.name
         ours, committed = map(records.last_run, (folder, kept))
         if not ours or not committed or ours["config"] != committed["config"]:
