@@ -20,24 +20,24 @@ def plot(dataset):
 
 
 def layer_curves(ax, dataset, part):
-    """One curve a layer, with the most shots."""
+    """One curve a layer, beside each other, with the most shots; a guess is far below the axis."""
     rows = dataset.accuracy.isel(shots=-1).sel(part=part)
     base = float(dataset.unclipped_accuracy.isel(shots=-1).mean())
     places, layers, ends = np.arange(dataset.sizes["rate"]), dataset.layer.values, {}
     colors = shades(len(layers))
     for layer, color, marker in zip(layers, colors, style.MARKERS * 3, strict=False):
         runs = rows.sel(layer=layer).transpose("run", "rate")
-        style.mean_band(ax, places, runs, None, color, marker)
+        beside = 0.12 * (layer - layers.mean())
+        style.mean_points(ax, places + beside, runs, fmt=marker, ls="-", lw=0.8, color=color)
         ends[f"layer {layer}"] = float(runs.mean("run")[-1])
     ax.axhline(base, color=style.BLACK, lw=0.8, ls="--")
-    ax.axhline(0.5, color="grey", lw=0.8)
-    direct_label(ax, 0, 0.5, "a guess", "dimgrey", (4, 4))
+    direct_label(ax, 0, base, "unclipped", style.BLACK, (-4, 12))
     labels = [
         "drop" if rate == DROPPED else f"{rate:g}".lstrip("0") for rate in dataset.rate.values
     ]
     ax.set_xticks(places, labels)
     ax.set(xlabel="clipping rate", ylabel=f"accuracy, {int(dataset.shots[-1])} shots")
-    ax.set_ylim(0.45, 1)
+    ax.set_ylim(0.86, 0.92)
     end_labels(ax, ends, colors)
 
 

@@ -33,7 +33,7 @@ def caption(dataset) -> str:
     fewer = np.median(claims.numbers(dataset).fewer_heads_ratio().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
-        f"{shared} if one size serves all. Preprocessed covariates x̃ are covariates times their "
+        f"{shared} if one size serves all. Preprocessed x̃ are covariates times their "
         "correlations R with the labels; R / |R| forgets their size. With a head for each "
         f"covariate the risk is {fewer:.2f} of that with half as many. Bands are the middle 80 %."
     )
@@ -48,7 +48,7 @@ def plot_many_steps(ax, risks):  # [run, rule, t]
         look, dashes, name = LOOKS[rule]
         offset = {"raw": (-4, 1), "normalised": (-4, -1), "own step": (-4, -1)}.get(rule, (-4, 0))
         curve(ax, risks.t, risks.sel(rule=rule), look["color"], dashes, name, offset)
-    steps_axis(ax, risks.t.values)
+    steps_axis(ax, risks.t.values, 0.05)  # names are left of the curves
 
 
 def plot_heads(ax, dataset):
@@ -72,7 +72,7 @@ def curve(ax, t, risks, color, dashes, name, offset, end=0):  # [run, t]
     direct_label(ax, t.values[end], float(risks[:, end].median()), name, color, offset)
 
 
-def steps_axis(ax, t, left=0.1):
+def steps_axis(ax, t, left):
     style.log_axes(ax, x=True, y=True, ticks=[steps for steps in t if steps in 4 ** np.arange(9)])
     ax.set(xlabel="steps", xlim=(left, None))
 
