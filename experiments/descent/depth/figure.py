@@ -101,7 +101,7 @@ def tied_over_free(ax, dataset):
     places = [(depth, noise) for depth in part.depth.values for noise in part.noise.values]
     low, high = 0.5, 50.0
     bar = float(exact.sel(depth=places[0][0], noise=places[0][1]))
-    direct_label(ax, 0, bar, "best descent", style.BLACK, (0, -2))
+    direct_label(ax, 0, bar, "best descent", style.BLACK, (0, -5))
     for x, (depth, noise) in enumerate(places):
         runs = trained.sel(depth=depth, noise=noise).values
         near = runs[(runs > low) & (runs < high)]
@@ -127,8 +127,8 @@ def turned_risks(ax, dataset):
         ax.plot(np.linspace(x - 0.1, x + 0.1, len(runs)), runs, ls="", **TRAINED)
     stays, grey = part.unturned_risk.values, TRAINED | dict(color="0.5")
     ax.plot(np.linspace(0.9, 1.1, len(stays)), stays, ls="", **grey)
-    ax.plot([], [], ls="", label="trained, a basis a prompt", **TRAINED)
-    ax.plot([], [], ls="", label="trained, one basis", **grey)
+    ax.plot([], [], ls="", label="trained, basis turns", **TRAINED)
+    ax.plot([], [], ls="", label="trained, basis stays", **grey)
     ax.set(xlabel="layers, or steps", ylabel="excess risk", xticks=part.depth)
     ax.set_title("Most stacks beat the best steps")
     ax.legend(loc="center left")
@@ -147,6 +147,6 @@ def caption(dataset) -> str:
         f"median risk is at most {ratio.max():.3f} times its risk. In the median two layers have "
         f"{deep:.2g} of the best two steps' risk; {worse} converged stacks stay above descent. We "
         f"judge where {SETTLED_RUNS} of {config.runs} converged: a Gauss-Newton step changes their "
-        f"risk by less than {100 * SETTLED:g} %. Stacks counted at the top explode on rare "
+        f"risk by less than {SETTLED:.0%}. Stacks counted at the top explode on rare "
         f"prompts. {diverged} diverged."
     )

@@ -31,7 +31,8 @@ def caption(dataset) -> str:
         f"by {-np.median(samples['theorem_1']):.0f}. A flow is the answer's gradient in a "
         f"demonstration. Grey counts as no change. Points are medians with {level()} intervals. "
         "Panel b has pairs of random stacks whose ratio grows in every layer. At feedback 1 "
-        f"weights of size gain are w_kq = w_pv = cI; at -1 one changes sign. {dropped} of {total} pairs overflow."
+        "weights of size gain are w_kq = w_pv = cI; at -1 one changes sign. "
+        f"{dropped} of {total} pairs overflow."
     )
 
 

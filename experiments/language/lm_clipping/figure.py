@@ -92,7 +92,7 @@ def caption(dataset) -> str:
     return (
         f"Clipping layer {deep} of {config.model_name}, changes AUC {', '.join(places)}. "
         f"On fresh sentences the wider search gains {wide:+.3f} of accuracy; a threshold fitted on "
-        f"the same labels {fitted:+.3f}. Squares are gains on validation. "
-        f"Bands are intervals over {config.runs} sets{anew}. Dots of c are another rounding "
+        f"its labels {fitted:+.3f}. Squares are gains on validation. "
+        f"Bands are intervals over {config.runs} runs{anew}. Dots of c are another rounding "
         "error, of d random matrices of the same norms. "
     )

@@ -10,9 +10,9 @@ from lsa_lab.store import parts, results
 COLOURS = style.COLOURS[3:]  # of one layer and of two
 TITLES = {
     "additive": "Linear attention lags",
-    "lms": "One LMS layer does better",
-    "delta": "DeltaNet stays at its floor",
-    "gated_delta": "Gated DeltaNet has a floor",
+    "lms": "One LMS layer is better",
+    "delta": "DeltaNet has a floor",
+    "gated_delta": "Gating keeps the floor",
     "mesa": "Mesa keeps learning",
     "softmax": "Softmax gains by depth",
 }
@@ -93,7 +93,7 @@ def plot_layer(ax, dataset, layer):
 def plot_stacks(ax, dataset, stacks, layer):
     prefix = dataset.prefix.values[1:]
     curves(ax, dataset, layer)
-    named = (("two, x, y", "interleaved"), ("two, bound", "bound"))
+    named = (("two layers: x, then y", "interleaved"), ("two layers: x and y", "bound"))
     for (name, tokens), color in zip(named, COLOURS, strict=False):
         runs = stacks.risk.sel(tokens=tokens, prefix=prefix).transpose("run", "prefix")
         style.band(ax, prefix, runs, name, color, marker=None)
