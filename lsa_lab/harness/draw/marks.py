@@ -79,9 +79,12 @@ def end_labels(ax: "Axes", heights: Mapping[str, float], colors: Sequence[str]) 
     found while drawing, so that limits set and layouts made after the call count."""
     from matplotlib.transforms import Affine2D
 
+    picture = ax.get_figure(root=True)
+    assert picture is not None
+
     def beside(i: int, settle: Callable[[np.ndarray, float], np.ndarray]) -> Callable:
         def points_from(_: Any) -> Affine2D:
-            inch = ax.get_figure(root=True).dpi  # of the file that is written
+            inch = picture.dpi  # of the file that is written
             edge, (low, high) = ax.get_xlim()[1], ax.bbox.intervaly
             ends = ax.transData.transform([(edge, y) for y in heights.values()])[:, 1]
             places = settle((np.clip(ends, low, high) - low) * 72 / inch, (high - low) * 72 / inch)
