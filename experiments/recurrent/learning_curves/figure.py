@@ -93,7 +93,7 @@ def plot_layer(ax, dataset, layer):
 def plot_stacks(ax, dataset, stacks, layer):
     prefix = dataset.prefix.values[1:]
     curves(ax, dataset, layer)
-    named = (("two layers: x, then y", "interleaved"), ("two layers: x and y", "bound"))
+    named = (("two layers, x then y", "interleaved"), ("two layers, bound", "bound"))
     for (name, tokens), color in zip(named, COLOURS, strict=False):
         runs = stacks.risk.sel(tokens=tokens, prefix=prefix).transpose("run", "prefix")
         style.band(ax, prefix, runs, name, color, marker=None)
