@@ -29,10 +29,10 @@ def caption(dataset) -> str:
     return (
         "Not every linear stack amplifies: ascent finds some that lower the log ratio of two flows "
         f"by {-np.median(samples['theorem_1']):.0f}. A flow is the answer's gradient in a "
-        "demonstration. The grey band counts as no change. Points of a "
-        f"are medians with {level()} intervals. Panel b has random stacks, and pairs "
-        "whose ratio grows in every layer. At feedback 1 weights of size gain are w_kq = w_pv = "
-        f"cI; at -1 one changes sign. {dropped} of {total} pairs overflow."
+        f"demonstration. Grey counts as no change. Points are medians with {level()} intervals. "
+        "Panel b has pairs of random stacks whose ratio grows in every layer. At feedback 1 "
+        "weights of size gain are w_kq = w_pv = cI; at -1 one changes sign. "
+        f"{dropped} of {total} pairs overflow."
     )
 
 

@@ -7,7 +7,7 @@ from experiments.heads.preprocess_then_optimise import claims
 from experiments.heads.preprocess_then_optimise.claims import steps_to_win
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab.harness.draw import style
-from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.harness.draw.marks import direct_label, end_labels
 
 DESCENT, PREPROCESSED = (style.METHOD[name] for name in ("descent", "preprocessed descent"))
 LOOKS = {  # of a rule, in every panel: dashed or open where it is normalised
@@ -33,7 +33,7 @@ def caption(dataset) -> str:
     fewer = np.median(claims.numbers(dataset).fewer_heads_ratio().values[:, -1])
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
-        f"{shared} if one size serves all. Preprocessed covariates x̃ are covariates times their "
+        f"{shared} if one size serves all. Preprocessed x̃ are covariates times their "
         "correlations R with the labels; R / |R| forgets their size. With a head for each "
         f"covariate the risk is {fewer:.2f} of that with half as many. Bands are the middle 80 %."
     )
@@ -48,7 +48,7 @@ def plot_many_steps(ax, risks):  # [run, rule, t]
         look, dashes, name = LOOKS[rule]
         offset = {"raw": (-4, 1), "normalised": (-4, -1), "own step": (-4, -1)}.get(rule, (-4, 0))
         curve(ax, risks.t, risks.sel(rule=rule), look["color"], dashes, name, offset)
-    steps_axis(ax, risks.t.values)
+    steps_axis(ax, risks.t.values, 0.05)  # names are left of the curves
 
 
 def plot_heads(ax, dataset):
@@ -56,23 +56,26 @@ def plot_heads(ax, dataset):
     *fewer, every = dataset.used.values
     greys = [f"{shade:.2f}" for shade in np.linspace(0.65, 0.35, len(fewer) - 1)]
     colors = (DESCENT["color"], *greys, PREPROCESSED["color"])
+    ends = {}
     for color, used in zip(colors, (*fewer, every), strict=True):
         name = "raw" if used == "raw" else f"{used} head{'' if used == '1' else 's'}"
-        below = -1 if used == every else 0  # of ridge's line
-        curve(ax, dataset.t, dataset.by_heads.sel(used=used), color, "-", name, (4, below), -1)
+        risks = dataset.by_heads.sel(used=used)
+        style.band(ax, dataset.t, risks, None, color, None)
+        ends[name] = float(risks[:, -1].median())
     levels(ax, medians(dataset.of_rule, RIDGE))
     steps_axis(ax, dataset.t.values, 0.4)
     ax.set(ylabel="excess risk")
     ax.set_yticks((0.05, 0.1, 0.2, 0.5), ("0.05", "0.1", "0.2", "0.5"))
+    end_labels(ax, ends, colors)
 
 
-def curve(ax, t, risks, color, dashes, name, offset, end=0):  # [run, t]
-    """Median and middle of runs, named at one end."""
+def curve(ax, t, risks, color, dashes, name, offset):  # [run, t]
+    """Median and middle of runs, named at the first step."""
     style.band(ax, t, risks, None, color, None, dashes)
-    direct_label(ax, t.values[end], float(risks[:, end].median()), name, color, offset)
+    direct_label(ax, t.values[0], float(risks[:, 0].median()), name, color, offset)
 
 
-def steps_axis(ax, t, left=0.1):
+def steps_axis(ax, t, left):
     style.log_axes(ax, x=True, y=True, ticks=[steps for steps in t if steps in 4 ** np.arange(9)])
     ax.set(xlabel="steps", xlim=(left, None))
 
