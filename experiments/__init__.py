@@ -36,7 +36,6 @@ EXPERIMENTS = (
     "matching.many_shots",
     "heads.sparse_risk",
     "heads.preprocess_then_optimise",
-    "heads.head_lower_bound",
     "heads.heads_per_layer",
     "heads.head_placement",
     "heads.head_pruning",

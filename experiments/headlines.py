@@ -449,7 +449,7 @@ HEADLINES = (
             "heads_per_layer.up_to_d_first",
         ),
         proof("holds", "head_lower_bound"),
-        Words("risk over that with d heads {0:i}", "head_lower_bound.cost*"),
+        Words("risk over that with d heads {0:i}", "preprocess_then_optimise.cost*"),
     ),
     Headline(
         "A4, Risk, against descent and ridge",

@@ -539,7 +539,7 @@ HEADS = (
     ),
     Message(
         "Features of fewer than d heads cost descent {all} times the risk",
-        "head_lower_bound.cost*",
+        "preprocess_then_optimise.cost*",
         "trained models do as well with half as many in layer 1: {0}",
         "heads_per_layer.up_to_d_first",
     ),

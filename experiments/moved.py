@@ -19,6 +19,7 @@ MOVED: dict[str, str] = {
     "demonstration_order": "order",
     "head_importance": "head_pruning",
     "heads_beyond_d": "heads_per_layer",
+    "head_lower_bound": "preprocess_then_optimise",
     "risk_rates": "sparse_risk",
     "shots_and_steps": "is gone: docs/retired.md has its answer, commit 8e8ab28 its code",
     "whitened_matching": "is gone: docs/retired.md has its answer, commit 8e8ab28 its code",

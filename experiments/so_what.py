@@ -202,15 +202,10 @@ SO_WHAT = {
         "when sparsity is likely, and ridge otherwise."
     ),
     "preprocess_then_optimise": (
-        "Preprocessing pays at once if each prompt has its own step size, and only after many "
-        "steps if all share one. Half as many heads as covariates do worse than no preprocessing "
-        "after a few steps. A model with few layers cannot gain by it unless it adapts its steps."
-    ),
-    "head_lower_bound": (
-        "Fewer heads than covariates leave covariates unseen, and no choice of the other weights "
-        "repairs that. Raw covariates beside the features soften the loss. Trained models "
-        "(`heads_per_layer`) need fewer heads than the theorem's algorithm does, so they run "
-        "another one."
+        "Preprocessing pays at once if each prompt has its own step size, and after many steps if "
+        "all share one, so that a model with few layers has to adapt its steps. Fewer heads than "
+        "covariates leave covariates unseen, which raw ones beside them soften. Trained models "
+        "(`heads_per_layer`) need fewer heads, so they run another algorithm."
     ),
     "learning_curves": (
         "The closed curve of a recurrent rule predicts what one trained layer reaches, and what it "
