@@ -13,7 +13,6 @@ EXPERIMENTS = (
     "descent.implicit_trajectories",
     "flow.flow_factors",
     "flow.amplification",
-    "flow.amplification_limits",
     "flow.many_shot_flow",
     "flow.bayes_flows",
     "flow.grads",

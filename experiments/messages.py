@@ -151,7 +151,7 @@ FLOW = (
         "amplification.typically_*",
         "for nearly all pairs in none: at most {0}; ascent finds stacks where it falls by a log of "
         "{1:size}",
-        "amplification.theorem_1 amplification_limits.theorem_1",
+        "amplification.theorem_1 bayes_flows.theorem_1",
         stands="counted",
     ),
     Message(

@@ -5,6 +5,7 @@ Rows have kept their ids: "noisy_pools.ridge_clean" is "fixed_and_per_query.ridg
 """
 
 MOVED: dict[str, str] = {
+    "amplification_limits": "bayes_flows",
     "clipping_and_bound": "bound_and_gap",
     "disturbances": "condition_numbers",
     "noisy_pools": "fixed_and_per_query",

@@ -64,11 +64,6 @@ SO_WHAT = {
         "show little of it. A claim on amplification should name the weights, the share of pairs "
         "and whether demonstrations share a prompt."
     ),
-    "amplification_limits": (
-        "No theorem can say that every stack amplifies: ascent finds linear stacks that do the "
-        "opposite. The sign follows how a layer feeds its output back. Ask for this feedback "
-        "before you argue from depth."
-    ),
     "many_shot_flow": (
         "Trained models end about as unequal as the Bayes rule; only linear attention listens to "
         "the very same demonstrations. The Bayes rule, rather than depth without end, is the "
@@ -77,9 +72,9 @@ SO_WHAT = {
     ),
     "bayes_flows": (
         "When a linear stack is near the Bayes rule in risk, its gradients are near too, at every "
-        "depth that comes near; no softmax stack came near enough to tell. Look at the risk first "
-        "if gradients seem too unequal. A stack that is far from the Bayes rule says little about "
-        "what in-context learning does."
+        "depth that comes near; no softmax stack came near enough to tell. Look at the risk first. "
+        "No theorem can say that every stack amplifies: ascent finds linear ones that do the "
+        "opposite, by how a layer feeds its output back."
     ),
     "grads": (
         "Select by gradients when labels are clean, and not when they are noisy, because the score "

@@ -1,1 +1,1 @@
-"""Does depth amplify up to the Bayes rule's flows, and no further?"""
+"""Does depth amplify up to the Bayes rule's flows, no further, and which stacks do the opposite?"""

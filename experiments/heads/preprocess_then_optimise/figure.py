@@ -51,10 +51,10 @@ def caption(dataset) -> str:
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
         f"{shared} if one size serves all. Preprocessed covariates x̃ are covariates times their "
-        "correlations R with the labels; R / |R| forgets their size. With a head for each "
-        f"covariate the risk is {fewer:.2f} of that with half as many. Fewer heads, each prompt "
-        f"with its step size, cost at least {alone:.2g} times the risk, {beside:.2g} times beside "
-        "raw covariates. Bands are the middle 80 %."
+        "correlations R with the labels; R / |R| forgets their size. With a head for each the "
+        f"risk is {fewer:.2f} of that with half as many. In c and d fewer heads cost at least "
+        f"{alone:.2g} times the risk, {beside:.2g} times beside raw covariates. Bands are the "
+        "middle 80 %."
     )
 
 
