@@ -31,7 +31,8 @@ help:
 	@echo "make chaos     kill, fill, cut and damage what is saved, ten minutes; nothing may be lost"
 	@echo "make mutants   small wrong changes, each of which a test must notice; hours, or MUTANTS=\"--sample 100\""
 	@echo "make precision measure single precision again, into docs/precision.md, ten minutes"
-	@echo "make smoke     run every experiment for seconds, judge and draw every committed result"
+	@echo "make smoke     run every experiment for seconds, judge and draw every committed result;"
+	@echo "               and the tests that take long for what they show"
 	@echo "make bench     measure the library beside plain JAX, half an hour on a quiet machine;"
 	@echo "               ONLY=W3 shows one workload, ONLY=gpu eight numbers of a GPU,"
 	@echo "               AGAINST=benchmarks/RESULTS.json names what became a fifth slower"
@@ -103,6 +104,7 @@ language: .venv/installed
 smoke: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments/test_doors.py \
 	    tests/experiments/test_pictures.py
+	$(BIN)/python -m pytest -n $(JOBS) --every -m slow
 
 # The same command resumes.
 bench: .venv/installed

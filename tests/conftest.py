@@ -97,7 +97,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--touched", action="store_true", help="what the changes since origin/main touch"
     )
-    parser.addoption("--every", action="store_true", help="all experiments, all notebooks")
+    parser.addoption(
+        "--every", action="store_true", help="all experiments and notebooks, slow tests"
+    )
 
 
 def pytest_configure(config):
@@ -122,6 +124,11 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(config, items):
+    named = any("::" in argument for argument in config.args)
+    if not (config.option.every or config.option.touched or named):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in set(slow)]
     if not config.getoption("touched"):
         places = {name: place for place, name in enumerate(LONGEST)}
         items.sort(key=lambda item: places.get(item.path.name, len(places)))

@@ -186,6 +186,7 @@ def test_every_workload_names_builders_that_take_its_sizes():
     json.dumps([case.sizes for case in cases.CASES])
 
 
+@pytest.mark.slow
 def test_the_eight_numbers_of_a_gpu_run_here_too(monkeypatch, capsys):
     monkeypatch.setattr(gpu.lm, "model", lambda: pytest.fail("small sizes load no model"))
     cards = []  # which tests/card makes
@@ -202,6 +203,7 @@ def test_the_eight_numbers_of_a_gpu_run_here_too(monkeypatch, capsys):
     assert gpu.predict(work, "NVIDIA H100 PCIe") == pytest.approx(1.675)
 
 
+@pytest.mark.slow
 def test_a_small_decoder_does_what_the_language_model_is_timed_at(monkeypatch):
     params = weights.init(jax.random.key(0), gpu.TINY, jnp.float32)
     monkeypatch.setattr(lm, "model", lambda: (params, gpu.TINY, None))

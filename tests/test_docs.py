@@ -40,6 +40,7 @@ def test_the_first_theorem_of_the_start_page_is_true():
     assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
+@pytest.mark.slow
 def test_the_page_on_language_models_runs(tmp_path, monkeypatch):
     """Its blocks one after the other, on a tiny decoder in the place of the one that is fetched."""
     page = (ROOT / "docs" / "language_model.md").read_text("utf-8")

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.estimators.prefixes import outer
+
 _CHUNK = 32  # the most changes that are solved for at once
 _SHORT = 64  # changes: fewer are scanned one by one
 
@@ -163,8 +165,8 @@ def regression_sums(
 
     def add(sums: Any, row: tuple) -> tuple[tuple, tuple]:
         beta, g, k, v = row
-        moment = g * sums[0] + beta * k[:, None] * k[None]
-        sums = moment, g * sums[1] + beta * k[:, None] * v[None]
+        moment = g * sums[0] + outer(beta * k, k)
+        sums = moment, g * sums[1] + outer(beta * k, v)
         return sums, sums
 
     width = keys.shape[1]
@@ -196,4 +198,4 @@ def _nothing(writes: Writes) -> Array:  # [k, v]
 def _change(state: Array, w: Writes) -> Array:  # [k, v], one change -> [k, v]
     error = w.value if w.remove is None else w.value - w.remove @ state
     kept = state if w.gate is None else w.gate[:, None] * state
-    return kept + w.write[:, None] * error[None]
+    return kept + outer(w.write, error)

@@ -67,6 +67,7 @@ def cached(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "_SAVE_EVERY", 0.0)
 
 
+@pytest.mark.slow
 def test_a_training_resumes_to_the_bit_and_begins_at_chance(cached):
     class Killer:  # of the second chunk, after the first is saved
         chunks = 0
@@ -113,6 +114,7 @@ def test_committed_decoders_learn_from_demonstrations():
     assert len(DECODERS) == 3
 
 
+@pytest.mark.slow
 def test_the_theme_asks_a_decoder_of_the_family(tmp_path, capsys):
     words = ["run", "lm_flow", "--tier", "smoke", "--model", str(DECODERS[0])]
     assert command_line.main([*words, "--out", str(tmp_path / "out")]) == 0, capsys.readouterr()

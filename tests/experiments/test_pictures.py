@@ -12,6 +12,7 @@ from lsa_lab.store import results
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 EXPERIMENTS = experiments_of("experiments")
+MOST_WORDS = 80  # of a caption with its footer
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -22,10 +23,13 @@ def test_pictures_are_legible_on_a_page(name):
     with style.context():
         for picture in drawings.values():
             assert list(faults(picture)) == []
+    assert len(caption.split()) <= MOST_WORDS
     panels = footer.panels_of(drawings["figure"]).values()
     assert len(panels) <= 2
     for ax in panels:
         assert ax.get_label() == footer.MESSAGE
-        title = ax.get_title()
-        assert title[:1].isupper(), title
-        assert title.count(" ") >= 2, title
+    for picture in drawings.values():
+        for ax in footer.panels_of(picture).values():
+            title = ax.get_title()
+            assert title[:1].isupper(), title
+            assert title.count(" ") >= 2, title

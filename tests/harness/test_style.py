@@ -185,6 +185,22 @@ def ends(ax):
     marks.end_labels(ax, {"last": 0.0, "next": 0.01, "third": 0.9}, style.COLOURS)
 
 
+def test_names_of_lines_stay_at_their_ends_when_the_limits_change_afterwards():
+    """Three names around the ends that they share, and one alone at its own."""
+    with style.context():
+        picture, (ax,) = style.figure(3.25, 2.5)
+        marks.end_labels(ax, {"b": 1.0, "a": 1.01, "c": 0.99, "alone": 3.0}, style.COLOURS)
+        ax.set(xlim=(0, 1), ylim=(0, 4))
+        assert list(faults(picture)) == []
+        boxes = {text.get_text(): text.get_window_extent() for text in ax.texts if text.get_text()}
+    heights = {name: (box.y0 + box.y1) / 2 for name, box in boxes.items()}
+    _, shared = ax.transData.transform((1, 1))
+    _, apart = ax.transData.transform((1, 3))
+    assert heights["a"] > heights["b"] > heights["c"]
+    assert heights["b"] == pytest.approx(shared, abs=1)
+    assert heights["alone"] == pytest.approx(apart, abs=1)
+
+
 @pytest.mark.parametrize("change", [lambda ax: ax.set(xlabel="x", title="a title"), turned, ends])
 def test_a_figure_without_a_fault_has_none(change):
     assert faults_of(change) == ""

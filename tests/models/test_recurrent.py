@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lsa_lab.estimators.prefixes import outer
 from lsa_lab.models import recurrent, recurrent_state, trace
 from lsa_lab.models.recurrent import Config
 from lsa_lab.models.recurrent_weights import Kind
@@ -178,6 +179,17 @@ def test_the_derivative_of_unit_rows_is_that_of_keys_over_their_length():
     jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-12), ours, theirs)
     at_zero = jax.jacrev(recurrent_state.unit_rows)(np.zeros((1, 3)))
     np.testing.assert_array_equal(at_zero, 0)
+
+
+@pytest.mark.parametrize("widths", [(7, 9), (8, 9)])  # a sum, and a product of matrices
+def test_an_outer_product_and_its_slopes_are_those_of_numpy(widths):
+    rng = np.random.default_rng(0)
+    left, right = (rng.normal(size=width) for width in widths)
+    slope = rng.normal(size=widths)
+    product, back = jax.vjp(jax.jit(outer), left, right)
+    np.testing.assert_array_equal(product, np.outer(left, right))
+    for own, expected in zip(back(slope), (slope @ right, left @ slope), strict=True):
+        np.testing.assert_allclose(own, expected, atol=1e-13)
 
 
 def test_first_weights_shrink_with_the_number_of_their_inputs():

@@ -81,7 +81,7 @@ def caption(dataset) -> str:
         "A2's bound does not rank generalisation gaps at equal n: the rank correlation is "
         f"{equal:.2f}. Clipping a layer of a trained stack raises the bound in {rises:.0%} of "
         f"cases. It lowers the risk in {falls:.0%}; random edits of the same size do in "
-        f"{luck:.0%}. Large marks have more label noise. c is the noise that the bound assumes; b "
-        f"takes {best_c(clipped):g}, at which it rises least often. Stacks have {far:.3g} times "
+        f"{luck:.0%}. Large marks have more label noise. The bound assumes noise c; b takes "
+        f"{best_c(clipped):g}, at which it rises least often. Stacks have {far:.3g} times "
         f"ridge's risk, and {diverged(clipped)} of {clipped.sizes['run']} diverged. "
     )

@@ -61,7 +61,7 @@ def caption(dataset) -> str:
         f"{task} it gains {float(gains.better.mean('run').sel(task=task)):.0%}, and one number "
         f"times the answer {float(rival.max()):.0%}, for the unclipped model overshoots. Answers "
         f"are cut at twice the largest label. Searches have {config.validation} prompts. Dotted "
-        f"lines are a gain of {claims.WORTHWHILE:.0%}; bars are {level()} intervals. On its own "
+        f"lines are gains of {claims.WORTHWHILE:.0%}; bars are {level()} intervals. On its own "
         f"task a model has {far:.2g} times ridge's risk, and {diverged(dataset)} of "
         f"{dataset.sizes['run']} diverged. "
     )

@@ -12,33 +12,37 @@ from lsa_lab.judging.statistics import level
 
 def plot(dataset):
     figure, axes = style.figure(6.75, 2.6, (1, 2))
-    titles = "No layer's attention collapses", "No layer's MLP collapses"
+    titles = "No attention collapses", "No MLP collapses"
     for ax, part, title in zip(axes, dataset.part.values, titles, strict=True):
         layer_curves(ax, dataset, part)
         ax.set_title(title)
+    lows, highs = zip(*(ax.get_ylim() for ax in axes), strict=True)
+    for ax in axes:
+        ax.set_ylim(min(lows), max(highs))
+        direct_label(ax, 0, min(lows), "a guess has 0.5", "dimgrey", (1, 4))
     return figure
 
 
 def layer_curves(ax, dataset, part):
-    """One curve a layer, with the most shots."""
+    """One curve a layer, beside each other, with the most shots."""
     rows = dataset.accuracy.isel(shots=-1).sel(part=part)
     base = float(dataset.unclipped_accuracy.isel(shots=-1).mean())
     places, layers, ends = np.arange(dataset.sizes["rate"]), dataset.layer.values, {}
     colors = shades(len(layers))
-    for layer, color, marker in zip(layers, colors, style.MARKERS * 3, strict=False):
+    for i, (layer, color) in enumerate(zip(layers, colors, strict=True)):
         runs = rows.sel(layer=layer).transpose("run", "rate")
-        style.mean_band(ax, places, runs, None, color, marker)
+        beside = 0.48 * (i / max(1, len(layers) - 1) - 0.5)
+        look = {"marker": style.MARKERS[i % len(style.MARKERS)], "lw": 0.8, "color": color}
+        style.mean_points(ax, places + beside, runs, **look)
         ends[f"layer {layer}"] = float(runs.mean("run")[-1])
     ax.axhline(base, color=style.BLACK, lw=0.8, ls="--")
-    ax.axhline(0.5, color="grey", lw=0.8)
-    direct_label(ax, 0, 0.5, "a guess", "dimgrey", (4, 4))
     labels = [
         "drop" if rate == DROPPED else f"{rate:g}".lstrip("0") for rate in dataset.rate.values
     ]
-    ax.set_xticks(places, labels)
+    ax.set_xticks(places, labels, fontsize=7)
+    ax.locator_params(axis="y", nbins=3)
     ax.set(xlabel="clipping rate", ylabel=f"accuracy, {int(dataset.shots[-1])} shots")
-    ax.set_ylim(0.45, 1)
-    end_labels(ax, ends, colors)
+    end_labels(ax, ends | {"unclipped": base}, [*colors, style.BLACK])
 
 
 def caption(dataset) -> str:
@@ -57,5 +61,5 @@ def caption(dataset) -> str:
         f"{float(clipped.best('trained').mean()):+.4f}. No edit raises the mean AUC by more than "
         f"{auc:.4f}. The Bayes rule, by Gibbs sampling, has an accuracy of {bayes:.3f}. The sign "
         f"of one average, Σ y x·x_query, has {average:.3f}. Drastic rates are {config.high:g} or "
-        f"more. Bands are {level()} intervals of {dataset.sizes['run']} runs. "
+        f"more. Bars are {level()} intervals of {dataset.sizes['run']} runs. "
     )

@@ -61,8 +61,8 @@ def caption(dataset) -> str:
     return (
         f"On unseen prompts a searched edit gains our models {gains[least]:+.1%} ({least}) to "
         f"{gains[most]:+.1%} ({most}). W_K alone gains {alone:+.1%} on matched ones. Ranks that "
-        f"spectra predict correlate by at most {alike:.2f} with searched ranks; a second search "
-        f"agrees by {repeats(dataset).mean():.2f}. Answers end at twice the largest label. Edits "
+        f"spectra predict correlate by at most {alike:.2f} with searched ranks, a second "
+        f"search's by {repeats(dataset).mean():.2f}. Answers end at twice the largest label. Edits "
         f"are chosen on {config.prompts} prompts, judged on {config.more_prompts} others. Bars in "
         f"a are {level()} intervals, in b the middle 80 %. {dataset.sizes['run']} models "
         f"({diverged(dataset)} diverged) have {float(far.sel(condition='matched')):.3g} times "

@@ -90,8 +90,8 @@ def shapes(ax, dataset):
     ax.axhline(DISTANCE, color="grey", lw=0.8, ls="--")
     direct_label(ax, depth[-1] + 1.1, DISTANCE, "bound", "dimgrey", (-2, -2))
     style.log_axes(ax, y=True)
-    ax.set(xlabel="layers", ylabel="distance to the predicted shape", xticks=depth)
-    ax.set(title="worst learned matrix", xlim=(depth[0] - 0.3, depth[-1] + 1.1))
+    ax.set(xlabel="layers", ylabel="worst matrix's distance to its shape", xticks=depth)
+    ax.set(title="Deep stacks miss the predicted shapes", xlim=(depth[0] - 0.3, depth[-1] + 1.1))
 
 
 def tied_over_free(ax, dataset):
@@ -100,6 +100,8 @@ def tied_over_free(ax, dataset):
     exact = part.exact_risk.sel(layers="tied") / part.exact_risk.sel(layers="free")
     places = [(depth, noise) for depth in part.depth.values for noise in part.noise.values]
     low, high = 0.5, 50.0
+    bar = float(exact.sel(depth=places[0][0], noise=places[0][1]))
+    direct_label(ax, 0, bar, "best descent", style.BLACK, (0, -5))
     for x, (depth, noise) in enumerate(places):
         runs = trained.sel(depth=depth, noise=noise).values
         near = runs[(runs > low) & (runs < high)]
@@ -113,7 +115,7 @@ def tied_over_free(ax, dataset):
     ax.set_ylim(low, high)
     ax.set_xticks(range(len(places)), [f"{d} layers\nnoise {noise:g}" for d, noise in places])
     ax.tick_params(axis="x", labelsize=7)
-    ax.set(ylabel="excess risk, tied / free", title="Tied layers (bar: best descent)")
+    ax.set(ylabel="excess risk, tied / free", title="Tied layers lose most without noise")
 
 
 def turned_risks(ax, dataset):
@@ -125,10 +127,10 @@ def turned_risks(ax, dataset):
         ax.plot(np.linspace(x - 0.1, x + 0.1, len(runs)), runs, ls="", **TRAINED)
     stays, grey = part.unturned_risk.values, TRAINED | dict(color="0.5")
     ax.plot(np.linspace(0.9, 1.1, len(stays)), stays, ls="", **grey)
-    ax.plot([], [], ls="", label="trained", **TRAINED)
+    ax.plot([], [], ls="", label="trained, basis turns", **TRAINED)
     ax.plot([], [], ls="", label="trained, basis stays", **grey)
     ax.set(xlabel="layers, or steps", ylabel="excess risk", xticks=part.depth)
-    ax.set_title("A basis for every prompt")
+    ax.set_title("Most stacks beat the best steps")
     ax.legend(loc="center left")
 
 
@@ -142,10 +144,9 @@ def caption(dataset) -> str:
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
         "Converged layers do at least as well as tuned gradient descent with as many steps: their "
-        f"median risk is at most {ratio.max():.3f} times its risk. Two layers have {deep:.2g} of "
-        f"the risk of the best two steps in the median; {worse} converged stacks stay above "
-        f"descent. We judge depths and covariances at which {SETTLED_RUNS} of {config.runs} "
-        f"converged: a Gauss-Newton step changes their risk by less than {100 * SETTLED:g} %. "
-        f"Counts at the top are of stacks that explode on rare prompts. {diverged} diverged. d = "
-        f"{config.d}, n = {config.n}."
+        f"median risk is at most {ratio.max():.3f} times its risk. In the median two layers have "
+        f"{deep:.2g} of the best two steps' risk; {worse} converged stacks stay above descent. We "
+        f"judge where {SETTLED_RUNS} of {config.runs} converged: a Gauss-Newton step changes their "
+        f"risk by less than {SETTLED:.0%}. Stacks counted at the top explode on rare "
+        f"prompts. {diverged} diverged."
     )

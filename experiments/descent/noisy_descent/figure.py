@@ -68,6 +68,6 @@ def caption(dataset) -> str:
         f"{'s' * (alike == 1)} as Gaussian. "
         f"Descent with fresh Gaussian noise (A2's Eq. 4) has {fresh:.3g} times the model's risk. "
         f"Panel a has what an update adds to one answer, over {config.prompts} prompts. Grey "
-        "bands are margins. Descent in b takes the linear stack's steps; 'same' draws once for "
+        "bands are margins. Descent takes the linear stack's steps; 'same' draws once for "
         f"all layers. {lost} trainings diverged."
     )

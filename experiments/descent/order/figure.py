@@ -27,9 +27,10 @@ def appendix(dataset):
     place = claims.numbers(dataset).place
     place_curves(axes[0], shares(place.noisy.sel(kind=[TRAINED]).assign_coords(kind=[NOISY])), -1)
     place_curves(axes[0], shares(place.error).drop_sel(kind=RANDOM))
-    axes[0].set(ylabel="error / its mean", title="the relevant demonstration moved")
+    axes[0].set(ylabel="error / its mean", title="Causal stacks use late relevance better")
+    axes[0].set_xlabel("place of the relevant demonstration")
     place_curves(axes[1], shares(place.influence).drop_sel(kind=CONTROL))
-    axes[1].set(ylabel="influence / its mean", title="demonstrations as in training")
+    axes[1].set(ylabel="influence / its mean", title="Training shifts influence to the end")
     return figure
 
 
@@ -78,16 +79,16 @@ def place_curves(ax, values, raised=1):
 def caption(dataset) -> str:
     two, ordered = dataset.share.mean("run").sel(depth=2), claims.numbers(dataset)
     start, middle, end = claims.ends_and_middle(ordered.place, "error")
-    rises = [100 * float((middle - each).mean()) for each in (start[:, 0], end[:, -1])]
+    rises = [float((middle - each).mean()) for each in (start[:, 0], end[:, -1])]
     rules = ordered.rules
-    steps = 100 * rules.change.sel(rule="large to small step").median("run")
-    by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0f} % ({m})" for m in rules.model.values)
+    steps = rules.change.sel(rule="large to small step").median("run")
+    by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0%} ({m})" for m in rules.model.values)
     far = ", ".join(f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values)
     return (
         f"With two causal layers the order moves the answer by "
         f"{float(two.min()):.2g} to {float(two.max()):.2g} of what other demonstrations would. "
-        f"Against the middle the relevant demonstration changes the error by {rises[0]:+.0f} % in "
-        f"the first place, by {rises[1]:+.0f} % in the last. Large steps first change the error "
-        f"by {by_rule}. Random orders have {far} times the Bayes rule's error. Grey counts as "
-        "help. Bars of b are the middle 80 %. "
+        f"Against the middle the relevant demonstration changes the error by {rises[0]:+.0%} if "
+        f"first, by {rises[1]:+.0%} if last. Large steps first change it by {by_rule}. Random "
+        f"orders have {far} times the Bayes rule's error. Grey counts as help. Bars "
+        "of b are the middle 80 %. "
     )

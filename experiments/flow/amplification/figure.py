@@ -39,9 +39,9 @@ def caption(dataset) -> str:
         "Depth multiplies the log ratio of two demonstrations' flows, each alone, by "
         f"{np.median(samples['large_disparity']):.0f} in random linear stacks of large weights. A "
         f"flow is the answer's gradient in a demonstration. The ratio grows for {shares.min():.0%} "
-        f"to {shares.max():.0%} of the pairs. Lines are medians with {level()} intervals. Grey is "
-        f"a change by less than a factor of {FACTOR:g}. The {config.trained_runs} trained stacks "
-        f"of a kind have at most {risk:.2f} times the Bayes rule's excess risk. Random runs have "
+        f"to {shares.max():.0%} of pairs. Lines are medians with {level()} intervals. Grey is a "
+        f"factor below {FACTOR:g}. Each kind's {config.trained_runs} trained stacks have at most "
+        f"{risk:.2f} times the Bayes rule's excess risk. Random runs have "
         f"{config.pairs} pairs each; {int(dataset.dropped.sum())} overflow."
     )
 

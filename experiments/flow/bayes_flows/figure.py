@@ -62,7 +62,7 @@ def caption(dataset) -> str:
     return (
         f"Stacks near the Bayes rule in risk make two flows {words} times as unequal as it does. "
         f"All runs come near, and are judged, in {len(near)} of {len(ends)} kinds. Points of a are "
-        f"runs at {config.parts} checkpoints, grey is within {NEAR:.0%}; lines of b are depths. "
+        f"checkpoints, grey is within {NEAR:.0%}; lines of b are depths. "
         "Ascent finds stacks that lower the log ratio by "
         f"{-np.median(samples['theorem_1']):.0f}. At feedback 1 both weights are cI; at -1 one "
         f"changes sign. {dropped} of {total} pairs overflow."

@@ -28,7 +28,7 @@ def plot(dataset):
         ax.set(xlabel="layers", xticks=layers)
         ax.axhline(1, color="grey", lw=0.8)
     axes[0].axhspan(1 / claims.GROWTH, claims.GROWTH, color="grey", alpha=0.2, lw=0)
-    axes[0].set(title="Models end as Bayes does", ylabel="|log ratio| / Bayes rule's")
+    axes[0].set(title="Models end like Bayes", ylabel="|log ratio| / Bayes rule's")
     axes[1].set(title="Only linear flows agree", ylabel="correlation of log flows")
     return figure
 

@@ -101,9 +101,9 @@ def caption(dataset) -> str:
         f"The first layer has {min(over):.2f} to {max(over):.2f} times the effective heads of an "
         "average layer. Without retraining, the top head of each later layer alone has at least "
         f"{least['pruned']:.2g} times the full model's risk. The best mixture of its heads has "
-        f"{_span(sparse)} times for sparse weights, {_span(dense)} for dense ones. Models trained "
-        f"with one head there have {least['trained']:.2g} times or more. Dotted lines are means "
-        f"over layers. Heads of narrow keys and softmax cannot be mixed. {lost} "
+        f"{_span(sparse)} times for sparse weights, {_span(dense)} for dense; models trained with "
+        f"one head there have {least['trained']:.2g} or more. Dotted lines are means over layers. "
+        f"Softmax and narrow-key heads cannot be mixed. {lost} "
         f"training{'s' * (lost != 1)} diverged."
     )
 

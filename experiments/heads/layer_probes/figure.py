@@ -86,7 +86,7 @@ def caption(dataset) -> str:
         f"falls from at least {min(first):.3g} of ridge's after layer 1 to at most {max(last):.3g} "
         "after the last. r_j "
         "x_j is a covariate times its correlation with the labels; the full model's layer 1 holds "
-        f"{min(shares):.0%} of its variance or more. Crosses in a are the models' own answers. "
-        "Rows of b name the heads of each layer; strokes mark one coordinate a head. "
+        f"{min(shares):.0%} of its variance or more. Crosses are the models' own answers. "
+        "Rows name each layer's heads; strokes mark one coordinate a head. "
         f"{int(dataset.lost.sum())} trainings diverged."
     )

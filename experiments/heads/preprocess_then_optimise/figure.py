@@ -7,7 +7,7 @@ from experiments.heads.preprocess_then_optimise import claims
 from experiments.heads.preprocess_then_optimise.claims import steps_to_win
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab.harness.draw import style
-from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import parts, results
 from lsa_lab.theory.wishart import rotation_invariant_bound
@@ -45,16 +45,14 @@ def appendix(dataset):
 
 def caption(dataset) -> str:
     own, shared = (_start(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
-    fewer = np.median(claims.numbers(dataset).fewer_heads_ratio().values[:, -1])
     samples = evidence(claims, dataset)[1]
     alone, beside = (np.median(samples[name]) for name in ("cost", "cost_beside_raw"))
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
-        f"{shared} if one size serves all. Preprocessed covariates x̃ are covariates times their "
-        "correlations R with the labels; R / |R| forgets their size. With a head for each the "
-        f"risk is {fewer:.2f} of that with half as many. In c and d fewer heads cost at least "
-        f"{alone:.2g} times the risk, {beside:.2g} times beside raw covariates. Bands are the "
-        "middle 80 %."
+        f"{shared} if one size serves all. Preprocessed x̃ are covariates times their "
+        "correlations R with the labels; R / |R| forgets their size. In c fewer heads cost at "
+        f"least {alone:.2g} times the risk, {beside:.2g} times beside raw covariates. Bands are "
+        "the middle 80 %."
     )
 
 
@@ -67,7 +65,7 @@ def plot_many_steps(ax, risks):  # [run, rule, t]
         look, dashes, name = LOOKS[rule]
         offset = {"raw": (-4, 1), "normalised": (-4, -1), "own step": (-4, -1)}.get(rule, (-4, 0))
         curve(ax, risks.t, risks.sel(rule=rule), look["color"], dashes, name, offset)
-    steps_axis(ax, risks.t.values)
+    steps_axis(ax, risks.t.values, 0.05)  # names are left of the curves
 
 
 def plot_heads(ax, dataset):
@@ -75,14 +73,17 @@ def plot_heads(ax, dataset):
     *fewer, every = dataset.used.values
     greys = [f"{shade:.2f}" for shade in np.linspace(0.65, 0.35, len(fewer) - 1)]
     colors = (DESCENT["color"], *greys, PREPROCESSED["color"])
+    ends = {}
     for color, used in zip(colors, (*fewer, every), strict=True):
         name = "raw" if used == "raw" else f"{used} head{'' if used == '1' else 's'}"
-        below = -1 if used == every else 0  # of ridge's line
-        curve(ax, dataset.t, dataset.by_heads.sel(used=used), color, "-", name, (4, below), -1)
+        risks = dataset.by_heads.sel(used=used)
+        style.band(ax, dataset.t, risks, None, color, None)
+        ends[name] = float(risks[:, -1].median())
     levels(ax, medians(dataset.of_rule, RIDGE))
     steps_axis(ax, dataset.t.values, 0.4)
     ax.set(ylabel="excess risk")
     ax.set_yticks((0.05, 0.1, 0.2, 0.5), ("0.05", "0.1", "0.2", "0.5"))
+    end_labels(ax, ends, colors)
 
 
 def plot_cost(ax, dataset):
@@ -122,10 +123,10 @@ def plot_features(ax, values):  # [features, run, used]
 def curve(ax, t, risks, color, dashes, name, offset, end=0):  # [run, t]
     """Median and middle of runs, named at one end."""
     style.band(ax, t, risks, None, color, None, dashes)
-    direct_label(ax, t.values[end], float(risks[:, end].median()), name, color, offset)
+    direct_label(ax, t.values[0], float(risks[:, 0].median()), name, color, offset)
 
 
-def steps_axis(ax, t, left=0.1):
+def steps_axis(ax, t, left):
     style.log_axes(ax, x=True, y=True, ticks=[steps for steps in t if steps in 4 ** np.arange(9)])
     ax.set(xlabel="steps", xlim=(left, None))
 

@@ -20,11 +20,11 @@ def plot(dataset):
 def appendix(dataset):
     """Ratios of singular values by layer, as stored and with another error of rounding."""
     spectra = claims.numbers(dataset).spectra
-    figure, axes = style.figure(6.75, 2.9, (1, 2))
+    figure, axes = style.figure(6.75, 2.9, (1, 2), first="c")
     plot_ratios(axes[0], spectra, 1, "rounded")
-    axes[0].set(title="no rise of condition is seen", ylabel="condition number")
+    axes[0].set(title="No rise of condition is seen", ylabel="condition number")
     plot_ratios(axes[1], spectra, 0.5, "random")
-    axes[1].set(title="layer 0 stands out in attention", ylabel="first over median singular value")
+    axes[1].set(title="Layer 0 stands out in attention", ylabel="first over median singular value")
     figure.legend(*axes[0].get_legend_handles_labels(), ncols=7, loc="outside upper center")
     return figure
 
@@ -82,7 +82,7 @@ def caption(dataset) -> str:
     deep, places = max(config.layers), []
     for name, task in config.tasks:
         attention, mlp = (numbers.deepest[name].flatness(part).mean() for part in PARTS)
-        places.append(f"on {task.title} by {attention:+.3f} (attention) and {mlp:+.3f} (MLP)")
+        places.append(f"on {task.title} by {attention:+.3f} (attention), {mlp:+.3f} (MLP)")
     anew = ""
     if config.deep:
         named = " and ".join(task.title for _, task in config.deep.tasks)
@@ -92,7 +92,7 @@ def caption(dataset) -> str:
     return (
         f"Clipping layer {deep} of {config.model_name}, changes AUC {', '.join(places)}. "
         f"On fresh sentences the wider search gains {wide:+.3f} of accuracy; a threshold fitted on "
-        f"the same labels gains {fitted:+.3f}. Squares are gains on validation. "
-        f"Bands are intervals over {config.runs} sets{anew}. Dots of the appendix are another "
-        f"error of rounding in a, and random matrices of the same norms in b. "
+        f"its labels {fitted:+.3f}. Squares are gains on validation. "
+        f"Bands are intervals over {config.runs} runs{anew}. Dots of c are another rounding "
+        "error, of d random matrices of the same norms. "
     )

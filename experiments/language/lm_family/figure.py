@@ -46,16 +46,22 @@ def plot_steps(ax, dataset):
 
 def appendix(dataset):
     """What else is learned."""
-    names = {"copying": "Copying", "counting": "Counting", "sentiment": "Sentiment", "text": "Text"}
-    figure, axes = style.figure(6.75, 2.3, (1, len(names)), first="c")
+    names = {
+        "copying": "Only small copies fresh words",
+        "counting": "Counting fails more often than not",
+        "sentiment": "Sentiment stays near a guess",
+        "text": "The uncopied predicts text best",
+    }
+    figure, axes = style.figure(6.75, 4.2, (2, 2), first="c")
     for ax, (name, title) in zip(axes, names.items(), strict=True):
         for size, color in zip(dataset.size.values, style.COLOURS, strict=False):
             own = dataset[name].sel(size=size).transpose("run", "step")
             style.mean_band(ax, dataset.step, own.values, size, color, marker=None)
-        ax.set_title(title, loc="right")
-        ax.set(xlabel="steps", ylabel="nats a word" if name == "text" else "right answers")
+        ax.set(title=title, ylabel="nats a word" if name == "text" else "right answers")
         if name != "text":
             ax.set_ylim(0, 1)
+    for ax in axes[2:]:
+        ax.set_xlabel("steps")
     axes[1].legend(loc="upper left")
     return (figure,)
 
@@ -92,9 +98,9 @@ def caption(dataset) -> str:
     return (
         f"{who[_who_learned(dataset)]} label words in context in {config.steps} steps with "
         f"{config.mixture.vocabulary} words. After {numbers.most} demonstrations their shares of "
-        f"right label words are {listed}; uncopied is shown mapping in place of copying. "
+        f"right labels are {listed}; uncopied is shown mapping in place of copying. "
         f"With labels drawn anew (dotted) {best} has {null:.2f}; {copies} copies "
         f"{copied.max():.2f} of fresh words. {config.model_name} has {other:.2f}. "
-        f"Bands are intervals over {config.runs} seeds; thin lines single seeds. "
+        f"Bands are intervals over {config.runs} runs; thin lines single runs. "
         "The dotted line in b counts as learned."
     )

@@ -68,8 +68,8 @@ def caption(dataset) -> str:
     own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
     return (
         f"Without an intercept matching leaves {plain} times the KL of two classes' shares "
-        f"expected at random. With an intercept it leaves {intercept} times, a theorem; without "
-        f"the gradients before training {later} times. Grey in a counts as kept; sizes grow "
+        f"expected at random. With one it leaves {intercept}, a theorem; without "
+        f"gradients before training {later}. Grey in a counts as kept; sizes grow "
         f"downwards. In b {most} classes at {shots} shots have a KL of {random:.2g} at random, "
         f"{own:.2g} with an intercept; A3's table is pale for matching, dark for random. Bars are "
         f"{level()} intervals."

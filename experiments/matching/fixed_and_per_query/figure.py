@@ -60,11 +60,11 @@ def caption(dataset) -> str:
     common, own = (shares.sel(kind=kind) for kind in LINES)
     picked = prompts.outlier_ratio().mean("run")
     return (
-        f"In the median over runs the best prompt takes {_span(common)} of its demonstrations for "
+        f"In the median the best prompt takes {_span(common)} of its demonstrations for "
         f"its own query if all queries have one task, and {_span(own)} if each cluster has its "
-        "own. The rest are matched once for all queries. Panel b has errors after matched "
-        "demonstrations over those after random ones. "
-        f"Of outliers matching picks {_span(picked)} times their share of the pool. Points of a "
+        "own. The rest are matched once for all queries. Panel b has errors with matched "
+        "over those with random demonstrations. "
+        f"Of outliers matching picks {_span(picked)} times their share of the pool. Points "
         f"are medians with {level()} intervals."
     )
 

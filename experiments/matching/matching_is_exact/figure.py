@@ -82,7 +82,7 @@ def caption(dataset) -> str:
         "Sets that match a pool's mean gradients at d + 1 checkpoints equal the pool for descent "
         f"of any depth. Softmax still differs by {float(softmax.sel(weights='trained')):.2g} with "
         f"trained weights, whose error is {float(far):.2g} times the Bayes rule's; there squared "
-        f"labels are matched, too. Sets are drawn anew but for these gradients. If {config.n} of "
-        f"{config.m} are chosen to match, they leave {gap:.2g} of a random subset's gap. Points "
+        f"labels are matched, too. Sets are drawn anew but for these gradients. {config.n} of "
+        f"{config.m} chosen to match leave {gap:.2g} of a random subset's gap. Points "
         f"are medians of {config.runs} runs with their middle 80 %."
     )

@@ -73,7 +73,7 @@ def lengths(ax, dataset):
         ends[f"scale {c:g}"] = risk[:, -1].mean().item()
         start += count
     guess_line(ax, "zero", config.lengths[-1], (-2, -2))
-    ax.set(xlabel="demonstrations m at the test", ylabel=RISK, title="more demonstrations")
+    ax.set(xlabel="demonstrations m at the test", ylabel=RISK, title="More demonstrations help")
     end_labels(ax, ends, [TRAINED["color"]] * len(ends))
 
 
@@ -87,7 +87,7 @@ def table(ax, dataset):
     guess_line(ax, "the mean", errors.table_length[0].item())
     style.log_axes(ax, x=True, ticks=dataset.table_length.values)
     ax.set(xlabel="demonstrations m at the test", ylabel="squared error / variance")
-    ax.set(title="a real table", ylim=(0, None))
+    ax.set(title="On a real table the trained layer errs most", ylim=(0, None))
     end_labels(ax, ends, [look["color"] for look in (TRAINED, DESCENT, RIDGE)])
 
 
@@ -104,7 +104,7 @@ def scales(ax, dataset):
     ends["theory, m = ∞"] = dataset.scale_floor[-1].item()
     style.log_axes(ax, x=True, y=True, ticks=config.scales)
     guess_line(ax, "zero", config.scales[0])
-    ax.set(xlabel="scale of the covariates", ylabel=RISK, title="another scale")
+    ax.set(xlabel="scale of the covariates", ylabel=RISK, title="Only descent keeps its risk")
     ax.set_ylim(bottom=float(dataset.descent.min()) / 2)  # the floor has a zero
     end_labels(ax, ends, [TRAINED["color"], DESCENT["color"], style.BLACK])
 

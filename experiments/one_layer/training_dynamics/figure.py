@@ -27,7 +27,7 @@ def appendix(dataset):
         ax.axhline(value, color="grey", lw=0.8, ls="--")
     direct_label(ax, times[-1], dataset.plateau.values[0], "plateaus, formula", "dimgrey", (-2, -2))
     style.log_axes(ax, x=True)
-    ax.set(xlabel="time", ylabel="loss", xlim=(times[1], times[-1]), title="heads learn in turn")
+    ax.set(xlabel="time", ylabel="loss", xlim=(times[1], times[-1]), title="Heads learn in turn")
     return figure
 
 

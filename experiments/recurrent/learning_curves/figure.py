@@ -3,22 +3,36 @@
 import numpy as np
 
 from experiments.recurrent.learning_curves import claims
-from experiments.recurrent.learning_curves.claims import NAMES
 from experiments.recurrent.learning_curves.config import DEPTHS, RULE, TIMES
 from lsa_lab.harness.draw import style
 from lsa_lab.store import parts, results
 
 COLOURS = style.COLOURS[3:]  # of one layer and of two
+TITLES = {
+    "additive": "Linear attention lags",
+    "lms": "One LMS layer is better",
+    "delta": "DeltaNet has a floor",
+    "gated_delta": "Gating keeps the floor",
+    "mesa": "Mesa keeps learning",
+    "softmax": "Softmax gains by depth",
+}
+BOUND = {  # of stacks whose tokens bind x and y, or do not
+    "additive": "Linear attention needs bound tokens",
+    "delta": "DeltaNet is better when bound",
+    "gated_delta": "Gated DeltaNet is better when bound",
+    "mesa": "Mesa needs bound tokens",
+}
 
 
 def plot(dataset):
     """A layer that stops learning, and one that does not."""
     figure, axes = style.figure(6.75, 2.9, (1, 2))
-    titles = {"delta": "DeltaNet stays at its floor", "mesa": "Mesa keeps learning"}
-    kinds = [layer for layer in titles if layer in dataset.layer.values]  # the smoke tier has one
+    kinds = [
+        layer for layer in ("delta", "mesa") if layer in dataset.layer.values
+    ]  # the smoke tier has one
     for ax, layer in zip(axes, kinds, strict=False):
         plot_layer(ax, dataset, layer)
-        ax.set(title=titles[layer], xlabel="demonstrations")
+        ax.set(title=TITLES[layer], xlabel="demonstrations")
         ax.set_ylim(0.4 * float(dataset.closed[:, -1].min()), 1.5)
     axes[0].set_ylabel("excess risk")
     axes[len(kinds) - 1].legend(loc="lower left")
@@ -34,7 +48,7 @@ def every_layer(dataset):
     low = 0.4 * float(dataset.closed[:, -1].min())
     for ax, layer in zip(axes, dataset.layer.values, strict=False):
         plot_layer(ax, dataset, layer)
-        ax.set(title=NAMES[layer], ylim=(low, 1.5))
+        ax.set(title=TITLES[layer], ylim=(low, 1.5))
     for ax in axes[::3]:
         ax.set_ylabel("excess risk")
     for ax in axes[3:]:
@@ -47,13 +61,15 @@ def every_layer(dataset):
 
 def longer(dataset):
     """Two layers after a longer training, on bound and on interleaved tokens."""
-    figure, axes = style.figure(6.75, 2.5, (1, 4), first="i")
+    figure, axes = style.figure(6.75, 4.4, (2, 2), first="i")
     stacks = parts.part(dataset, "stacks")
     for ax, layer in zip(axes, stacks.layer.values, strict=False):
         plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
-        ax.set(xlabel="demonstrations", ylim=(0.0004, 1.6))
-        ax.set_title(NAMES[layer], loc="right")
-    axes[0].set_ylabel("excess risk")
+        ax.set(title=BOUND[layer], ylim=(0.0004, 1.6))
+    for ax in axes[::2]:
+        ax.set_ylabel("excess risk")
+    for ax in axes[2:]:
+        ax.set_xlabel("demonstrations")
     handles, names = axes[1].get_legend_handles_labels()
     for ax, part in zip(axes[:2], (slice(0, 2), slice(2, None)), strict=True):
         ax.legend(handles[part], names[part], loc="lower left")
@@ -62,7 +78,7 @@ def longer(dataset):
 
 def plot_layer(ax, dataset, layer):
     prefix = dataset.prefix.values[1:]
-    curves(ax, dataset, layer, TIMES)
+    curves(ax, dataset, layer)
     if layer in RULE:
         places = np.unique(np.geomspace(1, len(prefix), 12).round().astype(int)) - 1
         simulated = dataset.simulated.sel(rule=RULE[layer], prefix=prefix)[places]
@@ -76,17 +92,18 @@ def plot_layer(ax, dataset, layer):
 
 def plot_stacks(ax, dataset, stacks, layer):
     prefix = dataset.prefix.values[1:]
-    curves(ax, dataset, layer, TIMES[-1:])
-    named = (("two, x, y", "interleaved"), ("two, bound", "bound"))
+    curves(ax, dataset, layer)
+    named = (("two layers, x then y", "interleaved"), ("two layers, bound", "bound"))
     for (name, tokens), color in zip(named, COLOURS, strict=False):
         runs = stacks.risk.sel(tokens=tokens, prefix=prefix).transpose("run", "prefix")
         style.band(ax, prefix, runs, name, color, marker=None)
 
 
-def curves(ax, dataset, layer, times):
+def curves(ax, dataset, layer):
     """The closed curves of ridge regression and of the layer's rule, and the length in training."""
     config, prefix = results.config_of(dataset), dataset.prefix.values[1:]
-    style.log_axes(ax, x=True, y=True, ticks=[config.n * k for k in (1, *times)])
+    ticks = sorted({1, config.n // 4, *(config.n * k for k in (1, *TIMES))})
+    style.log_axes(ax, x=True, y=True, ticks=ticks)
     closed = dataset.closed.sel(prefix=prefix)
     style.line(ax, prefix, closed.sel(rule="ridge"), "ridge (Bayes)", "0.6", ":")
     if layer in RULE:
@@ -107,9 +124,9 @@ def caption(dataset) -> str:
     stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (
         f"In the median run one recurrent layer has at most {most:.2f} times the mean risk of its "
-        "rule's closed curve. Right of the dashed line prompts are longer than in training: at "
-        f"{longest} times DeltaNet's risk is {stays:.2g}, and ridge's "
-        f"{falls:.2g}. {stuck} of {config.runs} stacks of two mesa layers learned little. A layer "
+        "rule's closed curve. Beyond the dashed line prompts are longer than in training: at "
+        f"{longest} times its length DeltaNet's risk is {stays:.2g}, ridge's {falls:.2g}. "
+        f"{stuck} of {config.runs} two-layer mesa stacks learned little. A layer "
         f"is {1 / null:.0f} times nearer to its rule than to ridge on another task. Bands hold the "
-        f"middle 80 %. {diverged} stacks diverged."
+        f"middle 80 %. {diverged} diverged."
     )

@@ -1,7 +1,7 @@
 """Words and marks beside data: labels at the ends of lines, points that leave the panel, and how a
 verdict looks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,8 @@ LOOKS: dict[str, dict[str, Any]] = {  # no verdict is told by its colour alone
     "estimated": {"color": BLACK, "marker": "|", "ms": 7},
 }
 _AIR = 4  # points between a mark and its number
-_LINE = 11  # points from one name to the next, in a panel that its layout makes smaller
+_LINE = 9  # points from one name to the next
+_LEAD = 6  # points from the right edge of a panel to the names of its lines
 
 
 def direct_label(
@@ -74,27 +75,38 @@ def off_scale(ax: "Axes", x: ArrayLike, y: ArrayLike, color: str, form: str = ".
 
 def end_labels(ax: "Axes", heights: Mapping[str, float], colors: Sequence[str]) -> None:
     """The names of lines beside the right edge, at the heights {name: y} of their ends or, where
-    these are close, one below the other. Set the limits and the scale first."""
-    to_share = ax.transData + ax.transAxes.inverted()
-    x = ax.get_xlim()[1]
-    shares = np.array([to_share.transform((x, y))[1] for y in heights.values()])
+    these are close, one below the other; a thin line leads from each end to its name. Places are
+    found while drawing, so that limits set and layouts made after the call count."""
+    from matplotlib.transforms import Affine2D
+
     picture = ax.get_figure(root=True)
     assert picture is not None
-    order = np.argsort(shares)
-    step = _LINE * picture.dpi / 72 / ax.get_window_extent().height
-    places = shares[order]
-    for _ in range(100):  # neighbours push each other apart
-        short = np.clip(step - np.diff(places), 0, None) / 2
-        places = np.clip(places + np.append(0, short) - np.append(short, 0), 0, 1)
-    for i, place in zip(order, places, strict=True):
-        ax.annotate(
-            list(heights)[i],
-            (1, place),
-            (5, 0),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            color=colors[i],
-            fontsize=7,
-            va="center",
-            annotation_clip=False,
-        )
+
+    def beside(i: int, settle: Callable[[np.ndarray, float], np.ndarray]) -> Callable:
+        def points_from(_: Any) -> Affine2D:
+            inch = picture.dpi  # of the file that is written
+            edge, (low, high) = ax.get_xlim()[1], ax.bbox.intervaly
+            ends = ax.transData.transform([(edge, y) for y in heights.values()])[:, 1]
+            places = settle((np.clip(ends, low, high) - low) * 72 / inch, (high - low) * 72 / inch)
+            return Affine2D().scale(inch / 72).translate(ax.bbox.x1, low + places[i] * inch / 72)
+
+        return points_from
+
+    for i, (name, color) in enumerate(zip(heights, colors, strict=False)):
+        look: dict[str, Any] = {"textcoords": beside(i, _apart), "annotation_clip": False}
+        look["xycoords"] = beside(i, lambda ends, _: ends)
+        ax.annotate(name, (0, 0), (_LEAD + 2, 0), color=color, fontsize=7, va="center", **look)
+        line = {"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", (1, 0), (_LEAD, 0), arrowprops=line, **look)
+
+
+def _apart(ends: np.ndarray, height: float) -> np.ndarray:
+    """The places nearest to the ends, in points from the bottom, that lie a line of text apart in a
+    panel of a height."""
+    from scipy.optimize import isotonic_regression
+
+    order, below = np.argsort(ends, kind="stable"), _LINE * np.arange(len(ends))
+    free = isotonic_regression(ends[order] - below).x
+    places = np.empty(len(ends))
+    places[order] = np.clip(free, 0, max(0, height - below[-1])) + below
+    return places
