@@ -22,7 +22,7 @@ from benchmarks.timing import Form, Spent, time_calls
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = (
     *("import", "first fit", "second fit", "first picture", "explorer's start"),
-    *("explorer's move", "list", "tests/tasks", "figures of head_lower_bound"),
+    *("explorer's move", "list", "tests/tasks", "figures of flow_factors"),
 )
 _OURS = ("XLA_FLAGS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LAB = ("-m", "experiments")
@@ -57,7 +57,7 @@ def ours() -> Form:
     def turn() -> list[Spent]:
         shutil.rmtree(folder / "results", ignore_errors=True)
         picture = ("draw", "depth", "--out", str(folder / "pictures"))
-        figures = ("run", "head_lower_bound", "--out", str(folder / "results"))
+        figures = ("run", "flow_factors", "--out", str(folder / "results"))
         tests = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/tasks")
         return [
             spend("-c", "from lsa_lab.training import fit")[0],

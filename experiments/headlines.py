@@ -63,7 +63,7 @@ HEADLINES = (
         proof("fails", "layers_turn_the_order_of_flows"),
         Words(
             "log ratio in the stack that ascent finds {0:i}; random stacks, share of pairs {1:i}",
-            "amplification_limits.theorem_1 amplification.theorem_1",
+            "bayes_flows.theorem_1 amplification.theorem_1",
         ),
         Words("last over first layer {0:i}", "lm_flow.*_disparity"),
     ),
@@ -449,7 +449,7 @@ HEADLINES = (
             "heads_per_layer.up_to_d_first",
         ),
         proof("holds", "head_lower_bound"),
-        Words("risk over that with d heads {0:i}", "head_lower_bound.cost*"),
+        Words("risk over that with d heads {0:i}", "preprocess_then_optimise.cost*"),
     ),
     Headline(
         "A4, Risk, against descent and ridge",

@@ -151,7 +151,7 @@ FLOW = (
         "amplification.typically_*",
         "for nearly all pairs in none: at most {0}; ascent finds stacks where it falls by a log of "
         "{1:size}",
-        "amplification.theorem_1 amplification_limits.theorem_1",
+        "amplification.theorem_1 bayes_flows.theorem_1",
         stands="counted",
     ),
     Message(
@@ -539,7 +539,7 @@ HEADS = (
     ),
     Message(
         "Features of fewer than d heads cost descent {all} times the risk",
-        "head_lower_bound.cost*",
+        "preprocess_then_optimise.cost*",
         "trained models do as well with half as many in layer 1: {0}",
         "heads_per_layer.up_to_d_first",
     ),

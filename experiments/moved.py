@@ -5,6 +5,7 @@ Rows have kept their ids: "noisy_pools.ridge_clean" is "fixed_and_per_query.ridg
 """
 
 MOVED: dict[str, str] = {
+    "amplification_limits": "bayes_flows",
     "clipping_and_bound": "bound_and_gap",
     "disturbances": "condition_numbers",
     "noisy_pools": "fixed_and_per_query",
@@ -19,6 +20,7 @@ MOVED: dict[str, str] = {
     "demonstration_order": "order",
     "head_importance": "head_pruning",
     "heads_beyond_d": "heads_per_layer",
+    "head_lower_bound": "preprocess_then_optimise",
     "risk_rates": "sparse_risk",
     "shots_and_steps": "is gone: docs/retired.md has its answer, commit 8e8ab28 its code",
     "whitened_matching": "is gone: docs/retired.md has its answer, commit 8e8ab28 its code",

@@ -64,11 +64,6 @@ SO_WHAT = {
         "show little of it. A claim on amplification should name the weights, the share of pairs "
         "and whether demonstrations share a prompt."
     ),
-    "amplification_limits": (
-        "No theorem can say that every stack amplifies: ascent finds linear stacks that do the "
-        "opposite. The sign follows how a layer feeds its output back. Ask for this feedback "
-        "before you argue from depth."
-    ),
     "many_shot_flow": (
         "Trained models end about as unequal as the Bayes rule; only linear attention listens to "
         "the very same demonstrations. The Bayes rule, rather than depth without end, is the "
@@ -77,9 +72,9 @@ SO_WHAT = {
     ),
     "bayes_flows": (
         "When a linear stack is near the Bayes rule in risk, its gradients are near too, at every "
-        "depth that comes near; no softmax stack came near enough to tell. Look at the risk first "
-        "if gradients seem too unequal. A stack that is far from the Bayes rule says little about "
-        "what in-context learning does."
+        "depth that comes near; no softmax stack came near enough to tell. Look at the risk first. "
+        "No theorem can say that every stack amplifies: ascent finds linear ones that do the "
+        "opposite, by how a layer feeds its output back."
     ),
     "grads": (
         "Select by gradients when labels are clean, and not when they are noisy, because the score "
@@ -202,15 +197,10 @@ SO_WHAT = {
         "when sparsity is likely, and ridge otherwise."
     ),
     "preprocess_then_optimise": (
-        "Preprocessing pays at once if each prompt has its own step size, and only after many "
-        "steps if all share one. Half as many heads as covariates do worse than no preprocessing "
-        "after a few steps. A model with few layers cannot gain by it unless it adapts its steps."
-    ),
-    "head_lower_bound": (
-        "Fewer heads than covariates leave covariates unseen, and no choice of the other weights "
-        "repairs that. Raw covariates beside the features soften the loss. Trained models "
-        "(`heads_per_layer`) need fewer heads than the theorem's algorithm does, so they run "
-        "another one."
+        "Preprocessing pays at once if each prompt has its own step size, and after many steps if "
+        "all share one, so that a model with few layers has to adapt its steps. Fewer heads than "
+        "covariates leave covariates unseen, which raw ones beside them soften. Trained models "
+        "(`heads_per_layer`) need fewer heads, so they run another algorithm."
     ),
     "learning_curves": (
         "The closed curve of a recurrent rule predicts what one trained layer reaches, and what it "

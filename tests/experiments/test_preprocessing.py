@@ -2,6 +2,7 @@
 in plain loops."""
 
 import dataclasses
+from functools import partial
 from types import SimpleNamespace
 
 import jax
@@ -9,10 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads.head_lower_bound import compute as few_heads
-from experiments.heads.head_lower_bound.config import TIERS
-from experiments.heads.preprocess_then_optimise import compute
-from experiments.heads.preprocess_then_optimise.config import TUNED
+from experiments.heads.preprocess_then_optimise import compute, few_heads
+from experiments.heads.preprocess_then_optimise.config import TIERS, TUNED
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
@@ -65,8 +64,8 @@ def test_risks_with_fitted_steps_are_those_of_loops(monkeypatch):
         np.testing.assert_allclose(risks[r, i, j], total, rtol=1e-9)
 
 
-CONFIG = dataclasses.replace(TIERS["smoke"], prompts=3, runs=2, step_sizes=(0.5, 1.5), n=4)
-GROUPS = ([[1, 1], [0, 0]], [[1, 0], [0, 1]])  # of one head, of two
+CONFIG = dataclasses.replace(TIERS["smoke"].few_heads, prompts=3, step_sizes=(0.5, 1.5), n=4)
+GROUPS = np.array([[[1.0, 1], [0, 0]], [[1, 0], [0, 1]]])  # of one head, of two
 
 
 def in_units(x, matrix):
@@ -77,7 +76,7 @@ def paths(x, y, query):  # -> [heads, shares, rates, steps+1]
     values = np.zeros((2, 2, 2, CONFIG.steps + 1))
     for h, s, k in np.ndindex(2, 2, 2):
         share, rate = (0.0, 0.5)[s], CONFIG.step_sizes[k]
-        weighed = np.array(GROUPS[h]) * (x.T @ y / len(y))  # a row for each head
+        weighed = GROUPS[h] * (x.T @ y / len(y))  # a row for each head
         raw, own = share**0.5 * in_units(x, np.eye(2)), (1 - share) ** 0.5 * in_units(x, weighed)
         features, asked = x @ np.concatenate([raw, own]).T, np.concatenate([raw, own]) @ query
         size, theta = rate * len(y) / np.linalg.norm(features, ord=2) ** 2, np.zeros(4)
@@ -88,15 +87,11 @@ def paths(x, y, query):  # -> [heads, shares, rates, steps+1]
 
 
 def test_the_risks_are_those_of_what_is_best_on_other_prompts():
-    measured = few_heads.risks(CONFIG)
+    np.testing.assert_array_equal(compute.sums(2, (1, 2)).swapaxes(1, 2), GROUPS)
+    measured = few_heads.measure(CONFIG, 1, (1, 2), GROUPS).risk.values
     assert measured.shape == (2, 2, 2)  # features, runs, heads
-    draw = jax.jit(
-        jax.vmap(
-            lambda key: sample(
-                key, LinearTask(4, 2, 1, noise_std=CONFIG.noise_std, weight_std=1.0, signal="flat")
-            )
-        )
-    )
+    task = LinearTask(4, 2, 1, CONFIG.noise_std, weight_std=1.0, signal="flat")
+    draw = jax.jit(jax.vmap(partial(sample, task=task)))
     for r, key in enumerate(jax.random.split(jax.random.key(CONFIG.seed), 2)):
         batch = map(np.asarray, vars(draw(jax.random.split(key, 6))).values())
         rows = [

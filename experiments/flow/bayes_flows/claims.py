@@ -12,16 +12,41 @@ from experiments.flow.bayes_flows.config import PRIORS, name
 from experiments.models.specs import KERNELS
 from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.judging.statistics import spearman
-from lsa_lab.store import results
+from lsa_lab.store import parts, results
 
 NEAR = 0.1  # the excess risk over the Bayes rule's, as a part of its risk, of a stack that is near
 BAND = 0.1  # how far from 1 a disparity over the Bayes rule's may be
 RISING = 0.8  # the rank correlation of layers and correlations: of four layers two neighbours swap
 SLOPE = 0.05  # the change for each doubling of depth that counts as none
 DEGREE = 3.0  # the effective degree, of at most 3^L - 1
+SMALL = 0.5  # a change of the log ratio up to which it is left as it is
 OWN = "derived here"
 DEPTHS = (1, 2, 4, 8)
 THEOREM = f'{OWN}, docs/theory, "Near in risk, near in flow"'
+# The ids of the rows by kernel, prior and depth.
+ENDS = """
+linear_dense_1_ends linear_dense_2_ends linear_dense_4_ends linear_dense_8_ends
+linear_sparse_1_ends linear_sparse_2_ends linear_sparse_4_ends linear_sparse_8_ends
+softmax_dense_1_ends softmax_dense_2_ends softmax_dense_4_ends softmax_dense_8_ends
+softmax_sparse_1_ends softmax_sparse_2_ends softmax_sparse_4_ends softmax_sparse_8_ends
+"""
+NO_FURTHER = """
+linear_dense_1_no_further linear_dense_2_no_further linear_dense_4_no_further
+linear_dense_8_no_further linear_sparse_1_no_further linear_sparse_2_no_further
+linear_sparse_4_no_further linear_sparse_8_no_further softmax_dense_1_no_further
+softmax_dense_2_no_further softmax_dense_4_no_further softmax_dense_8_no_further
+softmax_sparse_1_no_further softmax_sparse_2_no_further softmax_sparse_4_no_further
+softmax_sparse_8_no_further
+"""
+RISES = """
+linear_dense_2_rises linear_dense_4_rises linear_dense_8_rises linear_sparse_2_rises
+linear_sparse_4_rises linear_sparse_8_rises softmax_dense_2_rises softmax_dense_4_rises
+softmax_dense_8_rises softmax_sparse_2_rises softmax_sparse_4_rises softmax_sparse_8_rises
+"""
+DEGREES = """
+linear_1_degree linear_2_degree linear_4_degree linear_8_degree softmax_1_degree
+softmax_2_degree softmax_4_degree softmax_8_degree
+"""
 
 
 class Flows:
@@ -73,6 +98,20 @@ class Flows:
         gap = self._gap(kernel, "dense", depth).isel(step=-1)
         return (gap.sel(square="flows") / gap.sel(square="answers")).values
 
+    def changes(self):  # [restart, direction, budget]
+        """The log ratio after the last layer less that after the first, where ascent ended."""
+        path = parts.part(self.dataset, "limits").search.transpose("restart", ...)
+        return path.isel(search_layer=-1) - path.isel(search_layer=0)
+
+    def least_change(self, says):  # -> [restarts]
+        """What ascent for the least finds: the change at the largest budget, or the last log ratio
+        at that which is shown."""
+        limits = self.config.limits
+        if says == "order":
+            path = parts.part(self.dataset, "limits").search
+            return path.sel(direction="least", budget=limits.shown).isel(search_layer=-1).values
+        return self.changes().sel(direction="least", budget=max(limits.budgets)).values
+
     def _gap(self, kernel, prior, depth):
         gap = self.dataset.gap.sel(kernel=kernel, prior=prior, depth=depth)
         return gap.transpose("run", "step", "square")
@@ -85,7 +124,7 @@ numbers = Flows
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*_end_statements(config), *_depth_statements(config))
+    return (*_end_statements(config), *_depth_statements(config), _every_stack(config.limits))
 
 
 def _words(kernel, prior="dense", depth=1):
@@ -94,9 +133,8 @@ def _words(kernel, prior="dense", depth=1):
 
 def _cells(config, ids, **axes):
     """The cells whose depth the tier has."""
-    kernels, depths = dict(kernel=KERNELS), axes.pop("depth", DEPTHS)
-    cells = grid(ids, **kernels, **axes, depth=depths)
-    return having(cells, depth=config.depths)
+    axes = {"kernel": KERNELS, **axes, "depth": axes.pop("depth", DEPTHS)}
+    return having(grid(ids, **axes), depth=config.depths)
 
 
 def _end_statements(config):
@@ -114,15 +152,7 @@ def _end_statements(config):
             at_most=1 + BAND,
             note="judged where all runs come so near",
             sample=Flows.once_near,
-            cells=_cells(
-                config,
-                "linear_dense_1_ends linear_dense_2_ends linear_dense_4_ends linear_dense_8_ends "
-                "linear_sparse_1_ends linear_sparse_2_ends linear_sparse_4_ends "
-                "linear_sparse_8_ends softmax_dense_1_ends softmax_dense_2_ends "
-                "softmax_dense_4_ends softmax_dense_8_ends softmax_sparse_1_ends "
-                "softmax_sparse_2_ends softmax_sparse_4_ends softmax_sparse_8_ends",
-                prior=PRIORS,
-            ),
+            cells=_cells(config, ENDS, prior=PRIORS),
             message=f"Two flows are as unequal as the Bayes rule's at every depth, {near}",
         ),
         median(
@@ -132,16 +162,7 @@ def _end_statements(config):
             f"{end}same prompts, at the end of the training,",
             at_most=1 + BAND,
             sample=Flows.last,
-            cells=_cells(
-                config,
-                "linear_dense_1_no_further linear_dense_2_no_further linear_dense_4_no_further "
-                "linear_dense_8_no_further linear_sparse_1_no_further linear_sparse_2_no_further "
-                "linear_sparse_4_no_further linear_sparse_8_no_further softmax_dense_1_no_further "
-                "softmax_dense_2_no_further softmax_dense_4_no_further softmax_dense_8_no_further "
-                "softmax_sparse_1_no_further softmax_sparse_2_no_further "
-                "softmax_sparse_4_no_further softmax_sparse_8_no_further",
-                prior=PRIORS,
-            ),
+            cells=_cells(config, NO_FURTHER, prior=PRIORS),
             message="Trained stacks make two flows no more unequal than the Bayes rule's, near it "
             "or not",
         ),
@@ -160,15 +181,7 @@ def _depth_statements(config):
             "its log flows with the Bayes rule's, at the end of the training,",
             at_least=RISING,
             sample=Flows.rise,
-            cells=_cells(
-                config,
-                "linear_dense_2_rises linear_dense_4_rises linear_dense_8_rises "
-                "linear_sparse_2_rises linear_sparse_4_rises linear_sparse_8_rises "
-                "softmax_dense_2_rises softmax_dense_4_rises softmax_dense_8_rises "
-                "softmax_sparse_2_rises softmax_sparse_4_rises softmax_sparse_8_rises",
-                prior=PRIORS,
-                depth=DEPTHS[1:],
-            ),
+            cells=_cells(config, RISES, prior=PRIORS, depth=DEPTHS[1:]),
             message="Layer by layer log flows come to correlate with the Bayes rule's",
         ),
         median(
@@ -199,12 +212,36 @@ def _depth_statements(config):
             note="a theorem for linear stacks with 3^L - 1, read in units that are not their own; "
             "dense prior",
             sample=Flows.degree,
-            cells=_cells(
-                config,
-                "linear_1_degree linear_2_degree linear_4_degree linear_8_degree "
-                "softmax_1_degree softmax_2_degree softmax_4_degree softmax_8_degree",
-            ),
+            cells=_cells(config, DEGREES),
             message="Flows of trained stacks are as near to the Bayes rule's as polynomials of "
             f"degree {DEGREE:g} would have to be, at every depth",
         ),
+    )
+
+
+def _every_stack(limits):
+    words = {
+        "ratio": (
+            "depth enlarges the ratio of two flows",
+            "the least change of the log ratio that ascent finds, at the largest budget,",
+        ),
+        "order": (
+            "the demonstration ahead after one layer stays ahead",
+            f"the last log ratio where ascent seeks the least, at budget {limits.shown:g},",
+        ),
+    }
+    return Statement(
+        "every_stack",
+        "A1 (2508.00385), Theorem 1, our reading, in our setting",
+        "In every linear stack, {happens}",
+        "{what}",
+        "median",
+        over="restarts",
+        at_least=0,
+        note="'every stack' is our quantifier: A1's conditions are not public",
+        sample=Flows.least_change,
+        cells=grid("theorem_1 order", says=words),
+        words=lambda says: dict(zip(("happens", "what"), words[says], strict=True)),
+        message="In every linear stack, depth enlarges the ratio of two flows, and the "
+        "demonstration ahead after one layer stays ahead",
     )

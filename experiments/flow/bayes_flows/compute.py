@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.flow import bayes, pairs
+from experiments.flow.bayes_flows import limits
 from experiments.flow.bayes_flows.config import PRIORS, Config, name, sparsity_of
 from experiments.models import tasks
 from experiments.models.specs import KERNELS
 from lsa_lab.analyses.amplification import demonstration_flow, log_sizes
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
+from lsa_lab.store import parts
 
 GAPS = ("answers", "flows", "bayes answers", "bayes flows", "error")
 
@@ -75,4 +77,5 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     data["gap"] = (("kernel", "prior", "depth", "run", "step", "square"), values)
     data["steps"] = (("kernel", "step"), np.array(steps[:: len(PRIORS)]))
     coordinates = {"kernel": list(KERNELS), "prior": list(PRIORS), "depth": list(config.depths)}
-    return xr.Dataset(data, coordinates | {"square": list(GAPS)})
+    whole = xr.Dataset(data, coordinates | {"square": list(GAPS)})
+    return parts.join(whole, limits=limits.measure(config.limits))

@@ -11,7 +11,46 @@ from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_l
 
 PRIORS = ("dense", "sparse")  # of the task: all of its weights N(0, 1), or some of them
 
+DIRECTIONS = ("least", "largest")  # change of the log ratio that the ascent seeks
+
+Width, Depth = Annotated[int, between(1, 64)], Annotated[int, between(2, 8)]
 Count, Several = Annotated[int, at_least(1)], Annotated[int, at_least(2)]
+Feedbacks = Annotated[tuple[float, ...], between(-1.0, 1.0)]
+Positive, Positives = Annotated[float, POSITIVE], Annotated[tuple[float, ...], POSITIVE]
+
+
+@dataclass(frozen=True)
+class Limits(Bounded):
+    """Counterexamples to amplification, found by ascent, and maps of where it holds.
+
+    The ascent moves the weights of one tied linear layer, two demonstrations and a query. All have
+    a fixed length: tokens 1, and |w_kq|_F = |w_pv|_F = √budget. Maps have the stacks, the
+    demonstrations and the gain of `amplification`.
+    """
+
+    search_d: Width = 1  # covariates in the ascent
+    search_depth: Depth = 4  # layers in the ascent
+    budgets: Positives = (0.03, 0.1, 0.3, 1.0, 3.0)  # of its weights, as above
+    shown: float = 1.0  # one of them: the budget whose counterexample is kept
+    lead: Positive = 0.3  # log ratio that the demonstration ahead has after one layer, at least
+    cap: Positive = 7.0  # changes of the log ratio far beyond are not pursued
+    steps: Count = 300  # of the ascent
+    learning_rate: Positive = 0.05  # of the ascent
+    restarts: Several = 16  # of the ascent, at each budget
+    copies: Count = 64  # of what was found, every number with a relative error
+    error: Positive = 0.05  # the standard deviation of that relative error
+    d: Width = 5  # covariates in the maps
+    depth: Depth = 6  # layers in the maps
+    # w_kq = |f| cI + √(1 - f²) noise, w_pv the same with the sign of f: f is the feedback.
+    feedbacks: Feedbacks = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
+    gains: Positives = (0.03, 0.1, 0.3, 1.0, 3.0)  # of the stacks in the maps
+    runs: Several = 16
+    pairs: Several = 128  # of demonstrations, for each run
+    seed: Seed = 0
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.one_of(self, "shown", self.budgets)
 
 
 @dataclass(frozen=True)
@@ -19,10 +58,10 @@ class Config(Bounded):
     """Stacks of each kernel, prior and depth along their training, and the Bayes rule of the prior
     on the same prompts."""
 
-    d: Annotated[int, between(1, 64)] = 4
+    d: Width = 4
     n: Several = 16  # demonstrations of a prompt, in training and in the test
     sparsity: Annotated[int, between(1, "d")] = 2  # weights that are not zero under a sparse prior
-    noise_std: Annotated[float, POSITIVE] = 1.0  # of the labels
+    noise_std: Positive = 1.0  # of the labels
     depths: Annotated[tuple[int, ...], between(1, 8), INCREASING] = (1, 2, 4, 8)
     heads: Count = 2
     width: Count = 16  # of the stream of softmax stacks
@@ -33,6 +72,7 @@ class Config(Bounded):
     runs: Several = 9  # trainings of each stack
     prompts: Several = 256  # of each run, the same for all stacks of a prior
     seed: Seed = 0
+    limits: Limits = Limits()
 
     def __post_init__(self):
         super().__post_init__()
@@ -86,6 +126,7 @@ TIERS = {
         parts=2,
         runs=2,
         prompts=4,
+        limits=Limits(1, 2, steps=10, restarts=2, copies=4, d=2, depth=2, runs=2, pairs=16),
     ),
     "laptop": Config(depths=(1, 2, 4)),
     "paper": Config(linear_steps=5000, softmax_steps=3000, prompts=512, seed=1),

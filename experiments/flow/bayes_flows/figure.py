@@ -2,11 +2,16 @@
 
 import numpy as np
 
-from experiments.flow.bayes_flows.claims import BAND, NEAR, numbers
+from experiments.flow.bayes_flows import claims
+from experiments.flow.bayes_flows.claims import BAND, NEAR, SMALL, numbers
 from experiments.flow.bayes_flows.config import PRIORS
 from experiments.models.specs import KERNELS
 from lsa_lab.harness.draw import style
-from lsa_lab.store import results
+from lsa_lab.harness.draw.marks import direct_label
+from lsa_lab.judging.claims import evidence
+from lsa_lab.store import parts, results
+
+ASCENT = {"least": style.BLACK, "largest": "grey"}
 
 
 def plot(dataset):
@@ -38,15 +43,55 @@ def plot(dataset):
     return figure
 
 
+def appendix(dataset):
+    """Reversals that ascent finds, and a map of where random linear stacks amplify."""
+    figure, axes = style.figure(6.75, 2.7, (1, 2), first="c")
+    draw_ascent(axes[0], dataset)
+    growing = draw_growth(axes[1], parts.part(dataset, "limits").growth.sel(mode="alone"))
+    figure.colorbar(growing, ax=axes[1], label="share of pairs that grow", aspect=25, pad=0.02)
+    return figure
+
+
 def caption(dataset) -> str:
     flows, config = numbers(dataset), results.config_of(dataset)
     ends = [flows.once_near(k, p, d) for k in KERNELS for p in PRIORS for d in config.depths]
     near = [float(np.median(values)) for values in ends if values is not None]
     words = " to ".join(dict.fromkeys(f"{f(near):.2f}" for f in (min, max) if near)) or "unknown"
+    limits, samples = parts.part(dataset, "limits"), evidence(claims, dataset)[1]
+    dropped, total = int(limits.dropped.sum()), limits.dropped.size * config.limits.pairs
     return (
-        f"Stacks that come near the Bayes rule in risk make two flows {words} times as unequal as "
-        f"it does. All runs come near in {len(near)} of {len(ends)} kinds, and only these are "
-        f"judged. A point of a is one run at one of {config.parts} checkpoints. The grey line is "
-        f"an excess risk of {NEAR:.0%}, and the band is {BAND:.0%}. A line of b is one "
-        "depth, with the dense prior."
+        f"Stacks near the Bayes rule in risk make two flows {words} times as unequal as it does. "
+        f"All runs come near, and are judged, in {len(near)} of {len(ends)} kinds. Points of a are "
+        f"checkpoints, grey is within {NEAR:.0%}; lines of b are depths. "
+        "Ascent finds stacks that lower the log ratio by "
+        f"{-np.median(samples['theorem_1']):.0f}. At feedback 1 both weights are cI; at -1 one "
+        f"changes sign. {dropped} of {total} pairs overflow."
     )
+
+
+def draw_ascent(ax, dataset):
+    """Medians of the changes that ascent finds; the grey band counts as no change."""
+    change = numbers(dataset).changes()
+    for (name, color), marker in zip(ASCENT.items(), "v^", strict=True):
+        runs = change.sel(direction=name).values
+        look = {"fmt": marker, "color": color, "capsize": 2, "elinewidth": 0.8}
+        style.median_points(ax, change.budget.values, runs, **look)
+        middle = np.median(runs[:, -1])
+        direct_label(ax, change.budget.values[-1], middle, f"{name} change", color, (-2, -10))
+    ax.axhline(0, color="grey", lw=0.8)
+    ax.axhspan(-SMALL, SMALL, color="grey", alpha=0.2, lw=0)
+    style.log_axes(ax, x=True, ticks=change.budget.values)
+    ax.set_yscale("symlog", linthresh=1)
+    ax.set(ylim=(-500, 500), title="Ascent finds both", xlabel="budget |w_kq| |w_pv|")
+    depth = results.config_of(dataset).limits.search_depth
+    ax.set(ylabel=f"change of log ratio, {depth} layers")
+
+
+def draw_growth(ax, growth):
+    """The share of pairs whose ratio grows in every layer of random stacks."""
+    share = growth.median("run").transpose("gain", "feedback")
+    rows, columns = np.arange(share.sizes["gain"]), np.arange(share.sizes["feedback"])
+    ax.set_xticks(columns[::4], [f"{f:g}" for f in share.feedback.values[::4]])
+    ax.set_yticks(rows, [f"{g:g}" for g in share.gain.values])
+    ax.set(xlabel="feedback", ylabel="gain", title="Large gains or feedback 1 amplify")
+    return ax.pcolormesh(columns, rows, share.values, cmap="PuOr_r", vmin=0, vmax=1)

@@ -1,1 +1,1 @@
-"""When does descent on preprocessed covariates beat descent?"""
+"""When does descent on preprocessed covariates beat descent, and what do too few heads cost?"""

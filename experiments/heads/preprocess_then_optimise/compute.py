@@ -9,12 +9,14 @@ import numpy as np
 import xarray as xr
 
 from experiments.heads import sparse_rules
+from experiments.heads.preprocess_then_optimise import few_heads
 from experiments.heads.preprocess_then_optimise.config import RULES, TUNED, Config
 from experiments.heads.rule_names import RULES as KNOWING
 from experiments.models.model import cut
 from lsa_lab import estimators
 from lsa_lab.models.sparse_constructions import coordinate_groups
 from lsa_lab.prompts import Prompt
+from lsa_lab.store import parts
 from lsa_lab.tasks.linear import LinearTask, sample
 
 
@@ -32,8 +34,8 @@ def _sample(key, task: LinearTask, count: int) -> Prompt:  # [count]
 
 def draw_flat(task: LinearTask, key, count: int, size: int) -> Prompt:  # [count]
     """Prompts as ``draw`` draws them, in one batch: it is then compiled once."""
-    parts = list(draw(task, key, -(-count // (2 * size)), size))
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
+    runs = draw(task, key, -(-count // (2 * size)), size)
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *runs)
 
 
 def judged_on(batches: list[Prompt]) -> Prompt:  # R of [2 B] -> [R, B]
@@ -168,7 +170,7 @@ def _objective(theta, gates, batch):
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     counts = 2 ** np.arange(int(np.log2(config.steps)) + 1)
-    return xr.Dataset(
+    main = xr.Dataset(
         variables(config, counts, jax.random.fold_in(jax.random.key(config.seed), 0)),
         {
             "rule": list(RULES),
@@ -179,6 +181,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "reference": list(KNOWING),
         },
     )
+    groups = sums(config.d, config.heads).swapaxes(1, 2)
+    fewer = few_heads.measure(config.few_heads, config.sparsity, config.heads, groups)
+    return parts.join(main, few_heads=fewer)
 
 
 def variables(config: Config, counts, key) -> dict:

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
+from lsa_lab.harness.run.bounds import (
+    INCREASING,
+    POSITIVE,
+    Bounded,
+    Seed,
+    at_least,
+    at_most,
+    between,
+)
 
 # Rules by their step size: the same for all prompts, on raw and on preprocessed covariates; over
 # |r|², that is with R/|R|; a share of the largest that converges in the prompt.
@@ -11,6 +19,25 @@ RULES = ("raw", "preprocessed", "normalised", "own step")
 TUNED = ("raw", "preprocessed")  # rules whose steps have sizes of their own
 
 _STEP_SIZES = tuple(2.0**k for k in range(-9, 5))
+
+
+@dataclass(frozen=True)
+class FewHeads(Bounded):
+    """Descent on what first layers of few heads make of covariates, alone and beside raw ones.
+
+    Covariates, non-zeros of w and heads are as many as in the whole; non-zeros are ± 1/√s here.
+    """
+
+    n: Annotated[int, at_least(1)] = 40
+    noise_std: Annotated[float, POSITIVE] = 0.5
+    # Shares of raw covariates beside the features.
+    shares: Annotated[tuple[float, ...], POSITIVE, at_most(0.999)] = (0.25, 0.5, 0.75)
+    # Step sizes times 1/λ_max of each prompt.
+    step_sizes: Annotated[tuple[float, ...], POSITIVE, at_most(1.999)] = (0.25, 0.5, 1.0, 1.5)
+    steps: Annotated[int, at_least(1)] = 64  # of descent, at most
+    prompts: Annotated[int, at_least(1)] = 512  # to choose what is free; as many to judge it
+    runs: Annotated[int, at_least(2)] = 12
+    seed: Seed = 1
 
 
 @dataclass(frozen=True)
@@ -36,6 +63,7 @@ class Config(Bounded):
     runs: Annotated[int, at_least(2)] = 16
     prompts: Annotated[int, at_least(2)] = 256  # of each run, to be judged on
     seed: Seed = 1
+    few_heads: FewHeads = FewHeads()  # with a step size for each prompt
 
     def __post_init__(self):
         super().__post_init__()
@@ -57,6 +85,7 @@ TIERS = {
         step_sizes=(0.125, 0.5),
         runs=2,
         prompts=4,
+        few_heads=FewHeads(8, shares=(0.5,), step_sizes=(0.5,), steps=2, prompts=4, runs=2),
     ),
     "laptop": Config(),
     "paper": Config(runs=36, seed=2),

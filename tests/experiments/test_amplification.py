@@ -1,4 +1,4 @@
-"""`amplification` and `amplification_limits`: stacks and counterexamples beside plain loops."""
+"""`amplification` and limits of `bayes_flows`: stacks and counterexamples beside plain loops."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ import pytest
 
 from experiments.flow import pairs
 from experiments.flow.amplification import compute as stacks
-from experiments.flow.amplification_limits import compute
+from experiments.flow.bayes_flows import limits
 from experiments.models import tasks
 from experiments.models.model import Model, init
 from experiments.models.named import MODELS
@@ -19,8 +19,8 @@ from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt
 
-log_ratio = jax.jit(compute.log_ratio, static_argnums=1)
-normalise = jax.jit(compute.normalise)
+log_ratio = jax.jit(limits.log_ratio, static_argnums=1)
+normalise = jax.jit(limits.normalise)
 STEP = 1e-30  # of a derivative in the complex plane, which is then exact
 
 

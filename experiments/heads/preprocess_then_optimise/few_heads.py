@@ -1,36 +1,37 @@
-"""The risks of descent on the features of many heads, and of too few."""
+"""The risks of descent on the features of d heads and of fewer, alone and beside raw covariates."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from experiments.heads.head_lower_bound.config import Config
 from lsa_lab import estimators
-from lsa_lab.models.sparse_constructions import coordinate_groups
 from lsa_lab.tasks.linear import LinearTask, sample
 
 TOGETHER = 128  # prompts: whole paths of more of them would need gigabytes
 
 
-def risks(config):  # -> [features, R, heads]
+def measure(config, sparsity: int, heads, groups):  # groups [H, d, d]
+    """The part few_heads: groups have a row for each head, with ones at its coordinates."""
+    d = groups.shape[-1]
+    task = LinearTask(
+        config.n, d, sparsity, config.noise_std, weight_std=sparsity**-0.5, signal="flat"
+    )
+    return xr.Dataset(
+        {"risk": (("features", "run", "used"), risks(config, task, jnp.asarray(groups)))},
+        {"features": ["alone", "beside raw"], "used": list(heads)},
+    )
+
+
+def risks(config, task: LinearTask, groups):  # -> [features, R, heads]
     """The risk of descent on features of H heads; all that is free is chosen on other prompts.
 
     Free are the step size and the number of steps; beside raw covariates, how much of them.
     """
-    owners = _owners(config)
-    task = LinearTask(
-        config.n,
-        config.d,
-        sparsity=config.sparsity,
-        noise_std=config.noise_std,
-        weight_std=config.sparsity**-0.5,
-        signal="flat",
-    )
 
     def errors(key):  # -> [heads, shares, rates, steps+1]
         prompt = sample(key, task)
-        return (_paths(config, owners, prompt) - prompt.y_query) ** 2
+        return (_paths(config, groups, prompt) - prompt.y_query) ** 2
 
     def best(halves):  # [chosen on, judged on; heads, ...] -> [heads]
         flat = halves.reshape(*halves.shape[:2], -1)
@@ -53,7 +54,7 @@ def risks(config):  # -> [features, R, heads]
     return np.moveaxis(values, 1, 0)
 
 
-def _paths(config, owners, prompt):  # -> [heads, shares, rates, steps+1]
+def _paths(config, groups, prompt):  # -> [heads, shares, rates, steps+1]
     """Predictions of descent on [√s x, √(1-s) Fx] with step sizes c/λ, s the raw covariates' share.
 
     Row g of F is Xᵀy/n on the coordinates of head g, else 0. x and Fx are in units in which their
@@ -62,9 +63,9 @@ def _paths(config, owners, prompt):  # -> [heads, shares, rates, steps+1]
     mixed rule.
     """
 
-    def path(owner, share, rate):
-        matrix = owner * (prompt.y @ prompt.x)[None] / config.n  # [d, d]
-        raw = jnp.eye(config.d, dtype=matrix.dtype)
+    def path(group, share, rate):
+        matrix = group * (prompt.y @ prompt.x)[None] / config.n  # [d, d]
+        raw = jnp.eye(len(matrix), dtype=matrix.dtype)
         parts = [jnp.sqrt(share) * _rescaled(prompt, raw)]
         parts.append(jnp.sqrt(1 - share) * _rescaled(prompt, matrix))
         both = jnp.concatenate(parts)
@@ -74,8 +75,8 @@ def _paths(config, owners, prompt):  # -> [heads, shares, rates, steps+1]
 
     each_rate = jax.vmap(path, (None, None, 0))
     each_share = jax.vmap(each_rate, (None, 0, None))
-    each_owner = jax.vmap(each_share, (0, None, None))
-    return each_owner(owners, jnp.array([0.0, *config.shares]), jnp.asarray(config.step_sizes))
+    each_group = jax.vmap(each_share, (0, None, None))
+    return each_group(groups, jnp.array([0.0, *config.shares]), jnp.asarray(config.step_sizes))
 
 
 def _rescaled(prompt, matrix):  # [k, d]
@@ -84,17 +85,3 @@ def _rescaled(prompt, matrix):  # [k, d]
 
 def _largest(x):  # []
     return jnp.linalg.eigvalsh(x.T @ x / len(x))[-1]
-
-
-def _owners(config):  # -> [heads, d, d]: 1 where the head has the coordinate, the rest are no heads
-    owners = np.zeros((len(config.heads), config.d, config.d))
-    for rows, count in zip(owners, config.heads, strict=True):
-        rows[:count] = coordinate_groups(config.d, count)
-    return jnp.asarray(owners)
-
-
-def compute(config: Config, *, progress=None, checkpoints=None):
-    return xr.Dataset(
-        {"risk": (("features", "run", "used"), risks(config))},
-        {"features": ["alone", "beside raw"], "used": list(config.heads)},
-    )

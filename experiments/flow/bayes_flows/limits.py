@@ -9,7 +9,7 @@ import optax
 import xarray as xr
 
 from experiments.flow import pairs
-from experiments.flow.amplification_limits.config import DIRECTIONS, Config
+from experiments.flow.bayes_flows.config import DIRECTIONS, Limits
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 
@@ -102,7 +102,7 @@ def feedback_map(config, base, batch):
     return np.stack(growth), np.stack(dropped)
 
 
-def compute(config: Config, *, progress=None, checkpoints=None):
+def measure(config: Limits):
     rng = np.random.default_rng(config.seed)
     paths, reverses, chosen = search(config, rng)
     batch = pairs.draw(rng, config.runs, config.pairs, config.d)

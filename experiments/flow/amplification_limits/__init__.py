@@ -1,1 +1,0 @@
-"""Where does depth amplify, and which stacks do the opposite?"""

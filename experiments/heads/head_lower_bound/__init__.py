@@ -1,1 +1,0 @@
-"""What does it cost to preprocess with fewer heads than there are covariates?"""
