@@ -181,6 +181,9 @@ def _weights(
     values: Array, support: Array | None, task: LinearTask, active: ArrayLike | None
 ) -> Array:  # [d] or [d, B]
     """w from N(0, 1) and the places of its non-zeros."""
+    for name in ("noise_std", "weight_std"):
+        if shape := jnp.shape(getattr(task, name)):
+            raise ValueError(f"{name} has shape {shape}: it is one number; vmap over many tasks")
     if task.signal == "flat":
         values = jnp.where(values < 0, -1, 1).astype(values.dtype)
     if support is not None:
