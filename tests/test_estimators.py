@@ -188,6 +188,12 @@ def test_the_lasso_of_columns_that_are_nearly_one_goes_on_until_it_is_found():
     assert gap < 1e-13 * (prompt.y @ prompt.y)  # after ten rounds a fifth of the loss is left
 
 
+def test_no_rounding_makes_a_duality_gap_negative():
+    x, y, weights = jnp.ones((1, 1)), jnp.array([3.7]), jnp.array([3.0])  # y - w is .7 + 2e-16
+    gap = estimators.lasso_duality_gap(Prompt(x, y, x[0], y[0]), weights, 0.7)
+    assert gap == 0
+
+
 @pytest.mark.parametrize(("n", "d"), [(4, 6), (9, 3)])
 def test_the_best_linear_equivariant_rule_is_that_of_a_gaussian_of_its_length(n, d):
     rng = np.random.default_rng(d)

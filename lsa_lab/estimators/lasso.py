@@ -45,7 +45,8 @@ def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: Real) -> Array:  
     penalty = number(penalty, "penalty", prompt, advice, positive=False)
     n = prompt.x.shape[0]
     residual = prompt.y - prompt.x @ weights
-    return _gap(weights, prompt.x.T @ residual / n, residual @ residual / n, penalty)
+    gap = _gap(weights, prompt.x.T @ residual / n, residual @ residual / n, penalty)
+    return jnp.maximum(gap, 0)  # rounding may leave less
 
 
 def _gap(weights: Array, slope: Array, residual_sq: Array, penalty: Array) -> Array:  # []
