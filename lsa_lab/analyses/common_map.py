@@ -90,7 +90,7 @@ def _size(rows: Array) -> Array:  # [L+1, T, D] -> [L+1]
 
 
 def _share(part: Array, whole: Array) -> Array:  # [L+1]
-    return jnp.where(whole > 0, part / jnp.where(whole > 0, whole, 1), 0)
+    return jnp.where(whole == 0, 0, part / jnp.where(whole == 0, 1, whole))  # NaN: NaN
 
 
 def _check(tokens: Array, stream: Array) -> None:
