@@ -9,6 +9,7 @@ from lsa_lab.theory import (
     asymptotics,
     depth,
     generalization,
+    head_bound,
     implicit_updates,
     learning_curves,
     matching,
@@ -21,6 +22,7 @@ from lsa_lab.theory import (
 EYE, SKEW = jnp.eye(2), jnp.array([[1.0, 0.5], [0.0, 1.0]])
 NEGATIVE = jnp.array(-1.0)  # a variance as an array
 ONES = jnp.ones(2)
+HEADS = jnp.ones((1, 2, 3)), jnp.ones((1, 3, 2))  # one head, k = d = 2
 FLOW = training_dynamics
 CALLS = [
     (lambda: risk.ols(8, 8, 0.5), "infinite with noise"),
@@ -42,6 +44,7 @@ CALLS = [
     (lambda: optimum.one_layer_risk(EYE, EYE, SKEW, 3, 0.1), "task_covariance is not symmetric"),
     (lambda: optimum.shifted_risk(EYE, EYE, SKEW, EYE, 3, 0.1), "query_covariance is not symm"),
     (lambda: optimum.rank_limited_risk(EYE, jnp.eye(3), 3, 0.1), r"task_covariance is \[d, d\]"),
+    (lambda: head_bound.residual(*HEADS, ONES[None]), r"image is G \[k, d\], for as many outputs"),
     (lambda: depth.best_descent(0.0, 0.1, 2), "alpha = 0.0"),
     (lambda: depth.ridge_limit(-1.0, 0.1), "alpha = -1.0: a ratio of sizes is finite and not neg"),
     (lambda: depth.best_descent(1.0, -0.1, 2), "noise_var = -0.1"),
