@@ -188,6 +188,16 @@ def test_the_lasso_of_columns_that_are_nearly_one_goes_on_until_it_is_found():
     assert gap < 1e-13 * (prompt.y @ prompt.y)  # after ten rounds a fifth of the loss is left
 
 
+@pytest.mark.parametrize("exponent", [-70, -60, 70])
+def test_the_lasso_has_the_unit_of_its_labels(exponent):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20, 60)).astype(np.float32)
+    y = x[:, :3].sum(1) + np.float32(0.1) * rng.normal(size=20).astype(np.float32)
+    prompt, unit = Prompt(x, y, x[0], y[0]), np.float32(2.0**exponent)
+    ours = lasso(prompt.replace(y=unit * y), np.float32(0.05) * unit) / unit
+    np.testing.assert_allclose(ours, lasso(prompt, np.float32(0.05)), atol=1e-5)
+
+
 def test_no_rounding_makes_a_duality_gap_negative():
     x, y, weights = jnp.ones((1, 1)), jnp.array([3.7]), jnp.array([3.0])  # y - w is .7 + 2e-16
     gap = estimators.lasso_duality_gap(Prompt(x, y, x[0], y[0]), weights, 0.7)

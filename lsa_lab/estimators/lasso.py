@@ -89,7 +89,8 @@ def _descend(
         residual_sq = jnp.maximum(label_sq - weights @ (moment + slope), 0)
         gap = _gap(weights, slope, residual_sq, penalty)
         still = jnp.max(jnp.abs(weights - before)) <= 2 * eps * jnp.max(jnp.abs(weights))
-        return weights, (gap <= _GAP_IN_EPS * eps * label_sq / 2) | still, count + 1
+        # Below it, not at it: where squares vanish, or overflow, the weights alone tell.
+        return weights, (gap < _GAP_IN_EPS * eps * label_sq / 2) | still, count + 1
 
     def unfinished(state):
         _, done, count = state
