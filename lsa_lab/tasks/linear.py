@@ -1,6 +1,6 @@
 """Dense and sparse linear regression as a distribution of prompts."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import flax.struct
 import jax
@@ -237,6 +237,6 @@ def _check(task: LinearTask) -> None:
         check_spread(getattr(task, name), name)
 
 
-def _check_active(active: ArrayLike, task: LinearTask) -> None:
+def _check_active(active: Any, task: LinearTask) -> None:
     if jnp.ndim(active) or (is_readable(active) and not 1 <= active < task.d + 1):
         raise ValueError(f"active = {active}: it is one number from 1 to d = {task.d}, no mask")
