@@ -10,6 +10,7 @@ from lsa_lab import prompts, training
 from lsa_lab.analyses import clipping, common_map, head_subsets, heads, probes
 from lsa_lab.estimators import (
     bayes,
+    descent_predictions,
     preprocessed_step_limit,
     ridge,
     rotation_equivariant_posterior_mean,
@@ -149,6 +150,7 @@ PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
         lambda whole: generalization.measured_gap(whole(PLAIN[0]), whole(PLAIN[1]), 0.0, 1.5),
         lambda whole: risk.gradient_descent(whole(PLAIN[0]), np.array([0.5, 0.1]), 4, 0.1),
         lambda whole: head_bound.layer(whole(PLAIN), 2),
+        lambda whole: descent_predictions(whole(PLAIN[0]), whole(PLAIN[1]), [0.3], [1, 2]),
         lambda whole: constructions.gradient_descent_plus_plus([0.1, 0.2], whole(PLAIN[0]), 2),
         lambda whole: constructions.prior_attention(whole(PLAIN[0]), np.array([0.5, 0.2])),
         lambda whole: constructions.preprocess_then_optimise(2, 2, whole(PLAIN[0]), [0.5, 0.2])[0],

@@ -358,6 +358,10 @@ def test_counts_and_spreads_may_be_numbers_of_numpy_and_jax():
         (lambda p: estimators.ols(p.replace(x=p.x[None])), "use jax.vmap"),
         (lambda p: estimators.mixed_gradient_descent(p, [0.1, 0.2], [0.1]), "raw_step_sizes: one"),
         (lambda p: estimators.largest_step(p.x[None]), "vmap over prompts"),
+        (
+            lambda p: estimators.rotation_equivariant_ridge(p.replace(x=p.x[None]), 1.0, 0.1),
+            "use jax.vmap",
+        ),
         (lambda p: estimators.lasso_duality_gap(p, p.y, 0.1), "weights are"),
     ],
 )
