@@ -7,9 +7,10 @@ import optax
 import pytest
 
 from lsa_lab import prompts, training
-from lsa_lab.analyses import clipping, head_subsets, heads, probes
+from lsa_lab.analyses import clipping, common_map, head_subsets, heads, probes
 from lsa_lab.estimators import (
     bayes,
+    descent_predictions,
     preprocessed_step_limit,
     ridge,
     rotation_equivariant_posterior_mean,
@@ -19,7 +20,7 @@ from lsa_lab.lm.config import Config
 from lsa_lab.lm.sentences import Sentences
 from lsa_lab.models import constructions, linear_attention, moments, transformer
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import projection, rivals, scores
+from lsa_lab.selection import diversity, projection, rivals, scores
 from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
 from lsa_lab.tasks.pools import PoolTask
 from lsa_lab.theory import (
@@ -106,11 +107,25 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: fit(optimizer="adam"), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(optimizer=optax.adam), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(per_run=jnp.ones(())), r"beside per_run it is own -> optax.adam\(own\)"),
+        (lambda: fit(mesh=2), "mesh is 2: give one of devices, models.sharding.mesh"),
+        (
+            lambda: rivals.stratified(jax.random.key(0), I2, 1),
+            r"labels are \[m\], one for each candidate",
+        ),
+        (lambda: diversity.leverage(I2.astype(jnp.bfloat16)), "points is bfloat16: no matrix is"),
+        (
+            lambda: projection.project([I2], jax.random.key(0), 1.5),
+            "width = 1.5: it is a whole number",
+        ),
+        (
+            lambda: common_map.best_common_map(TOKENS.astype("float16"), TOKENS[None]),
+            "tokens is float16: no matrix is factored in it; give float32 or float64",
+        ),
         (lambda: fit(files="fit.ckpt"), r"give Files\('fit.ckpt'\)"),
     ],
 )
 def test_what_is_wrong_is_refused_in_a_sentence(call, said):
-    with pytest.raises((ValueError, TypeError), match=said) as raised:
+    with pytest.raises((ValueError, TypeError, AssertionError), match=said) as raised:
         call()
     assert len(str(raised.value).splitlines()) <= 3
 
@@ -135,6 +150,7 @@ PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
         lambda whole: generalization.measured_gap(whole(PLAIN[0]), whole(PLAIN[1]), 0.0, 1.5),
         lambda whole: risk.gradient_descent(whole(PLAIN[0]), np.array([0.5, 0.1]), 4, 0.1),
         lambda whole: head_bound.layer(whole(PLAIN), 2),
+        lambda whole: descent_predictions(whole(PLAIN[0]), whole(PLAIN[1]), [0.3], [1, 2]),
         lambda whole: constructions.gradient_descent_plus_plus([0.1, 0.2], whole(PLAIN[0]), 2),
         lambda whole: constructions.prior_attention(whole(PLAIN[0]), np.array([0.5, 0.2])),
         lambda whole: constructions.preprocess_then_optimise(2, 2, whole(PLAIN[0]), [0.5, 0.2])[0],

@@ -188,6 +188,22 @@ def test_the_lasso_of_columns_that_are_nearly_one_goes_on_until_it_is_found():
     assert gap < 1e-13 * (prompt.y @ prompt.y)  # after ten rounds a fifth of the loss is left
 
 
+@pytest.mark.parametrize("exponent", [-70, -60, 70])
+def test_the_lasso_has_the_unit_of_its_labels(exponent):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20, 60)).astype(np.float32)
+    y = x[:, :3].sum(1) + np.float32(0.1) * rng.normal(size=20).astype(np.float32)
+    prompt, unit = Prompt(x, y, x[0], y[0]), np.float32(2.0**exponent)
+    ours = lasso(prompt.replace(y=unit * y), np.float32(0.05) * unit) / unit
+    np.testing.assert_allclose(ours, lasso(prompt, np.float32(0.05)), atol=1e-5)
+
+
+def test_no_rounding_makes_a_duality_gap_negative():
+    x, y, weights = jnp.ones((1, 1)), jnp.array([3.7]), jnp.array([3.0])  # y - w is .7 + 2e-16
+    gap = estimators.lasso_duality_gap(Prompt(x, y, x[0], y[0]), weights, 0.7)
+    assert gap == 0
+
+
 @pytest.mark.parametrize(("n", "d"), [(4, 6), (9, 3)])
 def test_the_best_linear_equivariant_rule_is_that_of_a_gaussian_of_its_length(n, d):
     rng = np.random.default_rng(d)
@@ -342,6 +358,10 @@ def test_counts_and_spreads_may_be_numbers_of_numpy_and_jax():
         (lambda p: estimators.ols(p.replace(x=p.x[None])), "use jax.vmap"),
         (lambda p: estimators.mixed_gradient_descent(p, [0.1, 0.2], [0.1]), "raw_step_sizes: one"),
         (lambda p: estimators.largest_step(p.x[None]), "vmap over prompts"),
+        (
+            lambda p: estimators.rotation_equivariant_ridge(p.replace(x=p.x[None]), 1.0, 0.1),
+            "use jax.vmap",
+        ),
         (lambda p: estimators.lasso_duality_gap(p, p.y, 0.1), "weights are"),
     ],
 )

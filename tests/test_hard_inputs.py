@@ -147,7 +147,7 @@ def test_a_matrix_that_is_singular_in_its_precision_has_no_condition():
     np.testing.assert_allclose(clipping.condition_number(steep), 1e5, rtol=1e-5)
 
 
-SCALES = (1.0, 1e-3, 1e3, 0.0)
+SCALES = (1.0, 1e-3, 1e3, 0.0, np.nan)
 ROWS, OTHERS = (jnp.asarray(RNG.normal(size=(6, 3))) for _ in range(2))
 STREAM = jnp.stack([ROWS, OTHERS])
 MANY = jnp.asarray(RNG.normal(size=(60, 3)))
@@ -193,12 +193,13 @@ UNITLESS = {
 
 
 @pytest.mark.parametrize("name", UNITLESS)
-def test_small_numbers_are_treated_as_large_ones_are(name):
+def test_small_numbers_are_treated_as_large_ones_are_and_what_is_none_as_none(name):
     call, at_zero = UNITLESS[name]
-    first, *others, zero = jax.jit(jax.vmap(call))(jnp.array(SCALES))
+    first, *others, zero, lost = jax.jit(jax.vmap(call))(jnp.array(SCALES))
     for other in others:
         np.testing.assert_allclose(other, first, rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(zero, jnp.full_like(zero, at_zero))
+    assert jnp.isnan(lost).any()
     assert jnp.abs(first).max() > 1e-3
 
 

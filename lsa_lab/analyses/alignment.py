@@ -47,7 +47,7 @@ def distances(
     chex.assert_shape(path, (None, d), custom_message="a path is [S, d], d as the weights")
     chex.assert_shape(x_query, (d,), custom_message="one query [d], d as the weights")
     lengths = jnp.outer(jnp.linalg.norm(weights, axis=1), jnp.linalg.norm(path, axis=1))
-    cosine = jnp.where(lengths > 0, weights @ path.T / jnp.where(lengths > 0, lengths, 1), 0)
+    cosine = weights @ path.T / jnp.where(lengths == 0, 1, lengths)
     return Distances(
         prediction=jnp.abs(predictions[:, None] - (path @ x_query)[None]),
         sensitivity=jnp.linalg.norm(weights[:, None] - path[None], axis=2),

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
+from lsa_lab.arguments import check_factorable
 from lsa_lab.models.trace import Trace, check_stream
 from lsa_lab.prompts import Prompt
 
@@ -90,11 +91,12 @@ def _size(rows: Array) -> Array:  # [L+1, T, D] -> [L+1]
 
 
 def _share(part: Array, whole: Array) -> Array:  # [L+1]
-    return jnp.where(whole > 0, part / jnp.where(whole > 0, whole, 1), 0)
+    return jnp.where(whole == 0, 0, part / jnp.where(whole == 0, 1, whole))  # NaN: NaN
 
 
 def _check(tokens: Array, stream: Array) -> None:
     chex.assert_rank(tokens, 2, custom_message="tokens are [T, e]; use jax.vmap for a batch")
+    check_factorable(tokens, "tokens")
     num_tokens, e = tokens.shape
     chex.assert_shape(
         stream, (None, num_tokens, None), custom_message="stream is [L+1, T, D], T as in tokens"

@@ -114,7 +114,8 @@ def project_out(features: Array, directions: Array) -> Array:  # [T, D], [m, D] 
         directions, (None, features.shape[-1]), custom_message="directions [m, D], D as features"
     )
     left, values, _ = jnp.linalg.svd(directions.T, full_matrices=False)
-    kept = values > 10 * max(directions.shape) * jnp.finfo(values.dtype).eps * values[0]
+    noise = 10 * max(directions.shape) * jnp.finfo(values.dtype).eps * values[0]
+    kept = ~(values <= noise)  # NaN: NaN
     basis = jnp.where(kept[None], left, 0)  # [D, m]
     return features - (features @ basis) @ basis.T
 

@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 from lsa_lab.arguments import (
     Real,
     admit,
+    as_floats,
     check_at_least,
     check_factorable,
     check_finite,
@@ -124,7 +125,7 @@ def descent_predictions(
     cost that does not grow with t; not finite where the descent outgrows its precision (derived
     here; docs/theory, "Descent is a spectral filter").
     """
-    curvatures, weights = jnp.asarray(curvatures), jnp.asarray(weights)
+    curvatures, weights = as_floats(curvatures), as_floats(weights)
     step_sizes, num_steps = jnp.asarray(step_sizes, curvatures.dtype), jnp.asarray(num_steps)
     chex.assert_equal_shape([curvatures, weights], custom_message="one weight for each curvature")
     chex.assert_rank(

@@ -33,6 +33,7 @@ def rotation_equivariant_ridge(
     """The best of them that is linear in the labels: ridge with penalty σ²d/(n E|w|²)
     (docs/theory, "The rotation-invariant bound").
     """
+    prompt = admit(prompt)
     n, d = prompt.x.shape
     check_spread(noise_std, "noise_std")
     squared_length = number(squared_length, "squared_length", prompt, _NO_WEIGHTS)

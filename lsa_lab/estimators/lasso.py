@@ -45,7 +45,8 @@ def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: Real) -> Array:  
     penalty = number(penalty, "penalty", prompt, advice, positive=False)
     n = prompt.x.shape[0]
     residual = prompt.y - prompt.x @ weights
-    return _gap(weights, prompt.x.T @ residual / n, residual @ residual / n, penalty)
+    gap = _gap(weights, prompt.x.T @ residual / n, residual @ residual / n, penalty)
+    return jnp.maximum(gap, 0)  # rounding may leave less
 
 
 def _gap(weights: Array, slope: Array, residual_sq: Array, penalty: Array) -> Array:  # []
@@ -88,7 +89,8 @@ def _descend(
         residual_sq = jnp.maximum(label_sq - weights @ (moment + slope), 0)
         gap = _gap(weights, slope, residual_sq, penalty)
         still = jnp.max(jnp.abs(weights - before)) <= 2 * eps * jnp.max(jnp.abs(weights))
-        return weights, (gap <= _GAP_IN_EPS * eps * label_sq / 2) | still, count + 1
+        # Below it, not at it: where squares vanish, or overflow, the weights alone tell.
+        return weights, (gap < _GAP_IN_EPS * eps * label_sq / 2) | still, count + 1
 
     def unfinished(state):
         _, done, count = state

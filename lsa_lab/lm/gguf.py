@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lsa_lab.arguments import check_at_least
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import FAMILIES, GGUF, Names
 from lsa_lab.lm.leaves import Tensors
@@ -58,9 +59,9 @@ def config_of(metadata: Mapping[str, Any], tensors: Tensors) -> Config:
     if absent:
         raise ValueError(f"{source} does not say {', '.join(f'{family}.{key}' for key in absent)}")
     values = {name: fields[key] for name, key in keys.items()}
-    heads = values["num_heads"]
+    heads, width = (check_at_least(values[name], keys[name]) for name in ("num_heads", "width"))
     values["num_groups"] = fields.get("attention.head_count_kv", heads)
-    values["key_width"] = fields.get("attention.key_length", values["width"] // heads)
+    values["key_width"] = fields.get("attention.key_length", width // heads)
     only = _ONLY | dict.fromkeys(_WIDTHS, values["key_width"])
     _check(fields, only, metadata.get("split.count", 1), tensors)
     values["vocabulary"] = tensors.shapes.get("token_embd.weight", (0,))[0]

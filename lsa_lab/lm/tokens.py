@@ -76,9 +76,13 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
             f"the GGUF's tokenizer is of the kind {fields.get('model')!r}, and only byte-level BPE "
             "('gpt2') is read from a GGUF: load a folder with the model's tokenizer.json"
         )
-    words, merges = fields["tokens"], fields["merges"]
+    words = fields["tokens"]
     ids = {word: i for i, word in enumerate(words)}
-    pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
+    pairs = [tuple(merge.split(" ")) for merge in fields.get("merges", ())]
+    for pair in pairs or [()]:
+        if len(pair) != 2 or not {*pair, "".join(pair)} <= ids.keys():  # the package would panic
+            what = f"merge {' '.join(pair)!r} joins no two tokens" if pair else "merges are absent"
+            raise ValueError(f"the GGUF's tokenizer is damaged, its {what}: fetch the file again")
     rules = library.Tokenizer(library.models.BPE(vocab=ids, merges=pairs))
     rules.pre_tokenizer = _cuts(fields.get("pre", "default"))
     rules.decoder = library.decoders.ByteLevel()

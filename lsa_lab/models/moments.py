@@ -186,6 +186,6 @@ def _check_moment(second_moment: Array) -> None:
     asymmetry = float(jnp.abs(second_moment - second_moment.T).max())
     if asymmetry > tolerance:
         raise ValueError(f"second_moment is not symmetric: entries differ by {asymmetry:.1e}")
-    smallest = float(jnp.linalg.eigvalsh(second_moment)[0])
+    smallest = float(jnp.linalg.eigvalsh(second_moment.astype(float))[0])
     if smallest < -tolerance:
         raise ValueError(f"second_moment has a negative eigenvalue {smallest:.1e}")

@@ -24,7 +24,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_finite, check_indices
+from lsa_lab.arguments import check_finite, check_indices, check_whole
 
 _COLUMNS = 1024  # of R, drawn at a time and forgotten
 
@@ -35,7 +35,7 @@ def project(blocks: Iterable[ArrayLike], key: Array, width: int) -> Array:  # [m
     R depends on the key alone: blocks of any size give the same numbers up to rounding. Drawing it
     again for every block costs p·width random numbers, little beside blocks of many rows.
     """
-    if width < 1:
+    if check_whole(width, "width") < 1:
         raise ValueError(f"width = {width}: it is at least 1, and 8 ln(2M/δ)/ε² for M vectors")
     rows = [_project(block, key, width) for block in _admitted(blocks)]
     if not rows:

@@ -46,7 +46,9 @@ def stratified(key: Array, labels: np.ndarray, size: int) -> Array:  # [m] integ
     The largest remainders round up, ties to the lower label: a group below 1/(2·size) of the pool
     may be left out. The labels are concrete; the key may be traced.
     """
-    groups, labels = np.unique(np.asarray(labels), return_inverse=True)
+    labels = np.asarray(labels)
+    chex.assert_rank(labels, 1, custom_message="labels are [m], one for each candidate")
+    groups, labels = np.unique(labels, return_inverse=True)
     m = len(labels)
     check_size(size, m, "candidates")
     exact = np.bincount(labels) * (size / m)

@@ -72,7 +72,7 @@ def cosine(rows: Array, row: Array) -> Array:  # [m, p], [p] -> [m]
     chex.assert_shape(row, (_matrix(rows).shape[1],), custom_message="one row [p], p as in rows")
     rows, row = near_one(rows, -1)[0], near_one(row, -1)[0]
     product = jnp.linalg.norm(rows, axis=-1) * jnp.linalg.norm(row)
-    return jnp.where(product > 0, rows @ row / jnp.where(product > 0, product, 1), 0)
+    return jnp.where(product == 0, 0, rows @ row / jnp.where(product == 0, 1, product))  # NaN: NaN
 
 
 def residual(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]

@@ -1,6 +1,6 @@
 """Dense and sparse linear regression as a distribution of prompts."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import flax.struct
 import jax
@@ -15,6 +15,7 @@ from lsa_lab.arguments import (
     check_spread,
     check_symmetric,
     check_whole,
+    is_readable,
 )
 from lsa_lab.prompts import Prompt
 
@@ -60,6 +61,7 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
     if task.covariance is not None:
         covariates = covariates @ variates.covariance_root(task.covariance).astype(normal.dtype).T
     if active is not None:
+        _check_active(active, task)
         active = jnp.asarray(active, int)
         covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
     weights = sample_weights(key_weights, task, active)
@@ -77,8 +79,10 @@ def sample_batch(
     The random stream is not that of ``sample``, and every prompt's numbers depend on ``size``.
     """
     check_at_least(size, "size")
-    if active is not None and jnp.issubdtype(jnp.result_type(active), jnp.floating):
-        active = jnp.asarray(active, int)  # as in ``sample``
+    if active is not None:
+        _check_active(active, task)
+        if jnp.issubdtype(jnp.result_type(active), jnp.floating):
+            active = jnp.asarray(active, int)  # as in ``sample``
     key_white, key_rest = jax.random.split(key)
     white = variates.normal(key_white, (task.d + 1, task.n, size), task.dtype)
     return _batch(key_rest, white, task, active)
@@ -177,6 +181,9 @@ def _weights(
     values: Array, support: Array | None, task: LinearTask, active: ArrayLike | None
 ) -> Array:  # [d] or [d, B]
     """w from N(0, 1) and the places of its non-zeros."""
+    for name in ("noise_std", "weight_std"):
+        if shape := jnp.shape(getattr(task, name)):
+            raise ValueError(f"{name} has shape {shape}: it is one number; vmap over many tasks")
     if task.signal == "flat":
         values = jnp.where(values < 0, -1, 1).astype(values.dtype)
     if support is not None:
@@ -228,3 +235,8 @@ def _check(task: LinearTask) -> None:
             check_symmetric(getattr(task, name), name)
     for name in ("noise_std", "weight_std"):
         check_spread(getattr(task, name), name)
+
+
+def _check_active(active: Any, task: LinearTask) -> None:
+    if jnp.ndim(active) or (is_readable(active) and not 1 <= active < task.d + 1):
+        raise ValueError(f"active = {active}: it is one number from 1 to d = {task.d}, no mask")

@@ -107,23 +107,32 @@ def queries(key: Array, task: PoolTask, population: Population, count: int) -> P
 
 def tokens(pool: Pool) -> Array:  # [m, e]
     """e_i = [x_i, y_i]."""
-    chex.assert_shape(pool.y, pool.x.shape[:1], custom_message="y has one label for each row of x")
+    _check_labels(pool)
     return jnp.concatenate([pool.x, pool.y[:, None]], axis=1)
 
 
 def prompt(pool: Pool, indices: Array, x_query: Array, y_query: Array) -> Prompt:
     """The chosen demonstrations in their order, before one query."""
-    indices = jnp.asarray(indices)
-    check_indices(indices, len(pool.x))
+    indices = _checked(pool, indices)
     return Prompt(pool.x[indices], pool.y[indices], x_query, y_query)
 
 
 def take(pool: Pool, indices: Array) -> Pool:
     """The chosen demonstrations as a pool; their sources still count in the whole pool."""
-    indices = jnp.asarray(indices)
-    check_indices(indices, len(pool.x))
+    indices = _checked(pool, indices)
     rows = jax.tree.map(lambda leaf: leaf[indices], pool.replace(population=None))
     return rows.replace(population=pool.population)
+
+
+def _checked(pool: Pool, indices: Array) -> Array:
+    _check_labels(pool)
+    indices = jnp.asarray(indices)
+    check_indices(indices, len(pool.x))
+    return indices
+
+
+def _check_labels(pool: Pool) -> None:
+    chex.assert_shape(pool.y, pool.x.shape[:1], custom_message="y has one label for each row of x")
 
 
 def counts(shares: tuple[float, ...], m: int) -> np.ndarray:  # [K]

@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
+from lsa_lab.arguments import check_whole
 from lsa_lab.prompts import Prompt
 
 
@@ -83,7 +84,8 @@ def sample(key: Array, table: Table, n: int) -> Prompt:
     """n demonstrations and a query, all different rows, drawn uniformly."""
     chex.assert_rank([table.x, table.y], [2, 1])
     rows = table.x.shape[0]
-    if not 1 <= n < rows:
+    chex.assert_shape(table.y, (rows,), custom_message="y has one label for each row of x")
+    if not 1 <= check_whole(n, "n") < rows:
         raise ValueError(f"n = {n} of {rows} rows, one kept for the query: n is 1 to {rows - 1}")
     chosen = jax.random.choice(key, rows, (n + 1,), replace=False)
     x, y = table.x[chosen], table.y[chosen]

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import Real, check_at_least, check_variance, is_concrete
+from lsa_lab.arguments import Real, check_at_least, check_spread, check_variance, is_concrete
 from lsa_lab.theory.wishart import sizes, wishart_quadrature
 
 _FEWEST_NODES = 4  # of the density, for each degree of the polynomial
@@ -46,6 +46,7 @@ def ridge_limit(alpha: Real, noise_var: Real) -> Array:  # []
     R = (√((α + σ² - 1)² + 4σ²) - (α + σ² - 1)) / 2; at σ = 0 max(1 - α, 0).
     """
     check_variance(noise_var, "noise_var")
+    check_spread(alpha, "alpha", "a ratio of sizes")
     alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
     middle = alpha + noise_var - 1
     root = jnp.sqrt(middle**2 + 4 * noise_var)

@@ -62,6 +62,8 @@ def residual(written: Array, queried: Array, image: Array) -> Array:  # []
     (G x̃)_a = Σ_c G_ac S_{cy} x_c. Zero if and only if the layer writes G x̃ for every prompt.
     """
     difference = coefficients(written, queried)
+    shape = written.shape[1], written.shape[2] - 1
+    chex.assert_shape(image, shape, custom_message="image is G [k, d], for as many outputs")
     e, c = written.shape[2], np.arange(written.shape[2] - 1)
     difference = difference.at[:, c, e - 1, c].add(-image)
     once = jnp.triu(jnp.ones((e, e), difference.dtype))

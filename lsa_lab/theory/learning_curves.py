@@ -17,6 +17,7 @@ from jax.typing import ArrayLike
 from lsa_lab.arguments import (
     Real,
     check_at_least,
+    check_spread,
     check_symmetric,
     check_variance,
     is_concrete,
@@ -58,6 +59,7 @@ def delta_rule_limit(alpha: Real, noise_var: Real) -> Array:  # []
     v = σ²/r solves v + log v = log σ² + σ² + α, found by Newton's steps from above log's bend.
     """
     check_variance(noise_var, "noise_var")
+    check_spread(alpha, "alpha", "a ratio of sizes")
     alpha, noise = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
     positive = jnp.where(noise > 0, noise, 1.0)
     target = jnp.log(positive) + positive + alpha

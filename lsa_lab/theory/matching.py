@@ -75,6 +75,9 @@ def least_squares_gap(x: Array, y: Array, objective: Array) -> Array:  # [m, d],
 
 def _white(x: Array) -> Array:  # [m, d] -> [m, d]
     """H^{-1/2} x of every row, turned: √m Q of x = QR, which does not square what x is."""
+    m, d = x.shape
+    if m < d:
+        raise ValueError(f"x has {m} rows of width {d}: H = XᵀX/m has no inverse; give d or more")
     return len(x) ** 0.5 * jnp.linalg.qr(x)[0]
 
 

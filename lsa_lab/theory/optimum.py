@@ -101,7 +101,7 @@ def best_temperature(
     outer, cross = label_moments(covariance, task_covariance, n - 1, noise_var)
     along = jnp.trace(covariance @ A.T @ cross)
     shrink = jnp.trace(covariance @ A.T @ outer @ A) / along
-    return jnp.where(along > 0, shrink * ((n - 1) / n), jnp.inf)
+    return jnp.where(along <= 0, jnp.inf, shrink * ((n - 1) / n))  # NaN: NaN
 
 
 def rank_limited_risk(

@@ -227,7 +227,8 @@ def _check_times(times: Array, rtol: float) -> Array:  # [m]
             f"rtol = {rtol} is finer than {times.dtype} resolves ({resolution:.1e}): "
             "enable float64 (jax_enable_x64) or ask for a coarser rtol and atol"
         )
-    if is_concrete(times) and np.any(np.diff(np.asarray(times), prepend=0) < 0):
+    waits = np.diff(np.asarray(times), prepend=0) if is_concrete(times) else np.zeros(1)
+    if not (len(waits) and ((waits >= 0) & (waits < np.inf)).all()):
         raise ValueError(f"times = {times}: let them increase from 0, when the weights are given")
     return times
 

@@ -87,6 +87,8 @@ def fit(
         raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")
     if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key) and jnp.ndim(key) == 0:
         raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
+    if mesh is not None and not isinstance(mesh, Mesh):
+        raise TypeError(f"mesh is {mesh!r}: give one of devices, models.sharding.mesh()")
     if mesh is not None and (shards > 1 or mesh.is_multi_process):
         what = f"shards is {shards}" if shards > 1 else "the mesh has devices of other processes"
         raise ValueError(f"{what}: a mesh is one process's, and shares a batch by sharding.share")

@@ -118,7 +118,11 @@ def count(params: Any, key: Array, per_run: Any) -> int | None:
             raise ValueError(
                 f"{name(path)} has shape {shape}: with {number} keys its leading axis is {number}"
             )
+    if not jax.tree.leaves(params):
+        raise ValueError(f"params is {params}: it has no array to train")
     for path, leaf in jax.tree.leaves_with_path(params):
+        if not jnp.issubdtype(np.asarray(leaf).dtype, jnp.floating):
+            raise ValueError(f"{name(path) or 'params'} is {np.asarray(leaf).dtype}: give floats")
         if not np.isfinite(np.asarray(leaf)).all():
             raise ValueError(f"{name(path) or 'params'} is not finite before the first step")
     return number

@@ -173,6 +173,8 @@ def test_the_projection_removes_the_span_and_nothing_else():
     found = np.asarray(probes.project_out(jnp.asarray(features), jnp.asarray(directions)))
     basis = np.linalg.qr(pair.T)[0]
     np.testing.assert_allclose(found, features - features @ basis @ basis.T, atol=1e-12)
+    unknown = jnp.asarray(directions).at[0, 0].set(jnp.nan)
+    assert jnp.isnan(probes.project_out(jnp.asarray(features), unknown)).all()
 
 
 def test_contributions_of_heads_add_up_to_the_prediction():

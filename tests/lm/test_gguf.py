@@ -214,6 +214,8 @@ ROPE = {"rope_freqs.weight": np.ones(8, np.float32)}
         ({"llama.attention.sliding_window": 4}, {}, "sliding_window is 4; supported is 0"),
         ({"llama.expert_count": 8}, {}, "expert_count is 8; supported is 0"),
         ({"llama.attention.value_length": 8}, {}, "value_length is 8; supported is 16"),
+        ({"llama.attention.head_count": 0}, {}, "attention.head_count = 0: it is at least 1"),
+        ({"llama.embedding_length": "32"}, {}, "embedding_length = '32': it is a whole number"),
         ({"split.count": 3}, {}, "is one of 3 parts of a model: join them"),
         ({}, {"blk.1.ffn_up.weight": None}, "lacks the tensor blk.1.ffn_up.weight:"),
         ({}, {"blk.0.attn_sinks": ROPE["rope_freqs.weight"]}, "holds the tensor blk.0.attn_sinks,"),

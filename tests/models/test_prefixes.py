@@ -107,6 +107,14 @@ def test_what_is_no_second_moment_is_refused(moment, words):
         moments.layer_maps(PARAMS, jnp.asarray(moment))
 
 
+def test_a_second_moment_may_be_in_half_precision():
+    half = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.bfloat16), PARAMS)
+    maps = moments.layer_maps(half, jnp.eye(3, dtype=jnp.bfloat16))
+    assert maps.dtype == jnp.bfloat16
+    expected = moments.layer_maps(PARAMS, jnp.eye(3))
+    np.testing.assert_allclose(maps.astype(float), expected, atol=0.02)
+
+
 def test_other_models_are_refused_in_one_sentence():
     config = transformer.Config(token_width=3, num_layers=1, heads=1, key_width=2)
     params = jax.eval_shape(transformer.init, jax.random.key(0), config)

@@ -80,6 +80,14 @@ def test_a_prompt_holds_different_rows_of_the_table():
     np.testing.assert_array_equal(rows[order], np.asarray(table.x)[np.lexsort(table.x.T)])
 
 
+def test_a_table_has_a_label_for_each_row_and_a_prompt_a_whole_number_of_them():
+    table = tables.Table(jnp.ones((9, 2)), jnp.ones(5))
+    with pytest.raises(AssertionError, match="one label for each row of x"):
+        tables.sample(jax.random.key(0), table, 3)
+    with pytest.raises(ValueError, match=r"n = 2.5: it is a whole number"):
+        tables.sample(jax.random.key(0), table.replace(y=jnp.ones(9)), 2.5)
+
+
 def test_a_csv_is_read_with_its_last_column_as_label(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b,label\n1,2,3\n2,4,1\n4,1,2\n")

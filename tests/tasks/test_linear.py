@@ -113,6 +113,24 @@ def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_
     np.testing.assert_array_equal(between.x, batch.x)
 
 
+@pytest.mark.parametrize("active", [0, 7, -1, np.nan, np.arange(6) < 4])
+def test_a_mask_and_a_number_beyond_the_coordinates_are_no_number_of_active_ones(active):
+    for call in (sample, lambda key, task, active: sample_batch(key, task, 2, active)):
+        with pytest.raises(ValueError, match=r"active = .*it is one number from 1 to d = 6"):
+            call(jax.random.key(0), LinearTask(3, 6), active)
+
+
+@pytest.mark.parametrize("name", ["noise_std", "weight_std"])
+def test_a_prompt_has_one_spread_of_each_kind(name):
+    task = LinearTask(4, 4, **{name: np.ones(4)})
+    for call in (sample, sample_weights, lambda *given: sample_batch(*given, 4)):
+        with pytest.raises(ValueError, match=rf"{name} has shape \(4,\): it is one number; vmap"):
+            call(jax.random.key(0), task)
+    key, one = jax.random.key(0), LinearTask(4, 4)
+    many = jax.vmap(lambda value: sample(key, one.replace(**{name: value})).y)  # Control
+    assert many(np.ones(3)).shape == (3, 4)
+
+
 def test_moments_of_a_flat_batch_are_those_of_its_tokens_where_it_draws_these():
     task = LinearTask(5, 3, noise_std=0.3, covariance=2 * jnp.eye(3), prior_mean=jnp.ones(3))
     batch = draw_flat(task, count=9)

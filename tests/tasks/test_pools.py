@@ -181,5 +181,7 @@ def test_a_mask_and_places_outside_the_pool_are_no_indices(indices, words):
     for call in (pools.take, lambda *given: pools.prompt(*given, np.ones(3), 1.0)):
         with pytest.raises(ValueError, match=words):
             call(pool, indices)
+        with pytest.raises(AssertionError, match="one label for each row of x"):
+            call(pool.replace(y=np.ones(3)), np.array([3]))
     with pytest.raises(ValueError, match="count = -4: it is at least 1"):
         pools.queries(jax.random.key(0), PoolTask(4, 3), pools.Population(pool.x, pool.x), -4)

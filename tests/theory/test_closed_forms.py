@@ -164,6 +164,7 @@ def test_a_layer_that_points_away_from_the_task_has_its_best_temperature_at_infi
     eye = np.eye(2)
     assert optimum.best_temperature(eye, eye, eye, 3, 0.1) > 0
     assert optimum.best_temperature(-eye, eye, eye, 3, 0.1) == np.inf
+    assert np.isnan(optimum.best_temperature(np.nan * eye, eye, eye, 3, 0.1))
 
 
 def test_an_eigenvalue_that_is_zero_or_repeats_but_for_rounding_takes_no_layer_that_moves():

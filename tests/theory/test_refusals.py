@@ -9,8 +9,10 @@ from lsa_lab.theory import (
     asymptotics,
     depth,
     generalization,
+    head_bound,
     implicit_updates,
     learning_curves,
+    matching,
     moving_demonstration,
     optimum,
     risk,
@@ -20,6 +22,7 @@ from lsa_lab.theory import (
 EYE, SKEW = jnp.eye(2), jnp.array([[1.0, 0.5], [0.0, 1.0]])
 NEGATIVE = jnp.array(-1.0)  # a variance as an array
 ONES = jnp.ones(2)
+HEADS = jnp.ones((1, 2, 3)), jnp.ones((1, 3, 2))  # one head, k = d = 2
 FLOW = training_dynamics
 CALLS = [
     (lambda: risk.ols(8, 8, 0.5), "infinite with noise"),
@@ -41,7 +44,9 @@ CALLS = [
     (lambda: optimum.one_layer_risk(EYE, EYE, SKEW, 3, 0.1), "task_covariance is not symmetric"),
     (lambda: optimum.shifted_risk(EYE, EYE, SKEW, EYE, 3, 0.1), "query_covariance is not symm"),
     (lambda: optimum.rank_limited_risk(EYE, jnp.eye(3), 3, 0.1), r"task_covariance is \[d, d\]"),
+    (lambda: head_bound.residual(*HEADS, ONES[None]), r"image is G \[k, d\], for as many outputs"),
     (lambda: depth.best_descent(0.0, 0.1, 2), "alpha = 0.0"),
+    (lambda: depth.ridge_limit(-1.0, 0.1), "alpha = -1.0: a ratio of sizes is finite and not neg"),
     (lambda: depth.best_descent(1.0, -0.1, 2), "noise_var = -0.1"),
     (lambda: depth.best_descent(1.0, 0.1, -1), "depth = -1"),
     (lambda: depth.best_descent_at(0, 3, 0.1, 2), "both are at least 1"),
@@ -60,6 +65,7 @@ CALLS = [
     (lambda: learning_curves.delta(4, 3, 0.1, 2.0), "step = 2.0"),
     (lambda: learning_curves.delta(4, 3, NEGATIVE), "noise_var = -1"),
     (lambda: learning_curves.gated_delta(4, 3, 0.1, 0.5, 1.1), "gate = 1.1"),
+    (lambda: learning_curves.delta_rule_limit(np.nan, 0.1), "alpha = nan: a ratio of sizes is fin"),
     (lambda: learning_curves.inner_steps(0.5, -3), "count = -3: it is at least 0"),
     (lambda: learning_curves.inner_steps(-0.5, 3), "step = -0.5"),
     (lambda: learning_curves.ridge(4, 3, 0.1, -1.0), "penalty = -1.0"),
@@ -75,12 +81,16 @@ CALLS = [
     (lambda: FLOW.vector_field(1.0, EYE, -EYE, 3), "covariance has the eigenvalue -1"),
     (lambda: FLOW.solve(ONES, EYE, 2.5, 0.1, EYE), "n = 2.5: it is a whole number"),
     (lambda: FLOW.solve(ONES, jnp.nan * EYE, 2, 0.1, EYE), "covariance holds 4 NaN"),
+    (lambda: FLOW.solve(ONES * jnp.nan, EYE, 2, 0.1, EYE), "times = .*let them increase from 0"),
+    (lambda: FLOW.solve(ONES[:0], EYE, 2, 0.1, EYE), "times = .*let them increase from 0"),
     (lambda: FLOW.solve_heads(ONES, ONES, -3, ONES), "n = -3: it is at least 1"),
     (lambda: FLOW.head_growth(ONES, -ONES, 3), "no eigenvalue of a covariance"),
     (lambda: FLOW.plateaus(-ONES, 3), "no eigenvalue of a covariance"),
     (lambda: FLOW.isotropic_step(1.0, -3, 3, 1.0, 0.1), "d = -3: it is at least 1"),
     (lambda: FLOW.isotropic_loss(1.0, 2, 3, -1.0), "no eigenvalue of a covariance"),
     (lambda: FLOW.half_time(2, 3, 1.0, 0.1, -0.5), "noise_var = -0.5"),
+    (lambda: matching.moment_spread(EYE[:1]), "x has 1 rows of width 2: H = XᵀX/m has no inverse"),
+    (lambda: matching.least_squares_gap(EYE[:1], ONES[:1], 0.1), "give d or more"),
     (lambda: generalization.trajectory_bound(EYE[None], 0.1, 1.0, 2.5), "it is a whole number"),
     (lambda: generalization.noise_covariance(EYE[None, None], 0.5), "B >= 2"),
     (lambda: generalization.noise_covariance(jnp.ones((2, 1, 2, 2)), 0), "shrinkage = 0"),

@@ -611,6 +611,9 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
         ({"key": KEYS[:4], "params": STARTS}, r"params.w has shape \(5, 3\): with 4 keys"),
         ({"key": KEYS, "params": STARTS, "per_run": jnp.ones(3)}, "per_run has shape"),
         ({"params": {"w": jnp.array([1.0, jnp.nan, 0.0])}}, "w is not finite"),
+        ({"params": {"w": jnp.arange(3)}}, "w is int64: give floats"),
+        ({"params": {"w": "a"}}, "w is <U1: give floats"),
+        ({"params": {}}, "params is {}: it has no array to train"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(change, message):

@@ -98,8 +98,8 @@ def stable_rank(matrix: Array) -> Array:  # [...]
 def condition(values: Array) -> Array:  # [..., r] -> [...]
     """The largest over the smallest, infinite where rounding cannot tell that from 0."""
     largest, smallest = values[..., 0], values.min(-1)
-    positive = smallest > jnp.finfo(values.dtype).eps * largest
-    return jnp.where(positive, largest / jnp.where(positive, smallest, 1), jnp.inf)
+    singular = smallest <= jnp.finfo(values.dtype).eps * largest  # NaN: NaN
+    return jnp.where(singular, jnp.inf, largest / jnp.where(singular, 1, smallest))
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:  # [..., p, r], [..., r], [..., r, q]
