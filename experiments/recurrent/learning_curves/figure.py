@@ -20,7 +20,7 @@ BOUND = {  # of stacks whose tokens bind x and y, or do not
     "additive": "Linear attention needs bound tokens",
     "delta": "DeltaNet is better when bound",
     "gated_delta": "Gated DeltaNet is better when bound",
-    "mesa": "Mesa needs bound tokens",
+    "mesa": "Mesa learned bound tokens alone",
 }
 
 
