@@ -12,7 +12,7 @@ BIN := .venv/bin
 # Tests on this many cores; each is a process of its own.
 JOBS ?= 2
 
-# Experiments at a time in make figures, each a process of 1 to 5 GB; a GPU serves one.
+# Experiments at a time in make figures, each a process of 1.3 to 6.3 GB; a GPU serves one.
 TOGETHER ?= $(if $(CUDA),1,$(shell $(BIN)/python -c "import lsa_lab.store.provenance as p; print(min(p.cores(), 4))"))
 
 # The experiments on a language model, in their order.

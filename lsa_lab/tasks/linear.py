@@ -156,6 +156,8 @@ def _cut(rows: Array, active: ArrayLike) -> Array:  # [d, ...] -> the same, 0 be
 
 def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Array:  # [d]
     """One regression vector w, zero beyond the first ``active`` coordinates if they are given."""
+    if active is not None:
+        _check_active(active, task)
     key_values, key_support = jax.random.split(key)
     values = jax.random.normal(key_values, (task.d,), task.dtype)
     support = None

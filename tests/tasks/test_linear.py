@@ -115,7 +115,11 @@ def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_
 
 @pytest.mark.parametrize("active", [0, 7, -1, np.nan, np.arange(6) < 4])
 def test_a_mask_and_a_number_beyond_the_coordinates_are_no_number_of_active_ones(active):
-    for call in (sample, lambda key, task, active: sample_batch(key, task, 2, active)):
+    for call in (
+        sample,
+        sample_weights,
+        lambda key, task, active: sample_batch(key, task, 2, active),
+    ):
         with pytest.raises(ValueError, match=r"active = .*it is one number from 1 to d = 6"):
             call(jax.random.key(0), LinearTask(3, 6), active)
 
