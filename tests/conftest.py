@@ -123,12 +123,15 @@ LONGEST = (
 )
 
 
+def slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
+
+
 def pytest_collection_modifyitems(config, items):
     named = any("::" in argument for argument in config.args)
     if not (config.option.every or config.option.touched or named):
-        slow = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if item not in set(slow)]
+        config.hook.pytest_deselected(items=[each for each in items if slow(each)])
+        items[:] = [each for each in items if not slow(each)]
     if not config.getoption("touched"):
         places = {name: place for place, name in enumerate(LONGEST)}
         items.sort(key=lambda item: places.get(item.path.name, len(places)))

@@ -79,10 +79,13 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     words = fields["tokens"]
     ids = {word: i for i, word in enumerate(words)}
     pairs = [tuple(merge.split(" ")) for merge in fields.get("merges", ())]
-    for pair in pairs or [()]:
-        if len(pair) != 2 or not {*pair, "".join(pair)} <= ids.keys():  # the package would panic
-            what = f"merge {' '.join(pair)!r} joins no two tokens" if pair else "merges are absent"
-            raise ValueError(f"the GGUF's tokenizer is damaged, its {what}: fetch the file again")
+    # Of others the package would panic.
+    right = sum(len(pair) == 2 and {*pair, "".join(pair)} <= ids.keys() for pair in pairs)
+    if not pairs or right < len(pairs):
+        raise ValueError(
+            f"the GGUF's tokenizer is damaged, {right} of its {len(pairs)} merges join two tokens: "
+            "fetch the file again"
+        )
     rules = library.Tokenizer(library.models.BPE(vocab=ids, merges=pairs))
     rules.pre_tokenizer = _cuts(fields.get("pre", "default"))
     rules.decoder = library.decoders.ByteLevel()

@@ -60,9 +60,8 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
     covariates = normal[: (n + 1) * d].reshape(n + 1, d)
     if task.covariance is not None:
         covariates = covariates @ variates.covariance_root(task.covariance).astype(normal.dtype).T
+    active = _active_count(active, task)
     if active is not None:
-        _check_active(active, task)
-        active = jnp.asarray(active, int)
         covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
     weights = sample_weights(key_weights, task, active)
     labels = covariates @ weights
@@ -79,10 +78,7 @@ def sample_batch(
     The random stream is not that of ``sample``, and every prompt's numbers depend on ``size``.
     """
     check_at_least(size, "size")
-    if active is not None:
-        _check_active(active, task)
-        if jnp.issubdtype(jnp.result_type(active), jnp.floating):
-            active = jnp.asarray(active, int)  # as in ``sample``
+    active = _active_count(active, task)
     key_white, key_rest = jax.random.split(key)
     white = variates.normal(key_white, (task.d + 1, task.n, size), task.dtype)
     return _batch(key_rest, white, task, active)
@@ -156,8 +152,7 @@ def _cut(rows: Array, active: ArrayLike) -> Array:  # [d, ...] -> the same, 0 be
 
 def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Array:  # [d]
     """One regression vector w, zero beyond the first ``active`` coordinates if they are given."""
-    if active is not None:
-        _check_active(active, task)
+    active = _active_count(active, task)
     key_values, key_support = jax.random.split(key)
     values = jax.random.normal(key_values, (task.d,), task.dtype)
     support = None
@@ -239,6 +234,10 @@ def _check(task: LinearTask) -> None:
         check_spread(getattr(task, name), name)
 
 
-def _check_active(active: Any, task: LinearTask) -> None:
+def _active_count(active: Any, task: LinearTask) -> Any:  # [] or None
+    """``active`` checked, and of a schedule's fraction the whole number below it."""
+    if active is None:
+        return None
     if jnp.ndim(active) or (is_readable(active) and not 1 <= active < task.d + 1):
         raise ValueError(f"active = {active}: it is one number from 1 to d = {task.d}, no mask")
+    return jnp.asarray(active, int)

@@ -113,18 +113,18 @@ def tokens(pool: Pool) -> Array:  # [m, e]
 
 def prompt(pool: Pool, indices: Array, x_query: Array, y_query: Array) -> Prompt:
     """The chosen demonstrations in their order, before one query."""
-    indices = _checked(pool, indices)
+    indices = _checked_indices(pool, indices)
     return Prompt(pool.x[indices], pool.y[indices], x_query, y_query)
 
 
 def take(pool: Pool, indices: Array) -> Pool:
     """The chosen demonstrations as a pool; their sources still count in the whole pool."""
-    indices = _checked(pool, indices)
+    indices = _checked_indices(pool, indices)
     rows = jax.tree.map(lambda leaf: leaf[indices], pool.replace(population=None))
     return rows.replace(population=pool.population)
 
 
-def _checked(pool: Pool, indices: Array) -> Array:
+def _checked_indices(pool: Pool, indices: Array) -> Array:
     _check_labels(pool)
     indices = jnp.asarray(indices)
     check_indices(indices, len(pool.x))

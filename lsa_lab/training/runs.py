@@ -121,9 +121,10 @@ def count(params: Any, key: Array, per_run: Any) -> int | None:
     if not jax.tree.leaves(params):
         raise ValueError(f"params is {params}: it has no array to train")
     for path, leaf in jax.tree.leaves_with_path(params):
-        if not jnp.issubdtype(np.asarray(leaf).dtype, jnp.floating):
-            raise ValueError(f"{name(path) or 'params'} is {np.asarray(leaf).dtype}: give floats")
-        if not np.isfinite(np.asarray(leaf)).all():
+        values = np.asarray(leaf)
+        if not jnp.issubdtype(values.dtype, jnp.floating):
+            raise ValueError(f"{name(path) or 'params'} is {values.dtype}: give floats")
+        if not np.isfinite(values).all():
             raise ValueError(f"{name(path) or 'params'} is not finite before the first step")
     return number
 

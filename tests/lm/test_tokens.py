@@ -82,10 +82,10 @@ def test_a_file_holds_the_same_tokenizer(tmp_path):
     [
         ({"pre": "tekken"}, "pre-tokenizer is 'tekken', and only gpt-2, smollm, qwen2 are known"),
         ({"model": "llama"}, "of the kind 'llama', .* load a folder with .*tokenizer.json"),
-        ({"merges": ["a x"]}, "its merge 'a x' joins no two tokens: fetch the file again"),
-        ({"merges": ["a b c"]}, "its merge 'a b c' joins no two tokens"),
-        ({"tokens": ["a", "b"], "merges": ["a b"]}, "its merge 'a b' joins no two tokens"),
-        ({"merges": []}, "tokenizer is damaged, its merges are absent"),
+        ({"merges": ["a x"]}, "damaged, 0 of its 1 merges join two tokens: fetch the file again"),
+        ({"merges": ["a b c"]}, "0 of its 1 merges join two tokens"),
+        ({"tokens": ["a", "b"], "merges": ["a b"]}, "0 of its 1 merges join two tokens"),
+        ({"merges": []}, "0 of its 0 merges join two tokens"),
     ],
 )
 def test_an_unknown_kind_is_refused_by_name(changes, sentence):

@@ -111,6 +111,8 @@ def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_
     assert not within(batch.y_query**2, 2.3)
     between = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"), active=4.7)  # of a schedule
     np.testing.assert_array_equal(between.x, batch.x)
+    sparse = LinearTask(3, 6, sparsity=2)
+    np.testing.assert_array_equal(weights_of(sparse, 4.7), weights_of(sparse, 4))
 
 
 @pytest.mark.parametrize("active", [0, 7, -1, np.nan, np.arange(6) < 4])

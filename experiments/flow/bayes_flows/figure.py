@@ -82,7 +82,7 @@ def draw_ascent(ax, dataset):
     ax.axhspan(-SMALL, SMALL, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, x=True, ticks=change.budget.values)
     ax.set_yscale("symlog", linthresh=1)
-    ax.set(ylim=(-500, 500), title="Ascent finds both", xlabel="budget |w_kq| |w_pv|")
+    ax.set(ylim=(-500, 500), title="Ascent finds rises and falls", xlabel="budget |w_kq| |w_pv|")
     depth = results.config_of(dataset).limits.search_depth
     ax.set(ylabel=f"change of log ratio, {depth} layers")
 

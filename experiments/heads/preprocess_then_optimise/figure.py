@@ -120,8 +120,8 @@ def plot_features(ax, values):  # [features, run, used]
     style.log_axes(ax, x=True, ticks=used)
 
 
-def curve(ax, t, risks, color, dashes, name, offset, end=0):  # [run, t]
-    """Median and middle of runs, named at one end."""
+def curve(ax, t, risks, color, dashes, name, offset):  # [run, t]
+    """Median and middle of runs, named where it begins."""
     style.band(ax, t, risks, None, color, None, dashes)
     direct_label(ax, t.values[0], float(risks[:, 0].median()), name, color, offset)
 
