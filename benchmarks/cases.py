@@ -28,6 +28,7 @@ class Case:
     points: tuple[str, ...] = ("",)
     goal: str = ""
     turns: int = 5
+    fetched: str = ""  # weights without which there is nothing to measure
 
 
 def _training(flops_of_prompt: int, batch: int, normals: int, runs: int = 1) -> Work:
@@ -283,16 +284,27 @@ CASES = (
     ),
     Case(
         "LM, alone",
-        "the same: questions with a layer edited, prefix gradients, SVDs in float64, loading",
+        "the same: questions with a layer edited, prefix gradients, SVDs in float64",
         {},
         {"ours": "lm:ours_alone"},
-        (Work(0),) * 8,
+        (Work(0),) * 6,
         "s",
         points=(
             *("layer 29 edited", "layer 20 edited", "layer 0 edited", "8 prefix gradients"),
-            *("210 SVDs", "their factors again", "a GGUF loaded", "and again"),
+            *("210 SVDs", "their factors again"),
         ),
         turns=2,
+    ),
+    Case(
+        "LM, loaded",
+        "SmolLM2's GGUF dequantised, and mapped from the cache as it was left there",
+        {},
+        {"ours": "lm:ours_loaded"},
+        (Work(0),) * 2,
+        "s",
+        points=("a GGUF", "and again"),
+        turns=2,
+        fetched="smollm2",
     ),
     Case(
         "waits",

@@ -125,7 +125,7 @@ def delta_work(n: int, d: int, width: int, layers: int, batch: int, **_: object)
 
 def logits(shape: tuple[int, int], quick: bool) -> Form:
     """SmolLM2's, of random weights where it has not been fetched: they take as long."""
-    params, config = (weights.init(jax.random.key(0), TINY), TINY) if quick else lm.model()[:2]
+    params, config = (weights.init(jax.random.key(0), TINY), TINY) if quick else lm.model()
     return lm.once(partial(lm.every_logit(params, config), lm.draw(shape) % config.vocabulary))
 
 

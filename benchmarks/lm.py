@@ -37,13 +37,13 @@ MODULES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 
 
 @cache
-def model() -> tuple[Any, Config, Path | None]:
+def model() -> tuple[Any, Config]:
     try:
         path = sources.path("smollm2")
     except FileNotFoundError:
-        return weights.init(jax.random.key(0), SMOLLM2, jnp.float32), SMOLLM2, None
+        return weights.init(jax.random.key(0), SMOLLM2, jnp.float32), SMOLLM2
     config, params, _ = lm.load(path)
-    return jax.tree.map(jnp.asarray, params), config, path
+    return jax.tree.map(jnp.asarray, params), config
 
 
 def every_logit(params: Any, config: Config) -> Callable:
@@ -62,7 +62,7 @@ def every_logit(params: Any, config: Config) -> Callable:
 def ours(shapes: list) -> Form:
     """Logits of ``shapes`` [B, T]; 100 questions after the same demonstrations; the margin's
     gradient by tokens' embeddings."""
-    params, config, _ = model()
+    params, config = model()
     walks = [partial(every_logit(params, config), draw(shape)) for shape in shapes]
     ids = draw((PARTS, AT_ONCE, QUESTION))
     last, places = np.full(AT_ONCE, QUESTION - 1), np.arange(PARTS * AT_ONCE).reshape(PARTS, -1)
@@ -81,8 +81,8 @@ def ours(shapes: list) -> Form:
 def ours_alone() -> Form:
     """The questions with the last layer, one at two thirds or the first edited, from halts before
     it; losses' gradients by a learnt prefix, each example's own; the SVD of every matrix, and its
-    factors from the disk; a GGUF dequantised, and mapped from the cache as it was left there."""
-    params, config, path = model()
+    factors from the disk."""
+    params, config = model()
     ids = draw((PARTS, AT_ONCE, QUESTION))
     start = halts.start(params, draw((BEFORE,)), ids.reshape(-1, QUESTION), config)
     edited = (config.num_layers - 1, 2 * config.num_layers // 3, 0)
@@ -96,29 +96,41 @@ def ours_alone() -> Form:
     learnt = prefix.init(jax.random.key(0), params, PREFIX)
     loss = partial(prefix.loss, config=config, label_ids=jnp.arange(2))
     each = jax.jit(jax.vmap(jax.grad(loss), (None, None, 0)))
-    folder = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-
-    def emptied(name, anew):
-        place = Path(folder, name)
-        if anew:
-            shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(exist_ok=True)
-        return str(place)
+    empty = emptied_folder()
 
     def decompose(anew):
-        factors = clipping.Factors(emptied("factors", anew), params, MODULES)
+        factors = clipping.Factors(empty(anew), params, MODULES)
         for name in factors:
             for layer in range(config.num_layers):
                 factors.terms(name, layer)
 
-    def load(anew):
-        if path is not None:
-            os.environ["LSA_LAB_CACHE"] = emptied("cache", anew)
-            return lm.load(path).params
-
-    twice = [partial(function, anew) for function in (decompose, load) for anew in (True, False)]
+    twice = [partial(decompose, anew) for anew in (True, False)]
     return once(*edits, partial(each, learnt, params, pool), *twice)
+
+
+def ours_loaded() -> Form:
+    """A GGUF dequantised, and mapped from the cache as it was left there."""
+    path, empty = sources.path("smollm2"), emptied_folder()
+
+    def load(anew):
+        os.environ["LSA_LAB_CACHE"] = empty(anew)
+        return lm.load(path).params
+
+    return once(partial(load, True), partial(load, False))
+
+
+def emptied_folder() -> Callable[[bool], str]:
+    """A folder of this process, emptied where its caller begins anew."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+    def empty(anew):
+        if anew:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(exist_ok=True)
+        return str(folder)
+
+    return empty
 
 
 def once(*functions: Callable) -> Form:

@@ -44,6 +44,13 @@ def test_a_loaded_machine_is_refused_by_name():
         turns.measure(cases.CASES[0], attempt)
 
 
+def test_a_workload_without_its_weights_is_left_out_and_said(monkeypatch, capsys):
+    monkeypatch.setattr(program, "not_fetched", list)
+    monkeypatch.setattr(turns, "measure", lambda case: pytest.fail(f"{case.name} was measured"))
+    assert program.measure([cases.BY_NAME["LM, loaded"]], again=True) == ({}, [])
+    assert capsys.readouterr().out == "LM, loaded: left out, smollm2 has not been fetched\n"
+
+
 def table(**seconds):
     """A made-up table of W1's forms and of both waits: three turns of each."""
     walls = {"limits": [[1e-2] * 4] * 3, "ours": [[seconds["w1"]]] * 3, "plain JAX": [[9.0]] * 3}
@@ -206,7 +213,7 @@ def test_the_eight_numbers_of_a_gpu_run_here_too(monkeypatch, capsys):
 @pytest.mark.slow
 def test_a_small_decoder_does_what_the_language_model_is_timed_at(monkeypatch):
     params = weights.init(jax.random.key(0), gpu.TINY, jnp.float32)
-    monkeypatch.setattr(lm, "model", lambda: (params, gpu.TINY, None))
+    monkeypatch.setattr(lm, "model", lambda: (params, gpu.TINY))
     monkeypatch.setattr(lm, "SMOLLM2", gpu.TINY)
     monkeypatch.setattr(lm, "BEFORE", 3)
     monkeypatch.setattr(lm, "QUESTION", 4)
