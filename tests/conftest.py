@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,6 +37,7 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import hypothesis
 import jax
 import pytest
+from jax._src.interpreters import mlir
 
 from lsa_lab.harness.run.process import free_mappings
 
@@ -47,6 +49,20 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 CACHE = Path(os.environ.get("LSA_LAB_CACHE") or Path(__file__).resolve().parents[1] / ".cache")
 jax.config.update("jax_compilation_cache_dir", str(CACHE.resolve() / "xla"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+# jax makes an MLIR context for every program, which takes 5 ms and stays with it, a megabyte. One
+# serves all programs of a thread. What makes it is private to jax: without it tests take longer.
+make_context, contexts = getattr(mlir, "make_ir_context", None), threading.local()
+
+
+def context_of_thread():
+    if not hasattr(contexts, "own"):
+        contexts.own = make_context()
+    return contexts.own
+
+
+if make_context is not None:
+    mlir.make_ir_context = context_of_thread
 
 # Draws change the numbers inside a theorem's hypotheses; shapes come from parametrize, so that a
 # test compiles once per shape. Compilation makes the first draw slow, hence no deadline. A person's
