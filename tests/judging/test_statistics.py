@@ -109,7 +109,7 @@ statistics.CONFIDENCE = 0.9
 from lsa_lab.harness.report import gallery, pages, report
 from lsa_lab.harness.run.laboratory import experiments_of
 
-names = ("clipping_curves", "depth", "flow_factors", "published_logs")
+names = ("clipping_curves", "label_clipping", "flow_factors", "published_logs")
 experiments = {name: experiments_of("experiments")[name] for name in names}
 root = Path(sys.argv[1])
 for name in names:  # redrawn there, for its picture has intervals of another confidence
