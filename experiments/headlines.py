@@ -146,9 +146,15 @@ HEADLINES = (
     ),
     Headline(
         "A2, Examples 1 to 3",
-        "Truncating W_V, W_K or W_Q lowers the update: its upper bound, and the update itself",
-        Words("none needed, because the update before truncation is the comparison"),
+        "Truncating W_V, W_K or W_Q lowers the update's upper bound",
+        Words("none needed, because the bound before truncation is the comparison"),
         proof("holds", "norms_under_truncation"),
+    ),
+    Headline(
+        "A2, Remarks 4 and 6",
+        "Truncating W_V, W_K or W_Q lowers the update itself, and Σ|G_t|²",
+        Words("none needed, because the update before truncation is the comparison"),
+        proof("fails", "norms_under_truncation"),
         Words(
             "share of truncations that raise it {all:i}",
             "truncation_norms.own truncation_norms.sum*",
@@ -167,9 +173,11 @@ HEADLINES = (
     ),
     Headline(
         "A2, Remark 4",
-        "Where clipping lowers the bound it lowers the risk, more often than by luck",
+        "Where clipping lowers the bound it lowers the risk more often than random edits do",
         Words(
-            "random edits of the same size are the comparison; the bound rises in a share of {0}",
+            "it does so in a share of {0} of these cases, random edits in {1}; the bound rises in "
+            "{2} of all",
+            "bound_and_gap.truncation_lowers_risk bound_and_gap.random_lowers_risk "
             "bound_and_gap.bound_falls",
         ),
         trained=Words(
@@ -179,7 +187,7 @@ HEADLINES = (
     Headline(
         "A2, Remark 5",
         "The deeper the clipped layer, the steadier Σ|G_t|²",
-        Words("the share of the sum that it touches: {0}", "truncation_norms.touched_explains*"),
+        Words("what it touches accounts for {0} of this", "truncation_norms.touched_explains*"),
         trained=Words(
             "change of the log, last layer less first {0:i}",
             "truncation_norms.deep_is_steady_when_trained",
@@ -189,7 +197,8 @@ HEADLINES = (
         "A2, Figure 1 (i)",
         "Clipping singular values improves the model",
         Words(
-            "where it gains, the unclipped model fails; a moved threshold does as well: {0}",
+            "it gains on shifted inputs alone; on classifiers neither the edit nor a moved "
+            "threshold gains, and they differ by {0}",
             "label_clipping.threshold",
         ),
         trained=Words(
@@ -258,13 +267,14 @@ HEADLINES = (
         "A2, Figure 4",
         "Algorithm 1, a searched rate at a layer chosen by condition number, improves the model",
         Words(
-            "it seldom gains: one number times the answer does as well in a share of {0}; on texts "
-            "a fitted threshold gains {1} more than a wider search",
-            "clipping_search.scaled_answers lm_clipping.threshold",
+            "it seldom gains: no edit does as well in a share of {0}, one number times the answer "
+            "in {1}; on texts a fitted threshold gains {2} more than a wider search",
+            "clipping_search.no_edit clipping_search.scaled_answers lm_clipping.threshold",
         ),
         trained=Words(
-            "tasks and parts, share of the risk {all:i}",
-            "clipping_search.attention_* clipping_search.mlp_*",
+            "tasks and parts without larger inputs, on which models are worse than predicting 0, "
+            "share of the risk {all:i}",
+            "clipping_search.attention_[!l]* clipping_search.mlp_[!l]*",
         ),
         language=Words("accuracy {0:i}", "lm_clipping.algorithm_gains"),
     ),
@@ -279,7 +289,8 @@ HEADLINES = (
         "A2, Appendix B.6",
         "Dropping a layer neither harms nor improves",
         Words(
-            "clipping the same layer predicts better, by a log of {0}", "why_a_rate.clip_or_drop"
+            "leaving the layer alone is better by a log of {0}, clipping it by {1}",
+            "why_a_rate.leave_or_drop why_a_rate.clip_or_drop",
         ),
         trained=Words("conditions, relative change of the risk {0:i}", "why_a_rate.dropping_*"),
         language=Words("accuracy {0:i}", "lm_clipping.*_dropped"),
@@ -445,8 +456,9 @@ HEADLINES = (
         "A4, Heads needed",
         "The first layer needs d heads to preprocess d covariates",
         Words(
-            "trained models do as well with half as many in layer 1: {0}",
-            "heads_per_layer.up_to_d_first",
+            "in trained models half as many in layer 1 do as well ({0}), in every layer not (d has "
+            "{1} of their risk)",
+            "heads_per_layer.up_to_d_first heads_per_layer.up_to_d_full",
         ),
         proof("holds", "head_lower_bound"),
         Words("risk over that with d heads {0:i}", "preprocess_then_optimise.cost*"),
@@ -463,7 +475,7 @@ HEADLINES = (
         "A4, Risk, against the Lasso",
         "It is comparable with the Lasso",
         Words(
-            "it depends on n / d and the law of the weights: for flat ones and many shots {0}",
+            "elsewhere it is better: for flat weights and many shots {0}",
             "sparse_risk.flat",
         ),
         trained=Words(

@@ -270,10 +270,12 @@ CLIPPING = (
         stands="fails holds",
     ),
     Message(
-        "Algorithm 1 gains something on fresh prompts in {holds} of {cells} tasks and parts",
-        "clipping_search.attention_* clipping_search.mlp_*",
-        "one searched number times the answer does as well in a share of {0} of the tasks",
-        "clipping_search.scaled_answers",
+        "Algorithm 1 gains something on fresh prompts in {holds} of {cells} tasks and parts, "
+        "without larger inputs, on which our models are worse than predicting 0",
+        "clipping_search.attention_[!l]* clipping_search.mlp_[!l]*",
+        "no edit does as well in a share of {0} of the tasks, one searched number times the answer "
+        "in {1}",
+        "clipping_search.no_edit clipping_search.scaled_answers",
         stands="counted",
     ),
     Message(
@@ -287,7 +289,7 @@ CLIPPING = (
         "Clipping W_K alone gains nothing to speak of in {holds} of {cells} conditions, the "
         "paper's among them ({0})",
         "why_a_rate.single_module why_a_rate.single_module_*",
-        "any edit at all gains {0}, most where the unclipped model fails",
+        "any edit at all gains {0}, most on shifted inputs",
         "why_a_rate.gain_*",
         stands="counted",
     ),
@@ -308,21 +310,22 @@ CLIPPING = (
         "On average over matrices the layer with the larger condition number tolerates clipping "
         "better: correlation {0}",
         "condition_numbers.condition_tells",
-        "depth alone tells it less well on average, by {0:size}, and better for the two matrices "
-        "that carry the harm, by {1}",
-        "condition_numbers.condition_beats_depth condition_numbers.condition_beats_depth_harm",
+        "for the two matrices that carry the harm it has {0}, and depth alone {1}",
+        "condition_numbers.harm_by_condition condition_numbers.harm_by_depth",
     ),
     Message(
-        "Where truncation lowers the bound, it lowers the risk more often than random edits as "
-        "large do, by a share of {0}",
-        "bound_and_gap.risk_falls_with_it",
-        "the bound itself rises in a share of {0}",
-        "bound_and_gap.bound_falls",
+        "Where truncation lowers the bound, it lowers the risk in a share of {0} of cases, {1} "
+        "more than random edits as large do",
+        "bound_and_gap.truncation_lowers_risk bound_and_gap.risk_falls_with_it",
+        "random edits lower it in a share of {0}, and the bound itself rises in {1} of all cases",
+        "bound_and_gap.random_lowers_risk bound_and_gap.bound_falls",
+        stands="estimated holds",
     ),
     Message(
-        "A deep layer moves the sum of updates less ({all}), for it touches little of it",
+        "In trained stacks a deep layer moves the sum of updates less, by a log of {1:size}, for "
+        "it touches little of it; in random ones hardly, by {0:size}",
         "truncation_norms.deep_is_steady truncation_norms.deep_is_steady_when_trained",
-        "the touched share accounts for {0} of it",
+        "what it touches accounts for {0} of the log in trained stacks",
         "truncation_norms.touched_explains*",
     ),
     Message(
@@ -335,16 +338,17 @@ CLIPPING = (
     Message(
         "A regression model without one of its layers has {all} times more risk",
         "why_a_rate.dropping_*",
-        "the same layer clipped at a searched rate is better by a log of {0}",
-        "why_a_rate.clip_or_drop",
+        "the same layer left alone is better by a log of {0}, clipped at a searched rate by {1}",
+        "why_a_rate.leave_or_drop why_a_rate.clip_or_drop",
         stands="fails",
     ),
     Message(
-        "Classifiers tolerate drastic clipping in deep layers ({0}) and no edit helps them ({1})",
-        "label_clipping.*_deep_is_flat label_clipping.helps_*",
-        "a moved threshold differs from the best edit by {0} of accuracy",
+        "Classifiers tolerate drastic clipping in deep layers ({0}), no better than in shallow "
+        "ones ({1} apart), and no edit helps them ({2})",
+        "label_clipping.*_deep_is_flat label_clipping.*_deep_tolerates_more label_clipping.helps_*",
+        "a moved threshold differs from the best edit by {0} of accuracy, and helps no more",
         "label_clipping.threshold",
-        stands="holds fails",
+        stands="holds fails fails",
     ),
     Message(
         "In A2's own logs deep layers are flat ({0}), and a searched rate gains {1} on test",
@@ -506,8 +510,9 @@ HEADS = (
     Message(
         "Without retraining, pruning later layers to their top heads multiplies the risk by {all}",
         "head_pruning.narrow head_pruning.softmax",
-        "as many heads kept at random cost {0} times that",
-        "head_pruning.at_random_*",
+        "a random head of each later layer costs {0} times that, clearly more in {holds} of "
+        "{cells} kinds",
+        "head_pruning.random_heads_*",
         stands="fails",
     ),
     Message(
@@ -540,8 +545,9 @@ HEADS = (
     Message(
         "Features of fewer than d heads cost descent {all} times the risk",
         "preprocess_then_optimise.cost*",
-        "trained models do as well with half as many in layer 1: {0}",
-        "heads_per_layer.up_to_d_first",
+        "in trained models d heads have {0} of the risk with half of them in layer 1, and {1} in "
+        "every layer",
+        "heads_per_layer.up_to_d_first heads_per_layer.up_to_d_full",
     ),
     Message(
         "At its best step preprocessed descent has {all} of the risk of ridge",
@@ -556,15 +562,15 @@ HEADS = (
         "sparse_risk.dense",
     ),
     Message(
-        "Preprocessed descent loses about what the Lasso does in {holds} of {cells} settings: "
-        "{all} times its excess risk",
+        "Preprocessed descent loses about what the Lasso does in {holds} of {cells} settings, and "
+        "less in the other {fails}: {all} times its excess risk",
         "sparse_risk.gaussian_* sparse_risk.flat_*",
         "where it is clearest, for flat weights and many shots, {0}",
         "sparse_risk.flat",
         stands="counted",
     ),
     Message(
-        "Its risk falls like n to the {0} and grows like s to the {1}",
+        "On long prompts its risk falls like n to the {0} and grows like s to the {1}",
         "sparse_risk.preprocessed_n sparse_risk.preprocessed_s",
         "rules without directions pay for d instead: to the {0}",
         "sparse_risk.directionless_d",

@@ -92,14 +92,14 @@ SO_WHAT = {
         "that no prompt can hold."
     ),
     "clipping_curves": (
-        "Depth alone does not say which layer may be clipped: attention of an early layer can be "
-        "ruined where the last costs far less. MLPs tolerate it nearly everywhere, but for the "
+        "Depth is a rough guide to which layer may be clipped: attention of the last costs least, "
+        "and that of the second rather than the first is ruined. MLPs tolerate it nearly everywhere, but for the "
         "first when it is dropped. Measure each layer of your own model before you compress it."
     ),
     "condition_numbers": (
         "Training makes deep layers worse conditioned, but that alone is a weak guide to what may "
-        "be clipped. Use condition numbers to order candidates, and test each of them. They do "
-        "not replace a search."
+        "be clipped. Order values and outputs by depth, which tells their harm better, and test "
+        "each candidate. Neither order replaces a search."
     ),
     "clipping_search": (
         "A searched clipping rate rarely helps a model on the task that it was trained for. Where"
@@ -109,8 +109,8 @@ SO_WHAT = {
     ),
     "truncation_norms": (
         "Truncation lowers A2's upper bounds, but often not the quantities that they bound. A "
-        "deep layer seems harmless because it touches little of the sum. Do not argue from one "
-        "norm to another without a test."
+        "deep layer of a trained stack seems harmless because it touches little of the sum. Do not "
+        "argue from one norm to another without a test."
     ),
     "bound_and_gap": (
         "The bound is valid and too large to say anything about these models. It does not rank "
@@ -118,9 +118,9 @@ SO_WHAT = {
         "model or an edit by it."
     ),
     "why_a_rate": (
-        "There is a rate worth searching for only where the unclipped model fails, as on shifted "
-        "inputs. The spectrum does not tell it. Spend the effort on the shift itself, and search "
-        "on prompts apart from those that you report."
+        "A searched rate gains clearly on shifted inputs and on labels without noise. The spectrum "
+        "does not tell it. Spend the effort on the shift itself, and search on prompts apart from "
+        "those that you report."
     ),
     "one_number": (
         "Most of what clipping changes in early layers is more than an affine map of the answers, "
@@ -129,8 +129,8 @@ SO_WHAT = {
     ),
     "label_clipping": (
         "Accuracy hides what clipping does: these classifiers keep theirs under drastic rates, and "
-        "no edit improves it. A tolerance in accuracy is no evidence of one in risk. Try a moved "
-        "threshold before any edit."
+        "neither an edit nor a moved threshold improves it. A tolerance in accuracy is no evidence "
+        "of one in risk."
     ),
     "published_logs": (
         "A2's own logs agree that late layers tolerate clipping, though some of those models "
@@ -171,7 +171,7 @@ SO_WHAT = {
     ),
     "head_placement": (
         "At this length of training no placement of six heads has learned much more than ridge "
-        "regression, and no effect of where they stand is seen beside the seed's. Nothing here "
+        "regression, and few effects of where they stand are seen beside the seed's. Nothing here "
         "sets a rich first layer above an even one. Train longer, with more seeds, before you "
         "call a pattern best."
     ),
@@ -200,7 +200,7 @@ SO_WHAT = {
         "Preprocessing pays at once if each prompt has its own step size, and after many steps if "
         "all share one, so that a model with few layers has to adapt its steps. Fewer heads than "
         "covariates leave covariates unseen, which raw ones beside them soften. Trained models "
-        "(`heads_per_layer`) need fewer heads, so they run another algorithm."
+        "(`heads_per_layer`) do with fewer in the first layer alone."
     ),
     "learning_curves": (
         "The closed curve of a recurrent rule predicts what one trained layer reaches, and what it "

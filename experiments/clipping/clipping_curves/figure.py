@@ -52,5 +52,5 @@ def caption(dataset) -> str:
         f"{float(factors.sel(part='MLP').max()):.3g} at most; without its first MLP a model is "
         f"worse than predicting 0. Drastic rates are {config.high:g} to {max(config.rates):g}. "
         f"Answers are cut at twice the largest label. {dataset.sizes['run']} runs "
-        f"({diverged(dataset)} diverged) have {float(far):.2g} times ridge's risk. "
+        f"({diverged(dataset)} diverged) have {float(far):.3g} times ridge's risk. "
     )

@@ -40,6 +40,9 @@ class Gains:
         as_much = self.dataset.scaled_gain >= self.better - WORTHWHILE
         return as_much.mean("task").values
 
+    def idle_share(self):  # [R]
+        return (self.better <= WORTHWHILE).mean("task").values
+
     def selection(self, wide):  # [R]
         """What Algorithm 1 gains on validation beyond test, or the wide search beyond it."""
         own = self.optimism.sel(search=list(ALGORITHM)).mean("search")
@@ -100,6 +103,16 @@ def statements(config) -> tuple[Statement, ...]:
             note="the null of Algorithm 1: a rival that edits no weight",
             revision="added; a row for each task was undecided in four of seven",
             sample=lambda g: g.rival_share(),
+        ),
+        Statement(
+            "no_edit",
+            "derived here",
+            "On most tasks no edit at all gains as much as Algorithm 1",
+            f"the share of tasks in which Algorithm 1 gains {WORTHWHILE:g} or less, by the part "
+            "that gains more on validation",
+            unjudged="a null for scaled_answers, whose number may be one",
+            revision="added after a look at these runs",
+            sample=lambda g: g.idle_share(),
         ),
         cut(
             "matched",

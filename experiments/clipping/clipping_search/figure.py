@@ -7,7 +7,6 @@ from experiments.clipping.clipping_search import claims
 from experiments.clipping.clipping_search.config import ALGORITHM, TASKS, TRAINED, WIDE
 from lsa_lab.harness.draw import style
 from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
 
 
 def plot(dataset):
@@ -48,20 +47,21 @@ def plot_tasks(ax, series):
 
 
 def caption(dataset) -> str:
-    config, gains = results.config_of(dataset), claims.numbers(dataset)
+    gains = claims.numbers(dataset)
     cells = gains.algorithm.mean("run")
     wins = int((cells >= claims.WORTHWHILE).sum())
     rival = dataset.scaled_gain.mean("run")
     task = str(rival.idxmax("task").item())
+    worse = (dataset.risk / dataset.zero).mean("run")
     unclipped = dataset.risk.sel(task=TRAINED)
     far = float(np.exp(np.log(unclipped / dataset.ridge).mean()))
     return (
         f"A2's Algorithm 1 gains 1 % of the risk or more in {wins} of {cells.size} tasks and "
-        f"parts; the median change is {float(cells.median()):+.2%}. On "
-        f"{task} it gains {float(gains.better.mean('run').sel(task=task)):.0%}, and one number "
-        f"times the answer {float(rival.max()):.0%}, for the unclipped model overshoots. Answers "
-        f"are cut at twice the largest label. Searches have {config.validation} prompts. Dotted "
-        f"lines are gains of {claims.WORTHWHILE:.0%}; bars are {level()} intervals. On its own "
-        f"task a model has {far:.2g} times ridge's risk, and {diverged(dataset)} of "
-        f"{dataset.sizes['run']} diverged. "
+        f"parts; the median change is {float(cells.median()):+.2%}. On {task}, where models have "
+        f"{float(worse.sel(task=task)):.3g} times the risk of predicting 0, it gains "
+        f"{float(gains.better.mean('run').sel(task=task)):.0%}, and one number times the answer "
+        f"{float(rival.max()):.0%}. Answers are cut at twice the largest label. Dotted lines are "
+        f"gains of {claims.WORTHWHILE:.0%}; bars are {level()} intervals. On their own task models "
+        f"have {far:.3g} times ridge's risk, and {diverged(dataset)} of {dataset.sizes['run']} "
+        "diverged. "
     )

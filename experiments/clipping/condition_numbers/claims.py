@@ -7,7 +7,7 @@ import numpy as np
 
 from experiments.clipping.clipped_models import fresh, shallow_and_deep
 from experiments.clipping.condition_numbers.config import MODULES
-from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import spearman
 from lsa_lab.store import parts, results
 
@@ -40,8 +40,8 @@ class Conditions:
     def spread(self, kind):  # [R, M]
         return rank_correlations(self.disturbed.condition, self.disturbed.move.sel(kind=kind))
 
-    def depth_correlation(self):  # [R]
-        return self.correlation(self.final.layer.broadcast_like(self.final.ratio))
+    def depth_correlation(self, modules=tuple(MODULES)):  # [R]
+        return self.correlation(self.final.layer.broadcast_like(self.final.ratio), modules)
 
     def correlation(self, measure, modules=tuple(MODULES)):  # [R]
         """That of a measure with the harm by clipping, averaged over matrices."""
@@ -135,7 +135,8 @@ def statements(config) -> tuple[Statement, ...]:
             "Its condition number tells better than its depth alone which layer tolerates clipping",
             f"{correlation} condition number with {tolerance}, less that of depth,",
             at_most=0.0,
-            note="the null of condition_tells",
+            note="the null of condition_tells; depth has one sign for W_q and W_k and the other "
+            "for W_v and W_o, so that its mean over matrices says little: see harm_by",
             revision="added",
             sample=lambda c: c.correlation(c.after) - c.depth_correlation(),
         ),
@@ -147,10 +148,23 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.0,
             note="W_v and W_o, clipping which multiplies the risk the most",
             revision="added after a look at all six matrices",
-            sample=lambda c: (
-                c.correlation(c.after, HARMED)
-                - c.correlation(c.final.layer.broadcast_like(c.final.ratio), HARMED)
+            sample=lambda c: c.correlation(c.after, HARMED) - c.depth_correlation(HARMED),
+        ),
+        Statement(
+            "harm_by",
+            "derived here",
+            "For the two matrices that carry the harm {measure} tells which layer tolerates "
+            "clipping",
+            f"Spearman's correlation over layers, averaged over {' and '.join(HARMED)}, of "
+            f"{{measure}} with {tolerance}",
+            unjudged="the two sides of condition_beats_depth_harm",
+            revision="added after a look at all six matrices",
+            sample=lambda c, measure: (
+                c.depth_correlation(HARMED)
+                if measure == "depth"
+                else c.correlation(c.after, HARMED)
             ),
+            cells=grid("harm_by_condition harm_by_depth", measure=("condition number", "depth")),
         ),
         row(
             "stable_rank_tells",

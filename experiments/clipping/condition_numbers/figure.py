@@ -60,17 +60,16 @@ def plot_tolerance(ax, dataset):
 
 def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
-    conditions = claims.numbers(dataset)
     larger, factor = samples["deep_is_larger"], 10 ** samples["deep_is_larger"].mean()
     low, high = (10**end for end in mean_interval(larger))
     far = float(np.exp(np.log(dataset.unclipped / dataset.ridge).mean()))
+    harmed, ends = " and ".join(claims.HARMED), config.ends
     return (
-        f"Deep layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition number of "
-        f"shallow layers. Condition number and harm by clipping have a rank correlation of "
-        f"{samples['condition_tells'].mean():.2f}; depth alone has "
-        f"{conditions.depth_correlation().mean():.2f}. Deep means the last {config.ends} layers. "
-        f"The MLP's matrix out of the last layer is an exception. Bars in a are the middle 80 % of "
-        f"runs. In b each is clipped by {config.rate:g}; lines join a matrix's layers. "
-        f"{dataset.sizes['run']} runs ({diverged(dataset)} diverged) have {far:.2g} times ridge's "
-        f"risk. "
+        f"The last {ends} layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition "
+        f"number of the first {ends}. For {harmed}, which carry the harm of clipping, depth has a "
+        f"rank correlation of {samples['harm_by_depth'].mean():.2f} with it, condition numbers "
+        f"{samples['harm_by_condition'].mean():.2f}. The MLP's matrix out of the last layer is an "
+        f"exception. Bars in a are the middle 80 % of runs. In b each is clipped by "
+        f"{config.rate:g}; lines join layers. {dataset.sizes['run']} runs "
+        f"({diverged(dataset)} diverged) have {far:.3g} times ridge's risk. "
     )

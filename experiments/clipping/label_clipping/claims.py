@@ -79,6 +79,8 @@ def statements(config) -> tuple[Statement, ...]:
             "much degradation",
             f"the change of accuracy, {last}, one at a time, {high},",
             at_least=-0.02,
+            note="the bound sets no layer apart: shallow ones keep it too, and so does every layer "
+            "without its attention or its MLP",
             sample=lambda c, part: c.pick(c.ends[1], part),
             cells=grid("attention_deep_is_flat mlp_deep_is_flat", part=PARTS),
             message="In the attention and in the MLPs of our classifiers deep layers can be "

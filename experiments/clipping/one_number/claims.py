@@ -23,6 +23,7 @@ OURS = "derived here"
 NOTHING = 0.02  # share of the risk that is no gain to speak of
 READ = {"AUC": "auc", "calibrated cross-entropy": "calibrated entropy"}
 NAMES = {CLASSES: "two-class models", REGRESSION: "regression models"}
+LOWERED = "the words said that it raises accuracy as far, and on average all lower it"
 GAIN = "relative to the unedited risk on the same prompts,"
 
 
@@ -82,21 +83,25 @@ def statements(config) -> tuple[Statement, ...]:
         Statement(
             "rivals",
             OURS,
-            "Of two-class models {rival} raises accuracy as far as Algorithm 1",
+            "The accuracy of two-class models with {rival} is at most .01 below that with "
+            "Algorithm 1",
             "the change of accuracy by {rival} less that by Algorithm 1, averaged over parts and "
             "tasks,",
             at_least=-0.01,
+            note=LOWERED,
             sample=lambda n, rival: n.changes(rival) - n.searched(CLIPPED),
             cells=grid("threshold calibration", rival=(THRESHOLD, CALIBRATED)),
         ),
         Statement(
             "random_gains",
             "derived here, a control",
-            "Of two-class models the same search over random edits raises accuracy as far",
+            "The accuracy of two-class models with a search over random edits is at most .01 below "
+            "that with Algorithm 1",
             "the change of accuracy by random edits less that by Algorithm 1, averaged over parts "
             "and tasks,",
             at_least=-0.01,
-            note="the null: Gaussian matrices of the Frobenius norm of what is cut away",
+            note="the null: Gaussian matrices of the Frobenius norm of what is cut away; "
+            + LOWERED,
             sample=lambda n: n.searched(RANDOM_EDIT) - n.searched(CLIPPED),
         ),
         Statement(

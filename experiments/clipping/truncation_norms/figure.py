@@ -47,7 +47,7 @@ def plot_movement(ax, dataset):
             colors.append(color)
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer truncated", xticks=layers, ylabel="|log(after / before)|")
-    ax.set_title("Deep layers move little")
+    ax.set_title("Deep layers move less")
     end_labels(ax, ends, colors)
 
 
@@ -57,9 +57,10 @@ def caption(dataset) -> str:
     last = float(dataset.trained_share.mean("run")[-1])
     far = float(np.exp(np.log(dataset.over_ridge).mean()))
     return (
-        f"Truncation never raises A2's upper bounds, by a theorem, but it raises the sum Σ|G|² in "
-        f"them in {shares['sum_when_trained']:.0%} of trained stacks. Among random stacks the "
-        f"share is {shares['sum']:.0%}. The last layer touches {last:.1%} of a trained sum. "
+        f"Truncation never raises A2's upper bounds, by a theorem, but "
+        f"{shares['sum_when_trained']:.0%} of truncations of trained stacks raise the sum Σ|G|² in "
+        f"them. Of those of random stacks {shares['sum']:.0%} do. The last layer touches "
+        f"{last:.1%} of a trained sum. "
         f"Dots in a are medians of random stacks, and squares those of trained ones. Points in b "
         f"are means with {level()} intervals. Trained stacks have {far:.3g} times ridge's risk, "
         f"and {diverged(dataset)} of {dataset.sizes['run']} diverged. "

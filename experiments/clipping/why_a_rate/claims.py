@@ -71,6 +71,9 @@ class Searched:
         spared = (np.log1p(self.dropped) - np.log1p(clipped)).sel(module="layer")
         return spared.mean(("condition", "layer")).values
 
+    def drop_over_whole(self):  # [R]
+        return np.log1p(self.dropped).sel(module="layer").mean(("condition", "layer")).values
+
     def rival_over_clip(self, rival):  # [R]
         rates = list(results.config_of(self.dataset).rival_rates)
         same = self.test.sel(rate=rates).rename(rate="rival_rate")
@@ -192,6 +195,15 @@ def _other_edits(row):
             note="the search may choose not to cut",
             revision=f"whole layers, of which B.6 speaks; it was single matrices too. {CUT}",
             sample=lambda s: s.drop_over_clip(),
+        ),
+        Statement(
+            "leave_or_drop",
+            "derived here",
+            "Leaving a layer alone predicts better than dropping it",
+            "log(risk dropped / risk unclipped), averaged over conditions and layers,",
+            unjudged="the null of clip_or_drop: what clipping adds to it is the search's own",
+            revision="added after a look at these runs",
+            sample=lambda s: s.drop_over_whole(),
         ),
         row(
             "clip_or_rival",
