@@ -35,9 +35,14 @@ HEADLINES = (
     Headline(
         "A1, Eq. 2, dichotomy",
         "No gradient flows from a demonstration that is irrelevant or learned",
-        Words("less flows: {0} of the others' gradient", "flow_factors.either_or_less"),
+        Words(
+            "less flows: from a learned one {0} of the others' gradient",
+            "flow_factors.either_or_less",
+        ),
         proof("fails", "when_the_flow_vanishes"),
-        Words("{0:i} of the others' gradient", "flow_factors.either_or_flow"),
+        Words(
+            "from an irrelevant one {0:i} of the others' gradient", "flow_factors.either_or_flow"
+        ),
     ),
     Headline(
         "A1, Eq. 2, effect",
@@ -56,13 +61,14 @@ HEADLINES = (
         "A1, Theorem 1",
         "The ratio of two demonstrations' gradients grows with depth in every stack",
         Words(
-            "chance would let half of the pairs grow; typically, in random stacks, they do: "
-            "{0:verdict} kinds, {0}",
-            "amplification.typically_*",
+            "chance would let half of the pairs grow; in random linear stacks more do, {0:verdict} "
+            "kinds, {0}; in softmax stacks fewer, {1}",
+            "amplification.typically_* amplification.*_typically",
         ),
         proof("fails", "layers_turn_the_order_of_flows"),
         Words(
-            "log ratio in the stack that ascent finds {0:i}; random stacks, share of pairs {1:i}",
+            "log ratio in the stack that ascent finds {0:i}; random linear stacks, share of pairs "
+            "{1:i}",
             "bayes_flows.theorem_1 amplification.theorem_1",
         ),
         Words("last over first layer {0:i}", "lm_flow.*_disparity"),
@@ -75,7 +81,7 @@ HEADLINES = (
             "many_shot_flow.*_lead_ends_at_bayes",
         ),
         proof("fails", "layers_turn_the_order_of_flows"),
-        Words("random stacks, share of pairs that turn {0:i}", "amplification.order"),
+        Words("random linear stacks, share of pairs that turn {0:i}", "amplification.order"),
         Words("share of pairs that turn {0:i}", "lm_flow.*_order"),
     ),
     Headline(
@@ -86,20 +92,21 @@ HEADLINES = (
             "many_shot_flow.linear_ends_at_bayes many_shot_flow.softmax_ends_at_bayes "
             "many_shot_flow.transformer_ends_at_bayes",
         ),
-        trained=Words("last over first layer {0:i}", "amplification.*_trained_shared_disparity"),
+        trained=Words(
+            "disparity, last over first layer {0:i}; change of the lead {1:i}",
+            "amplification.*_trained_shared_disparity amplification.*_trained_shared_lead",
+        ),
         language=Words("last over first layer {0:i}", "lm_flow.*_shared_*_disparity"),
     ),
     Headline(
         "A1, Abstract",
         "Selection by gradients (GradS) beats its rivals",
         Words(
-            "noise in labels is new to the weights; beside the best rival of each task: {0}",
-            "grads.strongest",
-        ),
-        trained=Words(
-            "error over that by relevance, without noise in labels {0:i}, with it {1:i}",
+            "error over that by relevance, without noise in labels {0}, with it {1}: noise is new "
+            "to the weights",
             "grads.without_noise grads.with_noise",
         ),
+        trained=Words("error over that by the best rival of each task {0:i}", "grads.strongest"),
         language=Words(
             "nats of log-probability gained {all:i}",
             "lm_flow.*_prompts_*_random lm_flow.*_prompts_*_similarity lm_flow.*_prompts_*_bm25",
@@ -118,29 +125,42 @@ HEADLINES = (
     Headline(
         "A1, Ablation of layers",
         "The gradient at the last layer selects best",
-        Words("none needed, because the earlier layer that is best on other queries is the rival"),
-        trained=Words("error over the best earlier layer's {0:i}", "grads.last_layer"),
+        Words(
+            "with noise in labels it has {0} times the error by relevance, one layer {1}; without "
+            "it {2} and {3}",
+            "grads.last_layer_with_noise grads.with_noise grads.last_layer_without_noise "
+            "grads.without_noise",
+        ),
+        trained=Words(
+            "without noise in labels, error over the best earlier layer's {0:i}",
+            "grads.last_layer",
+        ),
         language=Words("rank correlation lost {0:i}", "lm_flow.*_last_layer"),
     ),
     Headline(
         "A1, Open question 2",
         "Softmax amplifies too",
-        Words("none needed, because the first layer is the comparison"),
+        Words("linear stacks of the same gain: disparity {0}", "amplification.usual_disparity"),
         trained=Words(
-            "random weights, disparity of gradients, last over first layer {all:i}",
-            "amplification.softmax_random_disparity amplification.softmax_tied_disparity "
-            "amplification.norm_*_disparity amplification.MLP_random_disparity "
-            "amplification.MLP_tied_disparity",
+            "random weights, disparity of gradients, last over first layer, untied {0:i}, tied "
+            "{1:i}; change of the lead {2:i}, {3:i}",
+            "amplification.*_random_disparity amplification.*_tied_disparity "
+            "amplification.*_random_lead amplification.*_tied_lead",
         ),
     ),
     Headline(
         "A2, Theorem 1",
-        "One matrix takes every token to layer t in linear attention, and none does elsewhere",
-        Words("none needed, because a common map would leave a distance of 0"),
+        "One matrix takes every token to layer t in linear attention; with softmax, a causal mask, "
+        "a norm or an MLP none does",
+        Words(
+            "a common map would leave none; a query that is read changes the map, by {0}",
+            "common_map.query_as_key_queries",
+        ),
         proof("holds", "moments_suffice"),
         Words(
-            "softmax, causal, norm, MLP, query read: least distance from a common map {0:i}",
-            "common_map.*",
+            "random stacks with softmax, causal mask, norm, MLP: least distance from a common map "
+            "{all:i}",
+            "common_map.softmax common_map.causal common_map.norm common_map.mlp",
         ),
         Words("distance from a common map {0:i}", "lm_heads.*_map"),
     ),

@@ -52,18 +52,18 @@ ONE_LAYER = (
 
 DESCENT = (
     Message(
-        "L converged linear layers have in the median at most {0} times the risk of L tuned steps "
-        "of descent",
-        "depth.descent_settled",
-        "all stacks, converged or not, have at most {0} times",
+        "One to three converged linear layers have in the median {all} times the risk of as many "
+        "tuned steps of descent",
+        "depth.descent_one depth.descent_two depth.descent_three depth.rotated_descent_one",
+        "all stacks, converged or not, have {0} times at the worst place",
         "depth.descent",
     ),
     Message(
-        "Converged linear stacks are not tuned GD++ at every depth: at the worst place they have "
-        "{0} of its risk",
+        "Converged linear stacks are not tuned GD++ at every depth: at the worst place, three "
+        "layers, they have {0} of its risk",
         "depth.plus_plus_settled",
-        "against plain descent {0}",
-        "depth.descent_settled",
+        "against plain descent {0} there",
+        "depth.descent_three",
         stands="fails",
     ),
     Message(
@@ -74,23 +74,27 @@ DESCENT = (
         stands="fails",
     ),
     Message(
-        "Softmax, causal masks, norms, MLPs or a query that is read leave no map common to a "
-        "prompt's tokens: the best one misses at least {all} of them, by layer",
-        "common_map.*",
-        "none needed, because in linear attention the distance is zero by a theorem",
+        "In random stacks softmax, causal masks, norms or MLPs leave a prompt's tokens no common "
+        "map: the best one misses {all} of the stream, by kind, where it misses least",
+        "common_map.softmax common_map.causal common_map.norm common_map.mlp",
+        "in linear attention it misses none, by a theorem; a query that is read changes the map, "
+        "by {0}",
+        "common_map.query_as_key_queries",
     ),
     Message(
-        "The noise of implicit gradients is not Gaussian: its excess kurtosis is {all}",
-        "noisy_descent.gaussian_*",
-        "a test of normality lets a share of {0} pass",
+        "The noise of implicit gradients is not Gaussian in {fails} of {cells} layers: its excess "
+        "kurtosis is {0} in the last ones, and earlier {1} in linear and {2} in softmax attention",
+        "noisy_descent.*_last noisy_descent.linear_early_? noisy_descent.softmax_early_?",
+        "a test of normality lets a share of {0} pass, on average over layers",
         "noisy_descent.passes_*",
-        stands="fails",
+        stands="counted",
     ),
     Message(
         "Descent with Gaussian noise on its gradients has {0} times the risk of the model",
         "noisy_descent.tests_alike",
-        "half of the noise leaves {0} of that risk",
-        "noisy_descent.size_matters",
+        "fresh demonstrations have {0} times, so that Gaussian noise has {1} times theirs; half of "
+        "the noise leaves {2} of its risk",
+        "noisy_descent.learns_like_sgd noisy_descent.sgd_alike noisy_descent.size_matters",
         stands="fails",
     ),
     Message(
@@ -132,10 +136,11 @@ FLOW = (
         "flow_factors.share_of_attention flow_factors.share_of_bayes",
     ),
     Message(
-        "What is irrelevant or learned has {0} of the others' gradient, and not none: {1}",
-        "flow_factors.either_or_less flow_factors.either_or_flow",
+        "An irrelevant demonstration has {0} of the others' gradient, a learned one {1}: less, and "
+        "not none",
+        "flow_factors.either_or_flow flow_factors.either_or_less",
         "none needed, because the other demonstrations are the comparison",
-        stands="holds fails",
+        stands="fails holds",
     ),
     Message(
         "The size of its gradient says little of what a demonstration is worth: rank correlation "
@@ -155,10 +160,12 @@ FLOW = (
         stands="counted",
     ),
     Message(
-        "Large random weights make two gradients {0} times more unequal",
+        "In random linear stacks of large weights depth multiplies the log ratio of two lone "
+        "gradients by {0}",
         "amplification.large_disparity",
-        "softmax stacks {all} times",
-        "amplification.*_random_disparity amplification.*_tied_disparity",
+        "at softmax's gain by {0}, in softmax stacks by {1} and, tied, by {2}",
+        "amplification.usual_disparity amplification.*_random_disparity "
+        "amplification.*_tied_disparity",
     ),
     Message(
         "Random softmax stacks make two gradients more unequal in {holds} of {cells} kinds: {all} "
@@ -169,11 +176,13 @@ FLOW = (
         stands="counted",
     ),
     Message(
-        "In trained models two gradients end as unequal as the Bayes rule's: {all} times",
+        "In trained models, on prompts as in training, two gradients end as unequal as the Bayes "
+        "rule's: {all} times",
         "many_shot_flow.linear_ends_at_bayes many_shot_flow.softmax_ends_at_bayes "
         "many_shot_flow.transformer_ends_at_bayes",
-        "from the first layer on they have grown {0} times",
-        "amplification.*_trained_shared_disparity",
+        "from the first layer on they have grown {0} times; each alone, as never in training, they "
+        "end {1} times as unequal as the Bayes rule's",
+        "amplification.*_trained_shared_disparity many_shot_flow.linear_alone_ends_at_bayes",
     ),
     Message(
         "Once linear stacks are near the Bayes rule in risk two gradients are as unequal as its "
@@ -189,12 +198,13 @@ FLOW = (
         "none needed, because the least that the theorem allows is one",
     ),
     Message(
-        "Trained models come to listen to the demonstrations of the Bayes rule: log gradients "
-        "correlate by {all}, above the bound in {holds} of {cells} kinds",
-        "many_shot_flow.*_listens_as_bayes",
+        "Only linear attention comes to listen to the demonstrations of the Bayes rule: log "
+        "gradients correlate by {0}, those of softmax attention by {1} and of transformers by {2}",
+        "many_shot_flow.linear_listens_as_bayes many_shot_flow.softmax_listens_as_bayes "
+        "many_shot_flow.transformer_listens_as_bayes",
         "where the first demonstration leads they end {0} from the Bayes rule's lead",
         "many_shot_flow.*_lead_ends_at_bayes",
-        stands="counted",
+        stands="holds fails fails",
     ),
     Message(
         "Among many demonstrations depth makes gradients more unequal in {holds} of {cells} stacks",
@@ -217,16 +227,22 @@ FLOW = (
         stands="holds fails",
     ),
     Message(
-        "A pool that is encoded once costs a query {0:%} % of the operations",
-        "offline_encoding.operations",
-        "what it selects has {0} times the risk of what gradients online select",
+        "A pool that is encoded once costs a query {0:%} % of the operations by the formula of one "
+        "layer, and {1:%} % by all layers",
+        "offline_encoding.operations offline_encoding.operations_all",
+        "what that formula selects has {0} times the excess risk of what gradients online select",
         "offline_encoding.risk",
+        stands="holds fails",
     ),
     Message(
-        "Trained models value demonstrations as the Bayes rule does: correlation {all}",
-        "relevance_and_novelty.*_alike",
-        "untrained ones follow neither factor: {0}",
-        "relevance_and_novelty.untrained",
+        "Linear attention values demonstrations as the Bayes rule does (correlation {0}), softmax "
+        "models only the best ones: gains rise with both factors by {1}, in linear attention by "
+        "{2}",
+        "relevance_and_novelty.linear_alike relevance_and_novelty.[st]*_flow "
+        "relevance_and_novelty.linear_flow",
+        "an untrained model's values correlate by {0}",
+        "relevance_and_novelty.untrained_map",
+        stands="holds fails holds",
     ),
 )
 

@@ -27,15 +27,16 @@ SO_WHAT = {
         "prompts make new tasks worse, as in other kinds of double descent."
     ),
     "common_map": (
-        "A2's theorems replace a model by one matrix a layer. That matrix exists for masked linear "
-        "attention and for nothing else that we tried. Treat bounds that rest on it as statements "
-        "about linear attention, and measure the missed share before you carry them to a softmax "
-        "model."
+        "A2's theorems replace a model by one matrix a layer. Linear attention without a causal "
+        "mask has it; a query that is read changes it. In random stacks softmax, causal masks, "
+        "norms and MLPs leave none. Treat bounds that rest on it as statements about linear "
+        "attention, and measure the missed share elsewhere."
     ),
     "noisy_descent": (
-        "Gaussian noise on gradients is no model of what trained layers do: its size "
-        "matters for the test risk. A bound that assumes such noise "
-        "describes another algorithm. Model the deviations as they are, or leave them out."
+        "Noise that is fresh at each step is no model of what trained layers do: fresh "
+        "demonstrations harm descent nearly as much as Gaussian noise, and its size matters more "
+        "than its shape. A bound that assumes such noise describes another algorithm. Model the "
+        "deviations as they are, or leave them out."
     ),
     "norms_and_updates": (
         "A norm makes updates smaller, beside their tokens, and lowers no risk here. Smaller "
@@ -60,9 +61,9 @@ SO_WHAT = {
         "the best rule often errs on a single one. Expect gains on average only."
     ),
     "amplification": (
-        "Depth as such does not sort demonstrations. Large random weights do, and trained stacks "
-        "show little of it. A claim on amplification should name the weights, the share of pairs "
-        "and whether demonstrations share a prompt."
+        "Depth as such does not sort demonstrations. Linear stacks of large random weights do, and "
+        "softmax and trained stacks show little of it. A claim on amplification should name the "
+        "weights, the share of pairs and whether demonstrations share a prompt."
     ),
     "many_shot_flow": (
         "Trained models end about as unequal as the Bayes rule; only linear attention listens to "
@@ -77,19 +78,20 @@ SO_WHAT = {
         "opposite, by how a layer feeds its output back."
     ),
     "grads": (
-        "Select by gradients when labels are clean, and not when they are noisy, because the score "
-        "takes noise for news. It beat the best rival in no kind of task. Compare it with "
-        "relevance and with a determinantal choice before you pay for gradients."
+        "On average gradients beat relevance only where labels are clean, because the score takes "
+        "noise for news, and the best rival nowhere. Compare with contributions computed again "
+        "after each pick."
     ),
     "relevance_and_novelty": (
         "Beside other demonstrations the product of gradient and surprise still tells what one is "
-        "worth. Trained models value them nearly as the Bayes rule does. Take the product as an "
-        "estimate of the expected gain, and not of a single one."
+        "worth. Linear attention values them as the Bayes rule does; softmax models find the best "
+        "ones and overrate the least. Take the product as an estimate of the expected gain, and "
+        "not of a single one."
     ),
     "offline_encoding": (
-        "Encoding a pool once is cheap and still better than random choice. It selects worse "
-        "demonstrations than gradients made with the whole pool in the prompt. Use it for pools "
-        "that no prompt can hold."
+        "Encoding a pool once by the formula of one layer is cheap and still better than random "
+        "choice. It selects worse demonstrations than gradients made with the whole pool in the "
+        "prompt. Use it for pools that no prompt can hold."
     ),
     "clipping_curves": (
         "Depth is a rough guide to which layer may be clipped: attention of the last costs least, "

@@ -41,7 +41,7 @@ def statements(config) -> tuple[Statement, ...]:
             sample=least,
             cells=CELLS,
             words=lambda model, of: dict(says=SAYS[model]),
-            message="Softmax, a causal mask, a norm or an MLP leaves the tokens of a prompt no "
-            "common map, and a query that is a key changes the map",
+            message="In random stacks softmax, a causal mask, a norm or an MLP leaves the tokens "
+            "of a prompt no common map, and a query that is a key changes the map",
         ),
     )

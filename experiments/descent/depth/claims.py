@@ -5,6 +5,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from experiments.descent.depth.config import COVARIANCES
 from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.judging.statistics import worst
 from lsa_lab.store import parts
@@ -12,6 +13,10 @@ from lsa_lab.store import parts
 SETTLED = 0.1  # a share of its risk below which a Gauss-Newton step changes nothing
 SETTLED_RUNS = 9  # at a depth and covariance, at least, to judge those alone
 ENDED = 6  # runs, or pairs of a tied and a free one, that did not diverge, at least, to judge
+NUMBERS = {  # depth: so many layers, and steps
+    depth: (f"{word} layer{'s' * (depth > 1)}", f"{word} tuned step{'s' * (depth > 1)}")
+    for depth, word in enumerate(("one", "two", "three", "four"), 1)
+}
 DISTANCE = 0.1  # of a learned matrix to a multiple of its predicted shape
 
 # Stacks explode on rare prompts, and the mean over runs with them.
@@ -65,6 +70,13 @@ class Stacks:
         return here.algorithm_risk.sel(algorithm="gradient descent") / closed, (
             here.trained_risk / closed
         )
+
+    def settled_over_descent(self, covariance, depth):  # [R'], or None if too few have settled
+        place = dict(covariance=covariance, depth=depth)
+        if depth not in self.dataset.depth.values:
+            return None
+        ratios = self.descent.sel(place).values[self.settled.sel(place).values]
+        return ratios if len(ratios) >= SETTLED_RUNS else None
 
     def settled_over_closed_form(self, depth):  # [R'], or None if too few have settled
         at_rest = self.settled.sel(covariance="identity", depth=depth).values
@@ -179,6 +191,29 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="L trained layers, of all stacks or of those whose training has settled, "
             "predict at least as well as L tuned steps of gradient descent",
+        ),
+        median(
+            "settled_by_depth",
+            "von Oswald et al. 2212.07677, in our setting",
+            "{layers} whose training has settled predict at least as well as {steps} of gradient "
+            "descent, covariance {covariance}",
+            "the risk ratio, trained over tuned, of settled stacks",
+            at_most=1.02,
+            note=f"judged where {SETTLED_RUNS} runs have settled",
+            revision="added after a look: the worst place alone was judged",
+            sample=Stacks.settled_over_descent,
+            cells=grid(
+                "descent_one descent_two descent_three descent_four "
+                "rotated_descent_one rotated_descent_two rotated_descent_three "
+                "rotated_descent_four",
+                covariance=COVARIANCES,
+                depth=NUMBERS,
+            ),
+            words=lambda covariance, depth: dict(
+                zip(("layers", "steps"), NUMBERS[depth], strict=True)
+            ),
+            message="Stacks whose training has settled predict at least as well as so many tuned "
+            "steps of gradient descent, each depth and covariance apart",
         ),
         Statement(
             "every_demonstration",

@@ -11,6 +11,7 @@ from lsa_lab.judging.claims import evidence
 from lsa_lab.store import parts, results
 
 TRAINED, TOP = style.METHOD["linear"], 30.0
+WORSE = 1.1  # a risk ratio from which on a stack is clearly above descent
 LINES = {"gradient descent": "descent", "preconditioned": "preconditioned descent", "GD++": "GD++"}
 
 
@@ -138,15 +139,17 @@ def caption(dataset) -> str:
     config, stacks = results.config_of(dataset), claims.numbers(dataset)
     enough = stacks.settled.sum("run") >= SETTLED_RUNS
     ratio = stacks.descent.where(stacks.settled).median("run").where(enough)
-    worse = int((stacks.descent.where(stacks.settled) > 1.1).sum())
+    worse = int((stacks.descent.where(stacks.settled) > WORSE).sum())
+    judged = [str(depth) for depth in dataset.depth.values[enough.any("covariance")]] or ["no"]
     two = evidence(claims, dataset)[1]["below_any_two_steps"]
     deep = np.nan if two is None else np.median(two)
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     return (
-        "Converged layers do at least as well as tuned gradient descent with as many steps: their "
-        f"median risk is at most {ratio.max():.3f} times its risk. In the median two layers have "
-        f"{deep:.2g} of the best two steps' risk; {worse} converged stacks stay above descent. We "
-        f"judge where {SETTLED_RUNS} of {config.runs} converged: a Gauss-Newton step changes their "
-        f"risk by less than {SETTLED:.0%}. Stacks counted at the top explode on rare "
-        f"prompts. {diverged} diverged."
+        f"Stacks of {' to '.join(dict.fromkeys((judged[0], judged[-1])))} converged layers have in "
+        f"the median {ratio.min():.2g} to {ratio.max():.3f} times the risk of as many tuned steps "
+        f"of descent. Two layers have {deep:.2g} of the best two steps' risk; "
+        f"{worse} converged stacks stay more than {WORSE - 1:.0%} above descent. We judge where "
+        f"{SETTLED_RUNS} of {config.runs} converged: a Gauss-Newton step changes their risk by "
+        f"less than {SETTLED:.0%}. Stacks counted at the top explode on rare prompts. {diverged} "
+        "diverged."
     )

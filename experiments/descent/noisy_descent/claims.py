@@ -24,6 +24,14 @@ class Noise:
             return self.softmax[f"softmax_{name}"].mean("softmax_layer").values
         return layer_mean(self.linear[name].sel(state="trained", reading=reading))
 
+    def layer_excess(self, stack, layer):  # [R], or None: a smaller tier lacks the layer
+        """The excess kurtosis at one layer of trained stacks."""
+        axis = "softmax_layer" if stack == "softmax" else "layer"
+        values = self.softmax.softmax_excess
+        if stack == "linear":
+            values = self.linear["excess"].sel(state="trained", reading="query")
+        return values.sel({axis: layer}).values if layer in values[axis].values else None
+
     def gained(self, name, **place):  # [R]
         """Trained less untrained."""
         values = self.linear[name].sel(**place)
@@ -81,6 +89,24 @@ def statements(config) -> tuple[Statement, ...]:
             ),
             message="The noise of trained updates, of linear stacks and of softmax transformers, "
             "is Gaussian",
+        ),
+        Statement(
+            "gaussian_by_layer",
+            ASSUMPTION,
+            "The noise of updates at layer {layer} of a trained {model} is Gaussian",
+            "excess kurtosis of what an update adds to the answer, over prompts of one task; the "
+            "mean over tasks,",
+            margin=SAME_SHAPE,
+            revision="added after a look: the mean over layers is carried by the last one",
+            sample=Noise.layer_excess,
+            cells=grid(
+                "linear_early_1 linear_early_2 linear_early_3 linear_last "
+                "softmax_early_1 softmax_early_2 softmax_early_3 softmax_last",
+                stack=STACKS,
+                layer=(1, 2, 3, 4),
+            ),
+            words=lambda stack, layer: dict(model=STACKS[stack]),
+            message="The noise of trained updates is Gaussian, each layer apart",
         ),
         Statement(
             "gaussian_whole",

@@ -59,15 +59,18 @@ def caption(dataset) -> str:
     trained, untrained = (float(linear.sel(state=s).mean()) for s in ("trained", "untrained"))
     softmax = noise.softmax.softmax_excess.mean("softmax_run")
     alike = int((abs(softmax) <= SAME_SHAPE).sum())
-    fresh = float(np.exp(np.log(samples["tests_alike"]).mean()))
+    noisy, fresh = (
+        float(np.exp(np.log(samples[id]).mean())) for id in ("tests_alike", "learns_like_sgd")
+    )
     lost = sum(len(set(dataset[name].values)) - 1 for name in ("taken", "softmax_taken"))
     return (
         f"In the last layer noise of trained updates has an excess kurtosis of {trained:.2g} "
         f"in linear stacks (untrained {untrained:.2g}) and of {float(softmax[-1]):.2g} in softmax "
         f"transformers; {alike or 'none'} of their {softmax.size} layers count"
         f"{'s' * (alike == 1)} as Gaussian. "
-        f"Descent with fresh Gaussian noise (A2's Eq. 4) has {fresh:.3g} times the model's risk. "
+        f"Descent with fresh Gaussian noise (A2's Eq. 4) has {noisy:.3g} times the model's risk, "
+        f"with fresh demonstrations {fresh:.3g}. "
         f"Panel a has what an update adds to one answer, over {config.prompts} prompts. Grey "
-        "bands are margins. Descent takes the linear stack's steps; 'same' draws once for "
-        f"all layers. {lost} trainings diverged."
+        "bands are margins. Descent takes the linear stack's steps; 'same' draws once. "
+        f"{lost} trainings diverged."
     )

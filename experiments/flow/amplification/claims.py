@@ -100,6 +100,12 @@ def share(dataset, size, tying):  # -> [R], or None
     return None
 
 
+def softmax_share(dataset, kind, tying):  # -> [R], or None
+    """The share of the pairs of random softmax stacks whose ratio is larger at the last layer."""
+    case = f"{kind}: {TYINGS[tying]}gain {results.config_of(dataset).gain:g}"
+    return dataset.larger.sel(case=case).values if case in dataset.case.values else None
+
+
 def slope(dataset):  # -> [R], or None: nothing to judge
     """What a doubling of the width adds to the logarithm of the growth of the disparity."""
     if risk_ratios(dataset)["width"] > FAR:
@@ -153,6 +159,25 @@ def _theorem(fresh):
             ),
             message=f"In random linear stacks the ratio of two flows typically {LARGER}",
         ),
+        Statement(
+            "typically_softmax",
+            f"{A1}, question 2, open question",
+            f"In {{who}} stacks, {{tying}}, the ratio of two flows typically {LARGER}",
+            f"the share of pairs, each alone, whose ratio {LARGER},",
+            "median",
+            at_least=0.5,
+            note="by chance it is 1/2",
+            revision="added after a look: linear stacks alone were judged",
+            sample=softmax_share,
+            cells=grid(
+                "softmax_random_typically softmax_tied_typically norm_random_typically "
+                "norm_tied_typically MLP_random_typically MLP_tied_typically",
+                kind=KINDS[1:],
+                tying=TYINGS,
+            ),
+            words=lambda kind, tying: dict(who=f"random {PARTS[kind]}"),
+            message=f"In random softmax stacks the ratio of two flows typically {LARGER}",
+        ),
         alone(
             "order",
             says="In random linear stacks the demonstration ahead after one layer stays ahead",
@@ -167,7 +192,7 @@ def _theorem(fresh):
 def stacks(config) -> dict[str, dict[str, tuple]]:
     """{group: {stack: its name in a sentence, its cases}}; of several the one that grows least."""
     gain, high = f"gain {config.gain:g}", f"gain {config.gains[-1]:g}"
-    large = [f"linear: {tying}{high}" for tying in TYINGS.values()]
+    large, usual = ([f"linear: {tying}{of}" for tying in TYINGS.values()] for of in (high, gain))
     softmax = {
         f"{kind}, {name}": (f"Random {name} {PARTS[kind]} stacks", [f"{kind}: {tying}{gain}"])
         for kind in KINDS[1:]
@@ -180,11 +205,13 @@ def stacks(config) -> dict[str, dict[str, tuple]]:
         for kind in ("linear", "softmax", "MLP")
     }
     linear = {"linear": ("Random linear stacks of large weights, tied or not,", large)}
-    return {"large": linear, "softmax": softmax, "trained": trained}
+    same = {"linear": (f"Random linear stacks of softmax's {gain}, tied or not,", usual)}
+    return {"large": linear, "usual": same, "softmax": softmax, "trained": trained}
 
 
 GROWTH = {  # group: its source, its stacks in one sentence, the ids of their leads and disparities
     "large": (THEOREM, "Random linear stacks of large weights", "large_lead", "large_disparity"),
+    "usual": (THEOREM, "Random linear stacks of softmax's gain", "usual_lead", "usual_disparity"),
     "softmax": (
         f"{A1}, question 2, open question",
         "Random softmax stacks, with and without norm and MLP,",
@@ -206,6 +233,11 @@ GROWTH = {  # group: its source, its stacks in one sentence, the ids of their le
 
 def _growth(config, fresh):
     again = f"{config.trained_runs} runs of shared models near ridge; before, 16 that were not"
+    looks = {
+        "softmax": "all six kinds since a look at three",
+        "usual": "added after a look: softmax stacks stood beside linear ones of another gain",
+    }
+    redrawn = {"usual": "", "trained": again}
     for group, by_stack in stacks(config).items():
         source, who, *ids = GROWTH[group]
         note = "what the Bayes rule does is in many_shot_flow.ends_at_bayes"
@@ -219,8 +251,8 @@ def _growth(config, fresh):
                 "median",
                 BOUNDS[reading],
                 note=note if group == "trained" else "",
-                revision="all six kinds since a look at three" if group == "softmax" else added,
-                redrawn=again if group == "trained" else fresh,
+                revision=looks.get(group, added),
+                redrawn=redrawn.get(group, fresh),
                 sample=partial(change, group=group, reading=reading),
                 cells=grid(names, stack=by_stack),
                 words=lambda stack, by_stack=by_stack: dict(who=by_stack[stack][0]),

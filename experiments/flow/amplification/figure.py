@@ -32,17 +32,20 @@ def plot(dataset):
 
 
 def caption(dataset) -> str:
-    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
+    _, samples = evidence(claims, dataset)
     shares = np.median(claims.shares(dataset, "larger"), axis=0)
     risk = max(claims.risk_ratios(dataset).values())
+    middle = {id: np.median(each) for id, each in samples.items() if each is not None}
+    softmax = [middle[id] for id in claims.GROWTH["softmax"][-1].split() if id in middle]
     return (
-        "Depth multiplies the log ratio of two demonstrations' flows, each alone, by "
-        f"{np.median(samples['large_disparity']):.0f} in random linear stacks of large weights. A "
-        f"flow is the answer's gradient in a demonstration. The ratio grows for {shares.min():.0%} "
-        f"to {shares.max():.0%} of pairs. Lines are medians with {level()} intervals. Grey is a "
-        f"factor below {FACTOR:g}. Each kind's {config.trained_runs} trained stacks have at most "
-        f"{risk:.2f} times the Bayes rule's excess risk. Random runs have "
-        f"{config.pairs} pairs each; {int(dataset.dropped.sum())} overflow."
+        "Depth multiplies the log ratio of two lone demonstrations' flows by "
+        f"{middle['large_disparity']:.0f} in random linear stacks of large weights, "
+        f"{middle['usual_disparity']:.0f} at softmax's gain, and {min(softmax):.2f} to "
+        f"{max(softmax):.2f} in softmax stacks. A flow is the answer's gradient in a demonstration "
+        f"(random stacks: the query token's). Of linear stacks' pairs {shares.min():.0%} to "
+        f"{shares.max():.0%} grow. Lines are medians with {level()} intervals. Trained stacks have "
+        f"at most {risk:.2f} times the Bayes rule's excess risk; {int(dataset.dropped.sum())} "
+        "pairs overflow."
     )
 
 

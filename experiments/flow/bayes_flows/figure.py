@@ -54,14 +54,22 @@ def appendix(dataset):
 
 def caption(dataset) -> str:
     flows, config = numbers(dataset), results.config_of(dataset)
-    ends = [flows.once_near(k, p, d) for k in KERNELS for p in PRIORS for d in config.depths]
-    near = [float(np.median(values)) for values in ends if values is not None]
-    words = " to ".join(dict.fromkeys(f"{f(near):.2f}" for f in (min, max) if near)) or "unknown"
+    kinds = [(k, p, d) for k in KERNELS for p in PRIORS for d in config.depths]
+    ends = {kind: flows.once_near(*kind) for kind in kinds}
+    near = {kind: float(np.median(values)) for kind, values in ends.items() if values is not None}
+    kernels, priors = (
+        " and ".join(dict.fromkeys(kind[i] for kind in near)) or "no" for i in (0, 1)
+    )
+    words = (
+        " to ".join(dict.fromkeys(f"{f(near.values()):.2f}" for f in (min, max) if near))
+        or "unknown"
+    )
     limits, samples = parts.part(dataset, "limits"), evidence(claims, dataset)[1]
     dropped, total = int(limits.dropped.sum()), limits.dropped.size * config.limits.pairs
     return (
-        f"Stacks near the Bayes rule in risk make two flows {words} times as unequal as it does. "
-        f"All runs come near, and are judged, in {len(near)} of {len(ends)} kinds. Points of a are "
+        f"{kernels.capitalize()} stacks near the Bayes rule of the {priors} prior in risk "
+        f"make flows {words} times as unequal as it. "
+        f"All runs come near in {len(near)} of {len(ends)} kinds. Points of a are "
         f"checkpoints, grey is within {NEAR:.0%}; lines of b are depths. "
         "Ascent finds stacks that lower the log ratio by "
         f"{-np.median(samples['theorem_1']):.0f}. At feedback 1 both weights are cI; at -1 one "

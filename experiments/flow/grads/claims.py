@@ -180,7 +180,8 @@ def _task_statements(config, fresh):
         ratio(
             "last_layer",
             f"{A1}, ablation of layers, in our setting",
-            "The last layer's flow is the best to select by, every demonstration alone",
+            "The last layer's flow is the best to select by, every demonstration alone, without "
+            "noise in the labels",
             "the error by it over that by the earlier layer's that is best on other queries, "
             f"{shots}",
             at_most=1.0,

@@ -5,7 +5,7 @@ import numpy as np
 from experiments.flow.many_shot_flow import claims
 from experiments.flow.many_shot_flow.config import NAMES
 from lsa_lab.harness.draw import marks, style
-from lsa_lab.store import parts
+from lsa_lab.store import parts, results
 
 TRAINED = dict(zip(NAMES, ("linear", "softmax", "softmax, norm, MLP"), strict=True))
 
@@ -39,9 +39,14 @@ def caption(dataset) -> str:
     values = null.trained_disparity.sel(trained=names).median("trained_run")
     ends = values.isel(trained_place=-2) / values.isel(trained_place=-1)
     last = null.trained_agreement.sel(trained=names).median("trained_run")[:, -1]
+    config, runs = results.config_of(dataset), null.sizes["trained_run"]
+    tasks = [spec.task for name, spec in config.null.trained if name in names]
+    (d,), (n,) = {task.d for task in tasks}, {max(task.lengths) for task in tasks}
     return (
-        f"In models near ridge regression two flows end {float(ends.min()):.2f} to "
-        f"{float(ends.max()):.2f} times as unequal as the Bayes rule's on the same prompts. "
-        f"The last layer's log flows correlate by {float(last.min()):.2f} to "
-        f"{float(last.max()):.2f} with them. The grey band is 10 %."
+        "On prompts as in training two flows of models near ridge regression end "
+        f"{float(ends.min()):.2f} to {float(ends.max()):.2f} times as unequal as the Bayes rule's. "
+        "The last layer's log flows correlate with the Bayes rule's by "
+        f"{float(last.max()):.2f} at most and {float(last.min()):.2f} at least. Each kind has "
+        f"{runs} runs, d = {d}, n = {n}. The grey band is 10 %. Rows on stacks "
+        f"that are not drawn rest on {config.runs} runs, d = {config.d}, n = {config.n}."
     )

@@ -63,7 +63,7 @@ class Learners:
         return self.dataset.single.sel(learner=learner).values if learner in self.judged else None
 
     def likeness(self, learner):  # -> [R]
-        if learner in self.judged:
+        if learner in (*self.judged, UNTRAINED):
             maps = self.dataset["map"].sel(reading="flow")
             rows = [maps.sel(learner=name).values for name in (learner, BAYES)]
             pairs = zip(*(grid.reshape(len(grid), -1) for grid in rows), strict=True)
@@ -165,6 +165,17 @@ def statements(config) -> tuple[Statement, ...]:
             cells=grid("linear_alike softmax_alike transformer_alike", learner=TRAINED),
             message="To trained models, a demonstration of a flow and a surprise is worth what it "
             "is to the Bayes rule",
+        ),
+        Statement(
+            "untrained_map",
+            OWN,
+            "Before training, a demonstration of a flow and a surprise is not worth what it is to "
+            "the Bayes rule",
+            "the correlation of both maps of mean gains over the cells",
+            at_most=PREDICTS,
+            note="the control of the same after training",
+            revision="added after a look: the other control is of another statistic",
+            sample=lambda r: r.likeness(UNTRAINED),
         ),
         Statement(
             "untrained",
