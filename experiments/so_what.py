@@ -94,8 +94,8 @@ SO_WHAT = {
         "prompt. Use it for pools that no prompt can hold."
     ),
     "clipping_curves": (
-        "Depth is a rough guide to which layer may be clipped: attention of the last costs least, "
-        "and that of the second rather than the first is ruined. MLPs tolerate it nearly everywhere, but for the "
+        "Depth is a rough guide to which layer may be clipped: attention of the last costs "
+        "least, and that of the second rather than the first is ruined. MLPs tolerate it nearly everywhere, but for the "
         "first when it is dropped. Measure each layer of your own model before you compress it."
     ),
     "condition_numbers": (

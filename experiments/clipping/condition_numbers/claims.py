@@ -153,10 +153,10 @@ def statements(config) -> tuple[Statement, ...]:
         Statement(
             "harm_by",
             "derived here",
-            "For the two matrices that carry the harm {measure} tells which layer tolerates "
+            "For the two matrices that carry the harm the {measure} tells which layer tolerates "
             "clipping",
             f"Spearman's correlation over layers, averaged over {' and '.join(HARMED)}, of "
-            f"{{measure}} with {tolerance}",
+            f"the {{measure}} with {tolerance}",
             unjudged="the two sides of condition_beats_depth_harm",
             revision="added after a look at all six matrices",
             sample=lambda c, measure: (
