@@ -95,8 +95,9 @@ SO_WHAT = {
     ),
     "clipping_curves": (
         "Depth is a rough guide to which layer may be clipped: attention of the last costs "
-        "least, and that of the second rather than the first is ruined. MLPs tolerate it nearly everywhere, but for the "
-        "first when it is dropped. Measure each layer of your own model before you compress it."
+        "least, and that of the second rather than the first is ruined. MLPs tolerate it nearly "
+        "everywhere, but for the first when it is dropped. Measure each layer of your own model "
+        "before you compress it."
     ),
     "condition_numbers": (
         "Training makes deep layers worse conditioned, but that alone is a weak guide to what may "
