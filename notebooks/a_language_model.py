@@ -202,8 +202,9 @@ picture
 # %% [markdown]
 # ## What the experiments found
 #
-# They ask this of SmolLM2-135M, Q4_1, one model of 135 million parameters whose weights have four
-# bits. The verdicts are read from their files; each experiment's page in `figures`
+# All but `lm_family`, which trains small decoders of its own, ask this of SmolLM2-135M, Q4_1, one
+# model of 135 million parameters whose weights have four bits. The verdicts are read from their
+# files; each experiment's page in `figures`
 # has every row.
 
 # %%

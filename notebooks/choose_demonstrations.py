@@ -492,8 +492,9 @@ print("solved" if solved else "not yet")
 # %% [markdown]
 # ## What you have seen
 #
-# A score overlooks what it does not read: relevance, novelty or the noise of a label. Matched
-# gradients make a subset equal to its pool for models that descend. A demonstration whose
+# A score overlooks what it does not read: relevance, novelty or the noise of a label. Equal
+# gradients at d + 1 checkpoints would make a subset equal to its pool for models that descend;
+# matched ones come near. A demonstration whose
 # gradient vanishes at every checkpoint cannot be seen.
 #
 # Next: [design_a_layer](design_a_layer.ipynb): which layer reads demonstrations best?

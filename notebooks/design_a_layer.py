@@ -182,7 +182,7 @@ solved = check(answers, truths)
 # %% [markdown]
 # ## Exercise 8, hard
 #
-# With a step of $2 / |k|^2$ or more the delta rule explodes. Longhorn (2407.14207) takes the step
+# With a step above $2 / |k|^2$ the delta rule explodes. Longhorn (2407.14207) takes the step
 # that knows where it ends: the new state is the minimum over $s$ of
 # $|s - w|^2 / 2 + \beta (s \cdot k - v)^2 / 2$. Write the update; it is bounded for every $\beta$.
 #
@@ -221,8 +221,8 @@ print("solved" if solved else "not yet")
 # %% [markdown]
 # ## What you have seen
 #
-# A layer of today is a loss, a step and a gate. Its learning curve is closed: a constant step has
-# a floor, steps that fall have none, and the state that solves least squares is the Bayes rule's.
+# A layer of today is a loss and a step. Its learning curve is closed: a constant step has a floor,
+# which helps where the task drifts, and the state that solves ridge regression is the Bayes rule's.
 #
 # Next: [judge_your_own_layer](judge_your_own_layer.ipynb), or a notebook on a model of yours:
 # [bring_your_own_model](bring_your_own_model.ipynb).

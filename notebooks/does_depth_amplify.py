@@ -368,7 +368,7 @@ print("solved" if solved else "not yet")
 # ## What you have seen
 #
 # Depth amplifies where layers push: in random stacks of large weights. Layers that descend can
-# reverse the order, so A1's statement is no law of every stack. Trained models end as unequal as
-# the Bayes rule, and no further.
+# reverse the order, so A1's statement is no law of every stack. Trained models that are
+# near the Bayes rule in risk end as unequal as it, on prompts like those of training.
 #
 # Next: [choose_demonstrations](choose_demonstrations.ipynb): is a large flow a good demonstration?

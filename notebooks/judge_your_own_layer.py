@@ -2,7 +2,7 @@
 # # Judge your own layer
 #
 # - A layer of twenty lines gets a card: which algorithm it runs, how far it is from the best rule.
-# - The same layer in flax, equinox and PyTorch gets the same card.
+# - The same layer in flax gives the same answers; equinox and PyTorch are shown.
 # - A model that is perfect in training and absurd elsewhere is found out.
 #
 # *A workshop, 10 minutes. You need lesson 5 and a layer in JAX.*
@@ -66,8 +66,9 @@ for name in ("nearest rule", "share of the new label", "risk over the Kalman fil
     print(f"{name}: {probe.value} {probe.verdict}, beside {probe.null}. {probe.note}")
 
 # %% [markdown]
-# The layer is a delta rule: it overwrites a key that comes again, and where weights drift it is
-# nearer to the Kalman filter than ridge is. In grey are closed learning curves; ridge is the best.
+# The layer is a delta rule: asked again, it gives most of the new label, and where weights drift it
+# is nearer to the Kalman filter than ridge is. Two seeds leave both undecided. In grey are closed
+# learning curves; ridge is the best.
 
 # %%
 picture, (ax,) = style.figure(5.5, 3.0)
@@ -94,17 +95,14 @@ picture
 class Delta(nn.Module):
     @nn.compact
     def __call__(self, tokens):
-        first = init(jax.random.key(0))
-        names = {
-            name: self.param(name, lambda key, leaf=leaf: leaf) for name, leaf in first.items()
-        }
-        return forward(names, tokens)
+        return forward(self.param("layer", init), tokens)
 
 
 tokens = jnp.asarray(np.random.default_rng(0).normal(size=(9, 2 * D + 1)), jnp.float32)
 module = Delta()
 variables = module.init(jax.random.key(1), tokens)
-print(jnp.allclose(module.apply(variables, tokens), forward(init(jax.random.key(0)), tokens)))
+own = variables["params"]["layer"]
+print(jnp.allclose(module.apply(variables, tokens), forward(own, tokens)))
 # report_card(module.apply, lambda key: module.init(key, tokens))
 
 # %% [markdown]
@@ -126,8 +124,9 @@ print(jnp.allclose(module.apply(variables, tokens), forward(init(jax.random.key(
 #
 # ## An attack
 #
-# On prompts as in training ridge regression is the best rule. This model is ridge there, and says 5
-# as soon as covariates are large. Its risk is perfect; it runs no known rule.
+# On prompts as in training ridge regression is the best rule. This model is ridge there but for few
+# prompts, and says 5 as soon as covariates are large. After 32 demonstrations it has 1.3 times the
+# risk of ridge; it runs no known rule.
 
 
 # %%

@@ -392,8 +392,8 @@ else:
 # %% [markdown]
 # ## What you have seen
 #
-# A trained model can be read layer by layer: its predictions near ridge regression's, its heads
-# add up, and one matrix carries every token to a layer if attention is linear and masked.
-# Clipping costs what a layer needs.
+# A trained model can be read layer by layer: its risk comes within twice ridge regression's or
+# so, its heads add up, and one matrix carries every token to a layer if attention is linear and
+# masked. Clipping costs what a layer needs.
 #
 # Next: [does_depth_amplify](does_depth_amplify.ipynb): what does depth do to a demonstration?

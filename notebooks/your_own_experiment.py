@@ -234,8 +234,8 @@ picture
 lsa_lab("new my_lab/against_ridge")
 
 # %% [markdown]
-# Four changes: the question, the rival, what is said, and the width of the panel. The bound says
-# "as good" as before: 1.05.
+# The question, the rival, the sizes, what is said, and the words of the figure change. The bound
+# says "as good" as before: 1.05.
 
 # %%
 new = "against_ridge"
