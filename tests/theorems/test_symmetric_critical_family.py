@@ -1,4 +1,4 @@
-"""Of deep layers A_l = a_l Σ⁻¹, B_l = b_l I the slopes in A are multiples of Σ, in B of I, exactly.
+"""Deep layers A_l = a_l Σ⁻¹, B_l = b_l I have slopes that are multiples of Σ in A and of I in B.
 
 Ahn et al. (2306.00297) work with x ~ N(0, Σ), w ~ N(0, Σ⁻¹). Any few prompts, turned by the 48
 signed permutations O of R³ (x = Σ^{1/2} O z, w = Σ^{-1/2} O v), have the symmetry that the argument
