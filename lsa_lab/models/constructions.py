@@ -1,10 +1,9 @@
 """Weights that theorems write down, as linear attention. All read out with the minus sign.
 
-Where an algorithm goes from w_0 = 0 the label slot of token i holds the residual y_i - w_l·x_i after
-l layers and the query's slot -w_l·x_query, so that ``trace.layer_predictions`` is the algorithm's
-path. Three differ: ``prior_attention`` leaves the part of w_0 out of its slots, the slots of
-``temporal_difference`` hold r + γ w·φ' - w·φ, and those of ``preprocess_then_optimise`` lag behind by
-the layer that preprocesses.
+The label slot of token i holds the residual y_i - w_l·x_i after l layers and the query's slot
+-w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm. Three differ:
+``prior_attention`` leaves the part of w_0 out of its slots, demonstrations of
+``temporal_difference`` hold r + γ w·φ' - w·φ, and ``preprocess_then_optimise`` is a layer behind.
 """
 
 import chex
