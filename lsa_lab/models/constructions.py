@@ -1,8 +1,9 @@
 """Weights that theorems write down, as linear attention. All read out with the minus sign.
 
-In all of them the label slot of token i holds the residual y_i - w_l·x_i after l layers and the
-query's slot holds -w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm;
-``prior_attention`` alone leaves the part of w_0 out of its slots.
+The label slot of token i holds the residual y_i - w_l·x_i after l layers and the query's slot
+-w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm. Three differ:
+``prior_attention`` leaves the part of w_0 out of its slots, demonstrations of
+``temporal_difference`` hold r + γ w·φ' - w·φ, and ``preprocess_then_optimise`` is a layer behind.
 """
 
 import chex

@@ -20,6 +20,7 @@ the gate g, of what is erased (a, r) and written, b; k̂ = k/|k|, and β is the 
     rwkv7          diagonal g        a α⊙k̂, r k̂     b α⊙k̂     2503.14456, α a step a channel
     mesa           S = (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ, sums with gates  2309.05858, MesaNet 2506.05233
 
+where mesa's λ is kept by ``solve="cholesky"`` alone: by default gates forget it too, λ Π g
 (docs/theory, "The state as a regression", which says what precision keeps). In the merged layout
 the query is read for and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read
 (``prompts.bound_tokens``).
@@ -110,7 +111,10 @@ def states(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T,
 
 
 def condition_numbers(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T]
-    """λ_max/λ_min of Σ βkkᵀ + λI, which a mesa layer inverts, after every token."""
+    """λ_max/λ_min of Σ βkkᵀ + λI, sums with gates, after every token of a mesa layer.
+
+    ``solve="cholesky"`` inverts this matrix; the recursive way has λ Π g in the place of λ.
+    """
     if config.kind != "mesa":
         raise ValueError(f"kind is {config.kind!r}: only a mesa layer inverts a matrix")
 

@@ -24,7 +24,7 @@ def best_descent(alpha: Real, noise_var: Real, depth: int) -> Array:  # [depth+1
 
     Its fixed point is the risk of ridge regression, the Bayes rule's (derived here; docs/theory,
     "Depth is state evolution"; average-case optimal methods: Pedregosa and Scieur 2002.04756). Each
-    entry is a bound for stacks of that depth; real steps reach it only where g has real factors.
+    entry is a bound for stacks of that depth; real steps reach it only where 1 - hg has real roots.
     """
     check_at_least(depth, "depth", 0)
     check_variance(noise_var, "noise_var")

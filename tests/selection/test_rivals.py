@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from lsa_lab.selection import rivals
 from lsa_lab.selection.gradient_matching import certify, match
@@ -69,6 +70,25 @@ def test_projected_lengths_have_the_stated_error():
     # The vectors share a key's matrix but are nearly orthogonal: 1200 nearly independent ratios.
     assert abs(ratios.mean() - 1) < 5 * np.sqrt(2 / width / ratios.size)
     np.testing.assert_allclose(ratios.var(), 2 / width, rtol=5 * np.sqrt(2.3 / ratios.size))
+
+
+@pytest.mark.parametrize("width", [1, 4, 30, 400])
+def test_few_lengths_are_far_off(width):
+    epsilon = np.linspace(0.01, 0.99, 50)
+    law = chi2(width)
+    far = law.cdf((1 - epsilon) * width) + law.sf((1 + epsilon) * width)
+    assert (far <= 2 * np.exp(-width * epsilon**2 / 8)).all()
+    # Control: with twice the exponent it is no bound.
+    assert width < 400 or (far > 2 * np.exp(-width * epsilon**2 / 4)).any()
+
+
+def test_all_lengths_of_thirty_vectors_are_near_with_the_stated_probability():
+    epsilon, delta, vectors = 0.5, 0.1, draw(30, 300, seed=4)
+    width = int(np.ceil(8 * np.log(2 * len(vectors) / delta) / epsilon**2))
+    keys = jax.random.split(jax.random.key(1), 40)
+    lengths = np.stack([np.sum(project([vectors], key, width) ** 2, axis=1) for key in keys])
+    near = (abs(lengths / np.sum(vectors**2, axis=1) - 1) < epsilon).all(1)
+    assert near.mean() >= 1 - delta
 
 
 def test_blocks_of_any_size_are_projected_alike():

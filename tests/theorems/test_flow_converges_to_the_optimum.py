@@ -46,6 +46,11 @@ def test_training_ends_at_the_one_layer_optimum(seed, size, noise_var):
     assert jnp.max(distance(*start, sign=1.0, imbalance=1.0, time=60.0)) < 1e-7
 
 
+def test_the_condition_on_the_size_is_not_necessary():
+    start = jnp.eye(4), jnp.eye(4), 4.0, 10, 0.5
+    assert jnp.max(distance(*start, sign=1.0, imbalance=1.0, time=20.0)) < 1e-7
+
+
 def test_control_a_negative_or_an_unbalanced_start_ends_elsewhere():
     """Isotropic -ΘΘᵀ runs into the saddle at zero; from a larger u only the product is right.
 

@@ -15,7 +15,7 @@ import pytest
 from draws import seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
-from lsa_lab.models import linear_attention
+from lsa_lab.models import linear_attention, moments
 from lsa_lab.prompts import Prompt
 
 SHAPE = (3, 2, 3, 4)  # L, H, d, n
@@ -55,6 +55,25 @@ def discrepancy(seed, shape, keys="demonstrations"):
 @seeds
 def test_the_moment_carries_the_whole_flow(seed):
     assert discrepancy(seed, SHAPE) < 1e-10
+
+
+@jax.jit
+def unmasked(params, prompt):  # [n, e]
+    rows = prompts.tokens(prompt)
+
+    def answer(second_moment):
+        return -moments.layer_maps(params, second_moment)[-1, -1] @ rows[-1]
+
+    slope = jax.grad(answer)(rows.T @ rows / (len(rows) - 1))  # S_0 + q qᵀ/n
+    return rows[:-1] @ (slope + slope.T) / (len(rows) - 1)
+
+
+@seeds
+def test_unmasked_the_formula_holds_at_the_moment_of_all_tokens(seed):
+    params, prompt = draw(seed, SHAPE)
+    expected = -by_tokens(params, prompt, "all")[-1, ..., -1]
+    difference = unmasked(params, prompt) - expected
+    assert np.abs(difference).max() < 1e-10 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("keys", ["all", "causal"])

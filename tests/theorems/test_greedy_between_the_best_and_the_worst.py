@@ -54,6 +54,16 @@ def test_no_link_of_the_chain_is_an_equality(p):
     assert (gaps[:, 3] < gaps[:, 4]).mean() > 0.7  # and that the mismatched
 
 
+def test_of_most_of_a_small_pool_a_random_subset_may_be_nearer_or_farther():
+    pools = [np.random.default_rng(seed).standard_cauchy((6, 1)) for seed in range(200)]
+    subsets, nearer, farther = np.array(list(itertools.combinations(range(6), 4))), 0, 0
+    for gradients in pools:
+        middle = np.sqrt((all_gaps(gradients, subsets) ** 2).mean())
+        nearer += middle < float(match(gradients, 4, max_swaps=0).objective)
+        farther += middle > float(match(gradients, 4, reverse=True).objective)
+    assert min(nearer, farther) > 10
+
+
 def test_control_the_order_fails_when_the_pool_changes():
     """Judged by the mean of other gradients nothing holds the same subsets in order."""
     excess = []

@@ -14,7 +14,7 @@ from draws import seeds
 from lsa_lab.models import constructions
 
 D, N, STEP = 3, 8, 0.2
-DEPTHS = [1, 3]
+DEPTHS = [1, 3, 6]
 predict = jax.jit(population.predict)
 
 

@@ -67,3 +67,10 @@ def test_without_lack_of_prompts_tasks_are_memorised_up_to_one_a_dimension(kappa
     tasks = np.random.default_rng(0).standard_normal((round(kappa * 200), 200))
     missed = 200 - np.linalg.matrix_rank(tasks)  # dimensions of which no task says anything
     np.testing.assert_allclose([new, own], [0.1 + missed / 200, 0.1], atol=1e-5)
+
+
+@pytest.mark.parametrize(("ratio", "noise_var"), [(1.0, 1.0), (0.2, 0.5)])
+def test_control_where_demonstrations_grow_as_prompts_do_noise_adds_to_new_tasks(ratio, noise_var):
+    new, _ = asymptotics.ridgeless_risk(1e7, 0.5, 1e7 / ratio, noise_var)
+    added = noise_var * 0.5 * ratio / (1 + noise_var)
+    np.testing.assert_allclose(new, noise_var + 0.5 + added, atol=1e-5)

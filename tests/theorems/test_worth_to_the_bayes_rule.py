@@ -13,6 +13,7 @@ import pytest
 from draws import seeds
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
+from tests.population import gauss_hermite
 
 shapes = pytest.mark.parametrize("shape", [(3, 5), (9, 4)])  # n, d
 
@@ -80,3 +81,30 @@ def test_given_the_label_the_answer_moves_by_flow_times_surprise(shape, seed):
     surprise = y[-1] - answer(x[:-1], y[:-1], x[-1], noise_var / shape[0])
     of_label = flow(x, y, x_query, noise_var / len(x))[-1]
     assert abs(after - before - of_label * surprise) < 1e-10 * (1 + abs(after))
+
+
+def gain(seed, shape, penalty=1.0):
+    """Mean and variance of what the demonstration takes off the error, given the whole prompt,
+    by conditioning w·x_query on the labels; the square of the move, and four times it v_q'."""
+    x, y, x_query, noise_var = draw(seed, shape)
+    n, level = len(y), penalty * noise_var
+    before, after = (np.asarray(answer(x[:m], y[:m], x_query, level / m)) for m in (n - 1, n))
+    weights = np.linalg.solve(x @ x.T + noise_var * np.eye(len(x)), x @ x_query)
+    left = x_query @ x_query - weights @ x @ x_query
+    nodes, mass = gauss_hermite((4,))
+    target = weights @ y + np.sqrt(left) * nodes[:, 0]
+    gains, move = (before - target) ** 2 - (after - target) ** 2, (after - before) ** 2
+    measured = np.array([mass @ gains, mass @ gains**2 - (mass @ gains) ** 2])
+    return measured, np.array([move, 4 * move * left])
+
+
+@shapes
+@seeds
+def test_given_the_prompt_the_gain_has_the_mean_move_squared_and_the_stated_variance(shape, seed):
+    measured, stated = gain(seed, shape)
+    np.testing.assert_allclose(measured, stated, rtol=1e-8, atol=1e-8)
+
+
+def test_control_another_rule_gains_another_mean():
+    measured, stated = gain(0, (3, 5), penalty=3.0)
+    assert abs(measured[0] / stated[0] - 1) > 1e-2

@@ -29,7 +29,8 @@ def whitened(gradients: ArrayLike, size: int) -> Array:  # [m, p] -> [m, min(m, 
     """c̃ for subsets of ``size``: ``match(gradients, size, whiten=True)`` matches these rows.
 
     Their gap is a number without unit: its mean square over all random subsets is
-    (1 - n/m) m/(m - 1) · min(rank, n - 1)/n, about 1. ``certify`` of these rows judges rivals.
+    (1 - n/m) m/(m - 1) · min(rank, max(n - 1, 1))/n: near 1 where n is large, small beside m, and
+    the rank no smaller than n. ``certify`` of these rows judges rivals.
     """
     gradients = jnp.asarray(gradients)
     chex.assert_rank(gradients, 2, custom_message="gradients are [m, p], one row a candidate")
