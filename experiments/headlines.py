@@ -63,7 +63,10 @@ HEADLINES = (
             "log ratio in the stack that ascent finds {0:i}; random stacks, share of pairs {1:i}",
             "bayes_flows.theorem_1 amplification.theorem_1",
         ),
-        Words("last over first layer {0:i}", "lm_flow.*_disparity"),
+        Words(
+            "last over first layer, each alone {0:i}, in one prompt {1:i}",
+            "lm_flow.*_alone_*_disparity lm_flow.*_shared_*_disparity",
+        ),
     ),
     Headline(
         "A1, Theorem 1, order",
@@ -381,7 +384,10 @@ HEADLINES = (
             "risk over the rival pattern's {all:i}",
             "heads_per_layer.first_before_later_* heads_per_layer.first_layer_suffices_*",
         ),
-        language=Words("what the top head leaves {0:i}", "lm_heads.*_one_is_enough"),
+        language=Words(
+            "what the top head leaves, mean over four layers {0:i}, layer by layer {1:i}",
+            "lm_heads.*_one_is_enough lm_heads.*_layer_*_left",
+        ),
     ),
     Headline(
         "A4, Abstract, against ridge",

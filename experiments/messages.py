@@ -408,7 +408,7 @@ MATCHING = (
     ),
     Message(
         "Subsets that a proxy chooses help every other model: {0} of random subsets' error by the "
-        "linear proxy, {1} by a prefix of a layer, {2} by one of a trained stack that is among them",
+        "linear proxy, {1} by a prefix of a layer, {2} by one of a trained stack, itself a target",
         "matching_transfer.proxy matching_transfer.prefix matching_transfer.stack",
         "over determinantal subsets, chosen without a gradient, the linear proxy's never win ({0} "
         "times their error), and those of prefixes always do ({1} and {2})",
