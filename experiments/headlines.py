@@ -53,9 +53,7 @@ HEADLINES = (
         ),
         proof("holds", "worth_to_the_bayes_rule"),
         Words("taken off the error on average {0:i}", "flow_factors.helps"),
-        Words(
-            "rank correlation of factor and worth {all:i}", "lm_flow.*_relevance lm_flow.*_novelty"
-        ),
+        Words("rank correlation of both factors together and worth {0:i}", "lm_flow.*_both"),
     ),
     Headline(
         "A1, Theorem 1",
@@ -71,7 +69,10 @@ HEADLINES = (
             "{1:i}",
             "bayes_flows.theorem_1 amplification.theorem_1",
         ),
-        Words("last over first layer {0:i}", "lm_flow.*_disparity"),
+        Words(
+            "last over first layer, each alone {0:i}, in one prompt {1:i}",
+            "lm_flow.*_alone_*_disparity lm_flow.*_shared_*_disparity",
+        ),
     ),
     Headline(
         "A1, Theorem 1, order",
@@ -109,7 +110,7 @@ HEADLINES = (
         trained=Words("error over that by the best rival of each task {0:i}", "grads.strongest"),
         language=Words(
             "nats of log-probability gained {all:i}",
-            "lm_flow.*_prompts_*_random lm_flow.*_prompts_*_similarity lm_flow.*_prompts_*_bm25",
+            "lm_flow.*_prompts_*",
         ),
     ),
     Headline(
@@ -135,7 +136,7 @@ HEADLINES = (
             "without noise in labels, error over the best earlier layer's {0:i}",
             "grads.last_layer",
         ),
-        language=Words("rank correlation lost {0:i}", "lm_flow.*_last_layer"),
+        language=Words("rank correlation gained {0:i}", "lm_flow.*_last_layer"),
     ),
     Headline(
         "A1, Open question 2",
@@ -233,7 +234,8 @@ HEADLINES = (
         "A2, Figure 1 (ii), deep layers",
         "Deep layers can be reduced drastically without much degradation",
         Words(
-            "MLPs tolerate it in every layer, unless the first is dropped: {0} times the risk",
+            "in regression MLPs tolerate it in every layer, unless the first is dropped: {0} times "
+            "the risk",
             "clipping_curves.mlp_*_is_flat",
         ),
         trained=Words(
@@ -241,7 +243,10 @@ HEADLINES = (
             "clipping_curves.attention_deep_is_flat clipping_curves.mlp_deep_is_flat "
             "label_clipping.*_deep_is_flat",
         ),
-        language=Words("AUC {0:i}", "lm_clipping.*_deep_is_flat"),
+        language=Words(
+            "AUC {0:i}, accuracy {1:i}",
+            "lm_clipping.*_deep_is_flat lm_clipping.*_deep_keeps_accuracy",
+        ),
     ),
     Headline(
         "A2, Figure 1 (ii), shallow layers",
@@ -279,8 +284,9 @@ HEADLINES = (
             "decades {all:i}", "condition_numbers.deep_is_larger condition_numbers.last_is_largest"
         ),
         language=Words(
-            "decades, deeper half less the other {0:i}, last two layers less the others {1:i}",
-            "lm_clipping.deep_condition lm_clipping.last_condition",
+            "decades, deeper half less the other {0:i}, last two layers less the others {1:i}; of "
+            "the first over the median value {2:i}",
+            "lm_clipping.deep_condition lm_clipping.last_condition lm_clipping.*_median",
         ),
     ),
     Headline(
@@ -288,20 +294,29 @@ HEADLINES = (
         "Algorithm 1, a searched rate at a layer chosen by condition number, improves the model",
         Words(
             "it seldom gains: no edit does as well in a share of {0}, one number times the answer "
-            "in {1}; on texts a fitted threshold gains {2} more than a wider search",
-            "clipping_search.no_edit clipping_search.scaled_answers lm_clipping.threshold",
+            "in {1}; on texts a fitted threshold gains {2} more than a wider search, and in five "
+            "collections random edits {3:size} less than the {4} of Algorithm 1",
+            "clipping_search.no_edit clipping_search.scaled_answers lm_clipping.threshold "
+            "lm_one_number.random_gains lm_one_number.gains",
         ),
         trained=Words(
             "tasks and parts without larger inputs, on which models are worse than predicting 0, "
             "share of the risk {all:i}",
             "clipping_search.attention_[!l]* clipping_search.mlp_[!l]*",
         ),
-        language=Words("accuracy {0:i}", "lm_clipping.algorithm_gains"),
+        language=Words(
+            "accuracy {0:i}, by collection and part {1:i}",
+            "lm_clipping.algorithm_gains lm_clipping.*_algorithm",
+        ),
     ),
     Headline(
         "A2, Appendix B.3",
         "Clipping W_K alone gains nothing",
-        Words("any edit gains {0} in the same conditions", "why_a_rate.gain_*"),
+        Words(
+            "any edit gains {0} in the same conditions; on reviews any other one matrix of "
+            "attention does as little, {1}",
+            "why_a_rate.gain_* lm_clipping.rotten_tomatoes_w_?_alone",
+        ),
         trained=Words("conditions, share of the risk {0:i}", "why_a_rate.single_module*"),
         language=Words("AUC {0:i}", "lm_clipping.*_keys_alone"),
     ),
@@ -331,9 +346,9 @@ HEADLINES = (
         "Matched subsets teach better than random ones",
         Words(
             "spread, at half of the pool: it has {0} and {1} times the error of designs that see "
-            "no label; on the language model the labels' shares: {2}",
+            "no label; on the language model the labels' shares: {2}; over none at all: {3}",
             "gradient_matching.over_determinantal gradient_matching.over_leverage "
-            "lm_gradient_matching.*_stratified",
+            "lm_gradient_matching.*_stratified lm_gradient_matching.*_matching_over_none",
         ),
         trained=Words("error over random choice's {0:i}", "gradient_matching.random"),
         language=Words("cross-entropy over random choice's {0:i}", "lm_gradient_matching.*_random"),
@@ -400,7 +415,10 @@ HEADLINES = (
             "risk over the rival pattern's {all:i}",
             "heads_per_layer.first_before_later_* heads_per_layer.first_layer_suffices_*",
         ),
-        language=Words("what the top head leaves {0:i}", "lm_heads.*_one_is_enough"),
+        language=Words(
+            "what the top head leaves, mean over four layers {0:i}, layer by layer {1:i}",
+            "lm_heads.*_one_is_enough lm_heads.*_layer_*_left",
+        ),
     ),
     Headline(
         "A4, Abstract, against ridge",
@@ -445,11 +463,16 @@ HEADLINES = (
     Headline(
         "A4, Figure 1c, later layers",
         "One head dominates each later layer",
-        Words("the first layer's share in the same models is {0}", "head_pruning.first.*"),
+        Words(
+            "the first layer's share in the same models is {0}; in the one layer of four that "
+            "SmolLM2's answers need most one head does nearly all: {1}",
+            "head_pruning.first.* lm_heads.*_layer_22_mean",
+        ),
         trained=Words("heads in effect {0:i}", "head_pruning.later.*"),
         language=Words(
-            "heads in effect, mean over four layers {all:i}",
-            "lm_heads.*_later_change lm_heads.*_later_mean",
+            "heads in effect, mean over four layers {0:i}, {1:i}, layer by layer {2:i}, {3:i}",
+            "lm_heads.*_later_change lm_heads.*_later_mean lm_heads.*_layer_*_change "
+            "lm_heads.*_layer_*_mean",
         ),
     ),
     Headline(

@@ -16,11 +16,11 @@ ONE_LAYER = (
         "none needed, because the prediction is in closed form",
     ),
     Message(
-        "At a larger scale than in training even the longest prompt leaves a layer worse than "
+        "At three times the scale of training even the longest prompt leaves a layer worse than "
         "predicting 0, by {0} of the signal",
         "one_layer_optimum.floor",
-        "descent with each prompt's own step beats the layer on a real table by {0}",
-        "one_layer_optimum.table_descent",
+        "descent with each prompt's own step leaves {0} of the signal there",
+        "one_layer_optimum.floor_descent",
     ),
     Message(
         "A layer trained on Gaussians has {0} more error than the mean on short prompts of the "
@@ -31,7 +31,7 @@ ONE_LAYER = (
         stands="fails",
     ),
     Message(
-        "Training on samples follows the logistic law within {0:%} % of the limit",
+        "Training on samples is off the logistic law by {0:%} % of the limit on average over time",
         "training_dynamics.samples",
         "none needed, because the law is in closed form",
     ),
@@ -42,10 +42,10 @@ ONE_LAYER = (
         "none needed, because equal times would have the ratio one",
     ),
     Message(
-        "With fewer pretraining tasks than dimensions a layer memorises them: new tasks have {0} "
-        "times their risk",
+        "With half as many pretraining tasks as dimensions a layer memorises them: new tasks have "
+        "{0} times their risk",
         "finite_pretraining.memorised",
-        "with more tasks than dimensions {0} times",
+        "with four times as many tasks as dimensions {0} times",
         "finite_pretraining.learned",
     ),
 )
@@ -391,7 +391,8 @@ MATCHING = (
         stands="counted",
     ),
     Message(
-        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes",
+        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes, at "
+        "the smallest because the stack explodes",
         "gradient_matching.mismatched_*",
         "on the least of all sizes, fixed before, they have {0} of random ones' error",
         "gradient_matching.mismatched",
@@ -419,19 +420,20 @@ MATCHING = (
     ),
     Message(
         "What teaches a model in fine-tuning teaches it in context in {holds} of {cells} cases: "
-        "random subsets rank alike by {0} for its own prefix and {1} for linear attention's",
+        "random subsets rank alike by {0} for its own prefix and {1} for a linear model's weights",
         "matching_transfer.own_tuned_as_* matching_transfer.linear_tuned_as_*",
         "the Bayes rule, which nobody fine-tunes, ranks subsets alike by {0}",
         "matching_transfer.bayes_as_*",
         stands="counted",
     ),
     Message(
-        "Subsets that a small proxy chooses help every larger model: {0} of random subsets' error "
-        "by the linear proxy, {1} by a layer, {2} by a trained stack",
+        "Subsets that a proxy chooses help every other model: {0} of random subsets' error by the "
+        "linear proxy, {1} by a prefix of a layer, {2} by one of a trained stack, itself a target",
         "matching_transfer.proxy matching_transfer.prefix matching_transfer.stack",
-        "over determinantal subsets, chosen without a gradient, they are better in {holds} of "
-        "{cells} cases",
-        "matching_transfer.*_over_diverse_*",
+        "over determinantal subsets, chosen without a gradient, the linear proxy's never win ({0} "
+        "times their error), and those of prefixes always do ({1} and {2})",
+        "matching_transfer.proxy_over_diverse_* matching_transfer.prefix_over_diverse_* "
+        "matching_transfer.stack_over_diverse_*",
     ),
     Message(
         "Which random subsets are better a proxy of one step does not tell: rank correlation {0} "
@@ -455,8 +457,8 @@ MATCHING = (
         "none needed, because random subsets are the comparison",
     ),
     Message(
-        "Where clusters have tasks of their own, demonstrations matched once and others for the "
-        "query beat either alone: {all} of the better one's error",
+        "Where clusters' tasks differ, in part or in all, demonstrations matched once and others "
+        "for the query beat either alone: {all} of the better one's error",
         "fixed_and_per_query.*_tasks",
         "none needed, because each part alone is the comparison",
     ),
@@ -597,11 +599,12 @@ LANGUAGE = (
     Message(
         "Drastic clipping of a deep layer costs SmolLM2 no AUC in {holds} of {cells} cases: {all}",
         "lm_clipping.*_deep_is_flat",
-        "none needed, because the unclipped model is the comparison",
+        "of accuracy, clipped attention changes it by {0} and a clipped MLP by {1}",
+        "lm_clipping.*_attention_deep_keeps_accuracy lm_clipping.*_mlp_deep_keeps_accuracy",
         stands="counted",
     ),
     Message(
-        "In SmolLM2's first layer clipped attention leaves guessing (AUC {0}), a clipped MLP does "
+        "In SmolLM2's second layer clipped attention leaves guessing (AUC {0}), a clipped MLP does "
         "not ({1})",
         "lm_clipping.*_attention_shallow_collapses lm_clipping.*_mlp_shallow_collapses",
         "none needed, because guessing has an AUC of a half",
@@ -618,8 +621,11 @@ LANGUAGE = (
     Message(
         "A searched edit gains {0} of SmolLM2's accuracy by Algorithm 1, and {1} over more layers",
         "lm_clipping.algorithm_gains lm_clipping.wider_gains",
-        "a threshold fitted on the same sentences gains {0} more than the wider search",
-        "lm_clipping.threshold",
+        "by collection and part Algorithm 1 gains {0}; a threshold fitted on the same sentences "
+        "gains {1} more than the wider search; in five collections random edits as large gain "
+        "{2:size} less than the {3} of Algorithm 1, undecided",
+        "lm_clipping.*_algorithm lm_clipping.threshold lm_one_number.random_gains "
+        "lm_one_number.gains",
     ),
     Message(
         "With fewer shots clipping costs SmolLM2 less on reviews ({0}) and more on news ({1})",
@@ -637,21 +643,25 @@ LANGUAGE = (
     ),
     Message(
         "SmolLM2's condition numbers are not seen to rise with depth: by {0} decades to the deeper "
-        "half, by {1} to the last two layers",
-        "lm_clipping.deep_condition lm_clipping.last_condition",
-        "another error of rounding to four bits moves those of W_Q and W_O by {0} decades",
-        "lm_clipping.condition_rounded_square",
-        stands="undecided",
+        "half, by {1} to the last two layers, whose first over median value does rise, by {2}",
+        "lm_clipping.deep_condition lm_clipping.last_condition lm_clipping.last_median",
+        "another error of rounding to four bits moves those of W_Q and W_O by {0} decades; beyond "
+        "random matrices of the same norms the last layers' condition rises by {1}, and their "
+        "first over median value by {2}",
+        "lm_clipping.condition_rounded_square lm_clipping.last_condition_beyond_norms "
+        "lm_clipping.last_median_beyond_norms",
+        stands="undecided undecided holds",
     ),
     Message(
-        "Each demonstration alone, depth makes SmolLM2's gradients {all} times more unequal",
+        "Each demonstration alone, early layers make SmolLM2's gradients more unequal and later "
+        "ones do not: after the last they are {all} times as unequal as after the first",
         "lm_flow.*_alone_*_disparity",
         "in an untrained decoder, all in one prompt, {0} times",
         "lm_flow.*_untrained",
     ),
     Message(
-        "In one prompt depth makes SmolLM2's gradients more unequal in {holds} of {cells} cases: "
-        "{all}",
+        "In one prompt depth makes SmolLM2's gradients more unequal on news alone, in {holds} of "
+        "{cells} cases; on IMDB it is open: {all}",
         "lm_flow.*_shared_*_disparity",
         "in an untrained decoder {0} times",
         "lm_flow.*_untrained",
@@ -664,8 +674,8 @@ LANGUAGE = (
         stands="fails",
     ),
     Message(
-        "What a demonstration adds in SmolLM2 is decided by its label ({0} nats) and not by its "
-        "gradient (rank correlation {1})",
+        "What a demonstration adds in SmolLM2 follows its label ({0} nats), on reviews in part, "
+        "and falls as its gradient grows (rank correlation {1})",
         "lm_flow.*_label lm_flow.*_predicts_margin",
         "similarity and BM25 predict it by {0} and {1}",
         "lm_flow.*_predicts_similarity lm_flow.*_predicts_bm25",
@@ -681,14 +691,19 @@ LANGUAGE = (
     Message(
         "Matched demonstrations leave SmolLM2 {0} of the cross-entropy after random ones",
         "lm_gradient_matching.*_random",
-        "of random ones with the same shares of labels {0}: the shares are what matching gains",
-        "lm_gradient_matching.*_stratified",
+        "of random ones with the same shares of labels {0}; no demonstrations do as well: matched "
+        "ones have {1} times their cross-entropy, random ones {2}",
+        "lm_gradient_matching.*_stratified lm_gradient_matching.*_matching_over_none "
+        "lm_gradient_matching.*_random_over_none",
         stands="estimated",
     ),
     Message(
-        "In SmolLM2 {all} heads of a later layer matter, not one, on average over four layers",
+        "In three of four later layers of SmolLM2 several heads matter, on average over the four "
+        "{all}",
         "lm_heads.*_later_change lm_heads.*_later_mean",
-        "of the first layer a share of {all}",
+        "in the fourth, which answers need most, one does nearly all: {0} and {1} matter, and the "
+        "top one leaves {2}; of the first layer a share of {3} and {4}",
+        "lm_heads.*_layer_22_change lm_heads.*_layer_22_mean lm_heads.*_layer_22_left "
         "lm_heads.*_first_change lm_heads.*_first_mean",
         stands="fails",
     ),
@@ -696,7 +711,7 @@ LANGUAGE = (
         "With the top head of each later layer alone SmolLM2's order of answers is lost: rank "
         "correlation {0}",
         "lm_heads.*_pruned",
-        "a few top heads keep {0} more of it than as many random ones",
+        "the top two thirds of all heads keep {0} more of it than as many random ones",
         "lm_heads.*_top_heads",
         stands="fails",
     ),
@@ -723,11 +738,13 @@ RECURRENT = (
         "The risk of one trained layer does not rise on prompts twice and eight times as long as "
         "in training: {all} times",
         "learning_curves.grows_*",
-        "none needed, because no closed curve of these rules rises",
+        "none needed, because no closed curve rises; softmax attention has none, and linear "
+        "attention is far from its own on longer prompts",
     ),
     Message(
         "Two trained layers are not twice as near to ridge regression as to one pass of their "
-        "rule: the distances have the ratio {all}",
+        "rule: the distances have the ratio {all}; nearly half of the LMS stacks diverged, which "
+        "judges nobody",
         "learning_curves.ridge_*",
         "none needed, because the rule of one layer is the comparison",
         stands="fails",
@@ -744,7 +761,7 @@ RECURRENT = (
         "of {cells} kinds: {all} times its risk",
         "learning_curves.reads_*",
         "linear attention, whose state has no order, has {all}, the risk of predicting 0, and so "
-        "has mesa: neither learned",
+        "have nearly all mesa stacks: neither learned, and neither judges anybody",
         "learning_curves.no_order",
         stands="counted",
     ),

@@ -6,13 +6,13 @@ SO_WHAT = {
     "one_layer_optimum": (
         "Theory's optimum can stand in for a trained layer of linear attention on prompts like "
         "those of training. On prompts of another scale the layer keeps its one step size, and "
-        "it can answer worse than no prediction. Rescale the inputs before you trust such a layer "
-        "on real tables."
+        "it can answer worse than no prediction. Standardised columns are not enough: on a "
+        "correlated table the layer lost to the mean."
     ),
     "training_dynamics": (
         "The closed laws predict when a layer learns each direction of its data, so that a "
-        "training budget can be read off the spectrum. A small eigenvalue costs training time "
-        "rather than final risk. Whoever stops early keeps a layer that ignores the small "
+        "training budget can be read off the spectrum. A small eigenvalue costs training time, "
+        "and final risk too. Whoever stops early keeps a layer that ignores the small "
         "directions."
     ),
     "depth": (
@@ -23,8 +23,8 @@ SO_WHAT = {
     ),
     "finite_pretraining": (
         "Count tasks as well as prompts when you plan pretraining. With fewer tasks than "
-        "covariates a layer learns the tasks themselves and fails on new ones. Near the peak more "
-        "prompts make new tasks worse, as in other kinds of double descent."
+        "covariates a layer learns the tasks themselves and fails on new ones. Just below the peak "
+        "more prompts make new tasks worse, as in other kinds of double descent."
     ),
     "common_map": (
         "A2's theorems replace a model by one matrix a layer. Linear attention without a causal "
@@ -149,17 +149,17 @@ SO_WHAT = {
         "Matching gradients exactly makes subset and pool interchangeable for descent of any "
         "depth, and for softmax attention it does not. Real subsets match only nearly, and then a"
         " part of the gap stays. Read the theorem as a limit: whitened gradients come nearer to "
-        "it, and are no better to select by."
+        "it, and select a tenth better at long prompts alone."
     ),
     "matching_transfer": (
         "A cheap proxy can choose demonstrations that serve larger models. It does not rank "
         "subsets that it has not chosen, so use it to select and not to score. A design that sees "
-        "no gradient serves larger models too: put it beside."
+        "no gradient serves trained models too, and makes descents explode: put it beside."
     ),
     "fixed_and_per_query": (
-        "Mix fixed and per-query demonstrations when clusters have tasks of their own. With a "
+        "Mix fixed and per-query demonstrations when clusters' tasks differ. With a "
         "single task descent gains by a mixture, too, and ridge and softmax do best with fixed "
-        "demonstrations alone. Matching picks out the clean part of a spoilt pool, but flipped "
+        "demonstrations alone. Matching picks fewer spoilt examples, but flipped "
         "labels cost descent much of its gain."
     ),
     "coverage": (
@@ -206,14 +206,15 @@ SO_WHAT = {
         "(`heads_per_layer`) do with fewer in the first layer alone."
     ),
     "learning_curves": (
-        "The closed curve of a recurrent rule predicts what one trained layer reaches, and what it "
-        "keeps on longer prompts. A layer with a fixed step stays at a floor, however long "
-        "the prompt is. Choose a layer by its curve before you train it."
+        "The closed curve of a recurrent rule predicts what one trained layer reaches, and, for "
+        "LMS and DeltaNet, what it keeps on longer prompts. A layer with a fixed step stays at a "
+        "floor, however long the prompt is. Choose a layer by its curve before you train it."
     ),
     "lm_clipping": (
-        "A late layer of this language model can be clipped on reviews; on news its MLP cannot. "
-        "Early attention is needed on both. A searched edit gains accuracy, but a threshold fitted "
-        "on the same labels gains as much. Calibrate before you edit weights."
+        "A late layer's attention can be clipped in this language model; its MLP keeps the order "
+        "of answers on reviews alone, and loses accuracy on both. Early attention is needed. A "
+        "searched edit gains accuracy on average, but a threshold fitted on the same labels gains "
+        "more. Calibrate before you edit weights."
     ),
     "lm_one_number": (
         "An edit of a language model that is chosen for accuracy may only move its threshold. Look "
@@ -221,19 +222,20 @@ SO_WHAT = {
         "searched edit with one threshold, and with a random edit as large."
     ),
     "lm_flow": (
-        "In this language model depth amplifies lone gradients; those of one prompt on news alone. "
-        "Choosing demonstrations by gradients is worse than chance; what a demonstration adds "
-        "follows its label. Similarity did no harm here; start there."
+        "Early layers of this language model amplify lone gradients, later ones do not; those of "
+        "one prompt grow on news, and on IMDB it is open. Choosing demonstrations by gradients is "
+        "worse than chance; what a demonstration adds follows its label, on reviews in part. "
+        "Similarity did no harm here; start there."
     ),
     "lm_gradient_matching": (
-        "What matching gains on this language model seems to be the shares of labels. Draw "
-        "demonstrations with the pool's shares first, at no cost. Claims for matching should "
-        "stand beside such a draw."
+        "What matching gains on this language model seems to be the shares of labels, and no "
+        "demonstrations do as well here. Draw demonstrations with the pool's shares first, at no "
+        "cost. Claims for matching should stand beside such a draw, and beside an empty prompt."
     ),
     "lm_heads": (
-        "Several heads of each later layer matter in this language model. One head a layer leaves "
-        "nothing of its order of answers. The pattern of A4's regression models does not carry "
-        "over."
+        "Several heads matter in three of four later layers of this language model; in the one "
+        "which answers need most, one does nearly all. One head a layer leaves nothing of its "
+        "order of answers. The pattern of A4's regression models does not carry over."
     ),
     "lm_family": (
         "With few words, and copying in its mixture, a decoder of two layers learns to read label"

@@ -24,7 +24,7 @@ def appendix(dataset):
     plot_ratios(axes[0], spectra, 1, "rounded")
     axes[0].set(title="No rise of condition is seen", ylabel="condition number")
     plot_ratios(axes[1], spectra, 0.5, "random")
-    axes[1].set(title="Layer 0 stands out in attention", ylabel="first over median singular value")
+    axes[1].set(title="Layer 1 stands out in attention", ylabel="first over median singular value")
     figure.legend(*axes[0].get_legend_handles_labels(), ncols=7, loc="outside upper center")
     return figure
 
@@ -32,7 +32,7 @@ def appendix(dataset):
 def plot_ratios(ax, spectra, share, version):
     """A line for each matrix as stored; dots: medians of draws of another version."""
     stored, others = (10 ** spectra.logs(each, share) for each in ("stored", version))
-    layers = range(stored.sizes["depth"])
+    layers = range(1, 1 + stored.sizes["depth"])
     for name, color in zip(MATRICES, (*style.COLOURS[:6], style.BLACK), strict=True):
         style.line(ax, layers, stored.sel(matrix=name), color=color, label=LABELS[name])
         middle = others.sel(matrix=name).median("draw")
@@ -40,7 +40,7 @@ def plot_ratios(ax, spectra, share, version):
     style.log_axes(ax, y=True)
     if share < 1:
         ax.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
-    ax.set(xlabel="layer, from 0")
+    ax.set(xlabel="layer")
 
 
 def plot_layers(ax, dataset):
@@ -48,17 +48,15 @@ def plot_layers(ax, dataset):
     (_, task), *_ = results.config_of(dataset).tasks
     dataset = parts.part(dataset).isel(task=0)
     change = (dataset.edited - dataset.unclipped).sel(reading="auc")
-    rates, layers = dataset.rate.values, dataset.layer.values
+    rates, layers = dataset.rate.values, 1 + dataset.layer.values
     ax.axhline(0, color=style.BLACK, lw=0.8, zorder=0)
     looks = zip(rates, style.COLOURS, style.MARKERS, strict=False)
     for part, (rate, color, marker) in itertools.product(PARTS, looks):
         runs = change.sel(part=part, rate=rate).transpose("run", "layer")
         label = f"{part} {'dropped' if rate == DROPPED else f'{rate:g}'}"
         style.mean_band(ax, layers, runs, label, color, marker, LINES[part])
-    ax.set(
-        xticks=layers, xlabel="layer that is clipped, from 0", ylabel=f"change of AUC, {task.title}"
-    )
-    ax.set_title(f"Layer {max(layers)} tolerates it on reviews")
+    ax.set(xticks=layers, xlabel="layer that is clipped", ylabel=f"change of AUC, {task.title}")
+    ax.set_title(f"Layer {max(layers)} keeps the AUC on reviews")
     ax.legend(ncols=1, fontsize=7, loc="lower right")
 
 
@@ -79,20 +77,22 @@ def plot_gains(ax, dataset):
 
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
-    deep, places = max(config.layers), []
+    deep, places, lost = 1 + max(config.layers), [], []
     for name, task in config.tasks:
         attention, mlp = (numbers.deepest[name].flatness(part).mean() for part in PARTS)
         places.append(f"on {task.title} by {attention:+.3f} (attention), {mlp:+.3f} (MLP)")
+        lost.append(f"{numbers.deepest[name].flatness('MLP', 'accuracy').mean():+.3f}")
     anew = ""
     if config.deep:
         named = " and ".join(task.title for _, task in config.deep.tasks)
-        anew = f"; on {named} the first numbers are of {config.deep.runs} fresh ones"
+        anew = f", of the first numbers on {named} over {config.deep.runs}"
     wide = float(numbers.gains.test.sel(reading="accuracy", search=WIDE).mean())
     fitted = numbers.gains.rivals["threshold fitted"].mean()
     return (
         f"Clipping layer {deep} of {config.model_name}, changes AUC {', '.join(places)}. "
-        f"On fresh sentences the wider search gains {wide:+.3f} of accuracy; a threshold fitted on "
-        f"its labels {fitted:+.3f}. Squares are gains on validation. "
-        f"Bands are intervals over {config.runs} runs{anew}. Dots of c are another rounding "
-        "error, of d random matrices of the same norms. "
+        f"With the MLP clipped accuracy changes by {' and '.join(lost)}. "
+        f"On fresh sentences the wider search gains {wide:+.3f}, a fitted threshold {fitted:+.3f}. "
+        "Squares are gains on validation. "
+        f"Bands are intervals over {config.runs} runs{anew}. Dots are other rounding "
+        "errors (c) and random matrices (d). "
     )

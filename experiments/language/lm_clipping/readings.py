@@ -36,8 +36,8 @@ class Changes:
             self.clipped.sel(layer=end, drop=True) for end in (self.first, self.last)
         )
 
-    def flatness(self, part):  # [R]
-        return self.deep.sel(reading="auc", part=part).mean("rate").values
+    def flatness(self, part, reading="auc"):  # [R]
+        return self.deep.sel(reading=reading, part=part).mean("rate").values
 
     def collapse(self, part):  # [R]
         place = dict(layer=self.first, reading="auc", part=part, rate=self.high)
@@ -55,8 +55,8 @@ class Changes:
         table = self.clipped.sel(reading="accuracy").transpose("run", ...).values
         return best_elsewhere(table.reshape(len(table), -1))
 
-    def keys_alone(self):  # [R]
-        place = dict(reading="auc", end=self.last, matrix="w_k")
+    def alone(self, matrix):  # [R]
+        place = dict(reading="auc", end=self.last, matrix=matrix)
         return (self.dataset.matrix_edited - self.dataset.unclipped).sel(place).values
 
     def few_shots(self):  # [R]
@@ -90,6 +90,11 @@ class Gains:
         if search == "more layers":
             return averaged(values.sel(search=WIDE))
         return averaged(values.sel(search=list(ALGORITHM)).mean("search"))
+
+    def apart(self, data, part):  # [R]
+        """The gain of accuracy by Algorithm 1 on one part, of one data set."""
+        place = dict(reading="accuracy", task=data, search=f"Algorithm 1, {part}")
+        return self.test.sel(place).values
 
     def auc(self, part):  # [R]
         """The change of AUC by Algorithm 1 on one part."""

@@ -48,7 +48,7 @@ def plot_layers(ax, flows):
     ax.axhspan(1 / claims.FACTOR, claims.FACTOR, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, y=True)
     ax.set(xlabel="layers", ylabel="|log ratio| / that of layer 1", xticks=layers)
-    ax.set(title="Depth amplifies lone flows")
+    ax.set(title="Lone flows grow early")
     ax.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     ax.minorticks_off()
     marks.end_labels(ax, middles, [color for _, color, *_ in LINES.values()])

@@ -13,6 +13,7 @@ from lsa_lab.store import results
 
 BEST = "best of 5"
 RIVALS = ("random", BEST, "k-means")
+BESIDE_NONE = {"random": "random", "matching": "matched", "stratified": "stratified"}
 
 
 class Answers:
@@ -36,6 +37,18 @@ class Answers:
         if rival == "rivals":
             return np.exp(self.logs[rule] - np.mean([self.logs[each] for each in RIVALS], axis=0))
         return np.exp(self.logs[rule] - self.logs[rival])
+
+    @cached_property
+    def log_without(self):  # [R]
+        """The log cross-entropy of answers without demonstrations."""
+        scores = self.dataset.score_without.transpose("run", "sentence", "label").values
+        right = self.dataset.right.transpose("run", "sentence").values
+        pairs = zip(scores, right, strict=True)
+        return np.log([readings.cross_entropy(s, y) for s, y in pairs])
+
+    def over_none(self, rule):  # [R]
+        """The cross-entropy after a rule over that without demonstrations."""
+        return np.exp(self.logs[rule] - self.log_without)
 
     def shares(self):  # [R]
         divergence = self.dataset.divergence.transpose("run", "subset").values
@@ -175,6 +188,23 @@ def statements(config) -> tuple[Statement, ...]:
             margin=0.15,
             sample=lambda a, data: a[data].ratio("matching", "stratified"),
             cells=grid("rotten_tomatoes_stratified"),
+        ),
+        family(
+            "over_none",
+            f"{OURS}, a control",
+            f"{n} {{which}} demonstrations answer better than none",
+            f"{LOSS}, with them over without any,",
+            "ratio",
+            at_most=0.9,
+            revision="added after a look: the null of all rows above",
+            redrawn="",
+            sample=lambda a, data, rule: a[data].over_none(rule),
+            cells=grid(
+                "rotten_tomatoes_random_over_none rotten_tomatoes_matching_over_none "
+                "rotten_tomatoes_stratified_over_none",
+                rule=BESIDE_NONE,
+            ),
+            words=lambda rule: dict(which=BESIDE_NONE[rule]),
         ),
         family(
             "mismatched",

@@ -24,6 +24,7 @@ RISE = "the rise of the label cross-entropy with the head closed"
 GUESSING = "the whole model's cross-entropy is above that of guessing: there is no loss to rise"
 NOISE = "rises of either sign count where they are positive: noise makes heads seem alike"
 AVERAGED = "N was that of each set by itself, which few sentences make uneven by chance"
+APART = "added after a look, a layer each: the mean over layers hid that one has one head"
 MORE = "on 10 sentences of a set, too few"
 WORDS = (
     "it was the best linear map of all tokens, which missed .25: with fewer words in a prompt than "
@@ -46,6 +47,9 @@ def statements(config) -> tuple[Statement, ...]:
     order = "rank correlation of the label margins with the whole model's"
 
     readings = ("change", "mean")
+    # Sentences count layers from 1; the first is not a later one.
+    places = {1 + layer: place for place, layer in enumerate(config.layers)}
+    later = {layer: dict(data="rotten_tomatoes", layer=layer) for layer in list(places)[1:]}
 
     def reading_words(reading):
         return dict(name=NAMES[reading], importance=IMPORTANCES[reading])
@@ -91,6 +95,48 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda h, data, reading: h[data].count(reading)[:, 1:].mean(1),
             cells=grid("rotten_tomatoes_later_change rotten_tomatoes_later_mean", reading=readings),
             words=reading_words,
+        ),
+        family(
+            "later_apart",
+            READING,
+            "one head is what matters in layer {layer}, by {name}",
+            f"N_{{layer}}, importance being {{importance}} {JACKKNIFE},",
+            at_most=1.5,
+            revision=APART,
+            redrawn="",
+            sample=lambda h, data, layer, reading: h[data].count(reading)[:, places[layer]],
+            cells={
+                f"rotten_tomatoes_layer_{layer}_{reading}": case | dict(reading=reading)
+                for layer, case in later.items()
+                for reading in readings
+            },
+            words=lambda layer, reading: reading_words(reading),
+            message="one head is what matters in each later layer by itself, by change of answers "
+            "and by mean ablation",
+        ),
+        family(
+            "one_is_enough_apart",
+            READING,
+            "in layer {layer} its top head does nearly all that its heads do",
+            left,
+            "ratio",
+            at_most=0.2,
+            note=top,
+            revision=APART,
+            redrawn="",
+            sample=lambda h, data, layer: np.exp(h[data].share_left[:, places[layer]]),
+            cells={f"rotten_tomatoes_layer_{layer}_left": case for layer, case in later.items()},
+        ),
+        family(
+            "closed_apart",
+            "derived here",
+            "how far answers change with all heads of layer {layer} closed",
+            "KL(whole, all closed), nats,",
+            unjudged="a number beside the rows on one head",
+            revision=APART,
+            redrawn="",
+            sample=lambda h, data, layer: h[data].changes_without("none")[:, places[layer]],
+            cells={f"rotten_tomatoes_layer_{layer}_closed": case for layer, case in later.items()},
         ),
         family(
             "one_is_enough",

@@ -58,7 +58,8 @@ def caption(dataset) -> str:
     return (
         f"{config.model_name}, on {task.title}: {min(count[0], number):.1f} of {number} heads "
         f"change answers in the first layer, {count[1:].min():.1f} to {count[1:].max():.1f} in "
-        "later ones. With one head in each later layer, answers correlate with the whole model's "
+        f"later ones, the fewest in layer {1 + config.layers[1 + count[1:].argmin()]}. "
+        "With one head in each later layer, answers correlate with the whole model's "
         f"by {heads.order_kept[PRUNED].mean():z.2f}. A head's effect is that of closing it or of "
         f"its mean write, or the slope in its gate. Bands are intervals over {config.runs} sets. "
     )

@@ -115,6 +115,7 @@ def statements(config) -> tuple[Statement, ...]:
             "{n} mismatched demonstrations teach worse than {n} random ones",
             over_random,
             at_least=1.0,
+            note="at the smallest size the stack explodes",
             revision="added, a size each: the row on the least of all sizes fails",
             sample=lambda s, n: s.relative.sel(rule="mismatching", n=n).values,
             cells=mismatched_cells(config),

@@ -89,7 +89,7 @@ def statements(config) -> tuple[Statement, ...]:
             "every_target",
             TRANSFER,
             "Subsets that match gradients of {learner} help every larger model",
-            f"the error over that of the median random subset, {place}",
+            f"the error over that of the median random subset, in each run's median pool, {place}",
             **bounded(at_most=1.0),
             revision="{change}",
             sample=lambda t, rule: worst(t.ratio(rule)),
@@ -103,7 +103,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"modelled on {A3}, baselines",
             "Subsets that match gradients of {learner} help the {target} more than determinantal "
             "subsets, chosen without a gradient, do",
-            "the error over that of the determinantal subset",
+            "the error over that of the determinantal subset, in each run's median pool",
             **bounded(at_most=1.0),
             revision="added as a null; trained targets alone: descents explode after such subsets",
             sample=lambda t, rule, target: t.diverse_ratio(rule, target),
@@ -123,7 +123,8 @@ def statements(config) -> tuple[Statement, ...]:
             "mismatching",
             f"{A3}, figure 4, in our setting",
             "Subsets that mismatch gradients harm every larger model",
-            "the error over that of the median random subset, at the target with the least harm",
+            "the error over that of the median random subset, in each run's median pool, at the "
+            "target with the least harm",
             **bounded(at_least=1.0),
             revision=BRIEF,
             sample=lambda t: worst(t.ratio("mismatched"), least),

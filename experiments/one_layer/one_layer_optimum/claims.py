@@ -26,6 +26,12 @@ def floor_gap(dataset):  # [R]
     return (shift.risk.isel(case=-1) - shift.zero).values
 
 
+def descent_risk(dataset):  # [R]
+    """The risk of descent relative to the covariates' trace, the same at every scale: its steps
+    are 1 over the largest eigenvalue."""
+    return parts.part(dataset, "shift").descent.isel(scale=-1).values
+
+
 def table_errors(dataset):  # (learner, group)
     """The errors on the table at the length of the training."""
     shift = parts.part(dataset, "shift")
@@ -95,6 +101,15 @@ def about_shift(config) -> tuple[Statement, ...]:
             at_least=0.0,
             redrawn=fresh,
             sample=floor_gap,
+        ),
+        Statement(
+            "floor_descent",
+            source,
+            f"At scale {SHIFTS[-1]:g} descent with each prompt's own step beats predicting zero",
+            f"its risk / tr Λ', m = {config.n},",
+            at_most=1.0,
+            revision="added after a look: the null of the row on that scale",
+            sample=descent_risk,
         ),
         by_group(
             "table",
