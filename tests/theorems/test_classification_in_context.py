@@ -48,7 +48,7 @@ def formula(prompts, covariance=None):  # [P]
 
 
 def of_ratio(flips, n=N):
-    """P(χ'²_d(c₊) < χ'²_d(c₋)), c± = |μ|² (1 ± √n (1 - 2k/n))²/2, after k flips of n labels."""
+    """P(χ'²_d(c₊) < χ'²_d(c₋)), c± = |μ|² (1 ± √n (1 - 2p))²/2, p the share that is flipped."""
     shrunk = np.sqrt(n) * (1 - 2 * flips / n)
     above, below = (MU @ MU * (1 + sign * shrunk) ** 2 / 2 for sign in (1, -1))
     density, tail = (stats.ncx2(D, each) for each in (below, above))

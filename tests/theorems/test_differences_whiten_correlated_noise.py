@@ -2,7 +2,7 @@
 
 docs/theory, "Correlated noise". Sides: the layer's answers on tokens convolved with their
 predecessors; the posterior mean with the noise's covariance, by NumPy, and the ratio of risks.
-Hypotheses: stationary noise of correlation ρ^|i - j|, w ~ N(0, I/d), and for the ratio covariates
+Hypotheses: stationary noise of correlation p^|i - j|, w ~ N(0, I/d), and for the ratio covariates
 of the same kind, with a correlation of their own.
 """
 
@@ -15,15 +15,15 @@ from lsa_lab.estimators import ols
 from lsa_lab.models import recurrent
 from lsa_lab.prompts import Prompt
 
-N, D, RHO, NOISE = 9, 3, 0.6, 0.4
+N, D, KEPT, NOISE = 9, 3, 0.6, 0.4  # p, which the noise keeps of itself
 
 
 def correlation(n):
-    return RHO ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    return KEPT ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 
 
-def differenced(rows, rho=RHO):  # a convolution of width 2, the first row as it is
-    later = (rows[1:] - rho * rows[:-1]) / np.sqrt(1 - rho**2)
+def differenced(rows, kept=KEPT):  # a convolution of width 2, the first row as it is
+    later = (rows[1:] - kept * rows[:-1]) / np.sqrt(1 - kept**2)
     return np.concatenate([rows[:1], later])
 
 
@@ -51,11 +51,11 @@ def draw(rng, n, *prompts):
     return x, y, w
 
 
-def predictions(seed, rho):  # of the layer, and the posterior mean
+def predictions(seed, kept):  # of the layer, and the posterior mean
     rng = np.random.default_rng(seed)
     x, y, _ = draw(rng, N)
     query = rng.normal(size=D)
-    rows = differenced(np.concatenate([x, y[:, None]], 1), rho)
+    rows = differenced(np.concatenate([x, y[:, None]], 1), kept)
     inverse = np.linalg.inv(NOISE * correlation(N))
     posterior = np.linalg.solve(x.T @ inverse @ x + D * np.eye(D), x.T @ inverse @ y)
     return answer(np.concatenate([rows, np.append(query, 0.0)[None]])), query @ posterior
@@ -63,13 +63,13 @@ def predictions(seed, rho):  # of the layer, and the posterior mean
 
 @seeds
 def test_a_mesa_layer_of_differences_is_the_posterior_mean(seed):
-    left, right = predictions(seed, RHO)
+    left, right = predictions(seed, KEPT)
     np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.5, -RHO])
-def test_control_tokens_as_they_are_or_other_differences_are_not(rho):
-    errors = [abs(np.subtract(*predictions(seed, rho))) for seed in range(9)]
+@pytest.mark.parametrize("kept", [0.0, 0.5, -KEPT])
+def test_control_tokens_as_they_are_or_other_differences_are_not(kept):
+    errors = [abs(np.subtract(*predictions(seed, kept))) for seed in range(9)]
     assert np.median(errors) > 1e-3
 
 
@@ -77,13 +77,13 @@ LONG, PROMPTS = 300, 4000
 
 
 def stated(steady):
-    product = RHO * steady
-    return (1 - RHO**2) * (1 - product) / ((1 + RHO**2 - 2 * product) * (1 + product))
+    product = KEPT * steady
+    return (1 - KEPT**2) * (1 - product) / ((1 + KEPT**2 - 2 * product) * (1 + product))
 
 
 def apart(steady, ratio):
     """Errors |ŵ - w|² of differences less the ratio times those of least squares, in standard
-    errors; a covariate keeps ``steady`` of its predecessor, as the noise keeps ρ."""
+    errors; a covariate keeps ``steady`` of its predecessor, as the noise keeps p."""
     rng = np.random.default_rng(0)
     x, y, w = draw(rng, LONG, PROMPTS)
     noise = y - np.einsum("bnd,bd->bn", x, w)
@@ -97,11 +97,11 @@ def apart(steady, ratio):
     return differences.mean() / (differences.std() / PROMPTS**0.5)
 
 
-@pytest.mark.parametrize("steady", [0.0, -RHO])
+@pytest.mark.parametrize("steady", [0.0, -KEPT])
 def test_on_long_prompts_the_ratio_of_risks_is_as_stated(steady):
     assert abs(apart(steady, stated(steady))) < 4
 
 
 def test_control_the_ratio_of_independent_covariates_is_not_that_of_others():
-    assert apart(-RHO, stated(0.0)) > 10
-    np.testing.assert_allclose([stated(RHO), stated(1.0)], [stated(0.0), 1.0], rtol=1e-12)
+    assert apart(-KEPT, stated(0.0)) > 10
+    np.testing.assert_allclose([stated(KEPT), stated(1.0)], [stated(0.0), 1.0], rtol=1e-12)

@@ -93,7 +93,7 @@ def test_chosen_subsets_have_it_within_four_standard_errors(n):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_control_matched_in_covariates_alone_they_keep_the_labels_noise(n):
-    """Then V_x/N + V_ε/n is left, V_x = (d + 1)|w|² and V_ε = dσ², and the ratio is below N/n."""
+    """Then v_x/N + v_ε/n is left, v_x = (d + 1)|w|² and v_ε = dσ², and the ratio is below N/n."""
     matched = chosen(covariates, n)
     assert excess(parts(n), matched, n) < -8
     left = 0.3**2 * ((D + 1) * W @ W / POOL + D * NOISE**2 / n)
