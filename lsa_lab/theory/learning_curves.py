@@ -17,6 +17,7 @@ from jax.typing import ArrayLike
 from lsa_lab.arguments import (
     Real,
     check_at_least,
+    check_eigenvalues,
     check_spread,
     check_symmetric,
     check_variance,
@@ -141,7 +142,13 @@ def gated_delta(
 
 
 def lms(
-    n: int, d: int, noise_var: Real, step: Real, gate: Real = 1.0, scale: Real = 1.0
+    n: int,
+    d: int,
+    noise_var: Real,
+    step: Real,
+    gate: Real = 1.0,
+    scale: Real = 1.0,
+    eigenvalues: ArrayLike | None = None,  # [d]
 ) -> Array:  # [n+1]
     """The delta rule with a constant step, a gate and labels cy, ŵ ← gŵ + β (cy - gŵ·x)x:
 
@@ -149,12 +156,18 @@ def lms(
         q' = (1 - 2β + β²(d + 2)) g² q + 2βc(1 - β(d + 2)) g m + β²c²(d + 2 + dσ²)
 
     and r = q - 2m + 1. It falls where β(d + 2) < 2; its floor at g = c = 1 is βdσ²/(2 - β(d + 2))
-    (classical; Widrow and Hoff 1960).
+    (classical; Widrow and Hoff 1960). With ``eigenvalues`` λ, those of the covariance of x, the
+    curve is E (ŵ - w)ᵀΛ(ŵ - w), at n = 0 tr Λ/d; without a gate, of m, the diagonal in Λ's basis
+    of the error's second moment, first 1/d, it is λ·m (docs/theory, "Any covariance"):
+
+        m' = m - 2βλm + β²(2λ²m + λ(λ·m)) + β²σ²λ
     """
     n, d = _sizes(n, d, noise_var)
     if is_concrete(step) and not np.all(np.asarray(step) > 0):
         raise ValueError(f"step = {step}: steps are positive")
     scale, noise_var = jnp.asarray(scale, float), jnp.asarray(noise_var, float)
+    if eigenvalues is not None:
+        return _along_eigenvectors(n, d, noise_var, step, gate, scale, eigenvalues)
     labels = scale, scale * (d + 2), scale**2 * (d + 2 + d * noise_var)
     return _constant_steps(n, step, gate, (1.0, d + 2.0), labels)
 
@@ -162,8 +175,7 @@ def lms(
 def _constant_steps(n: int, step: Real, gate: Real, keys: tuple, labels: tuple) -> Array:  # [n+1]
     """r of ŵ ← gŵ + β (v - gŵ·k)k from the multiples of I or w that E kkᵀ, E |k|²kkᵀ, E vk and
     E v|k|²k are, and from E v²|k|²."""
-    if is_concrete(gate) and not np.all((np.asarray(gate) >= 0) & (np.asarray(gate) <= 1)):
-        raise ValueError(f"gate = {gate}: a gate lies in [0, 1]")
+    _check_gate(gate)
     beta, g = jnp.asarray(step, float), jnp.asarray(gate, float)
     (moment, fourth), (product, third, square) = keys, labels
 
@@ -175,6 +187,37 @@ def _constant_steps(n: int, step: Real, gate: Real, keys: tuple, labels: tuple) 
 
     m, q = _curve(rule, jnp.zeros(2), jnp.zeros(n)).T
     return q - 2 * m + 1
+
+
+def _along_eigenvectors(
+    n: int, d: int, noise_var: Array, step: Real, gate: Real, scale: Array, eigenvalues: ArrayLike
+) -> Array:  # [n+1]
+    """λ·(q - 2p + 1/d) of ``lms``, p and q the diagonals of E ŵwᵀ and E ŵŵᵀ in Λ's basis:
+
+    p' = (1 - βλ) g p + βcλ/d
+    q' = g²(q - 2βλq + β²Kq) + 2βcg(λp - βKp) + β²c²(K1/d + σ²λ),  Kv = 2λ²v + λ(λ·v)
+    """
+    _check_gate(gate)
+    if jnp.shape(eigenvalues) != (d,):
+        raise ValueError(f"eigenvalues has shape {jnp.shape(eigenvalues)}: expected [d] = [{d}]")
+    check_eigenvalues(eigenvalues, "eigenvalues", "a covariance of x")
+    beta, g, values = (jnp.asarray(each, float) for each in (step, gate, eigenvalues))
+    first = jnp.full(d, 1 / d)
+
+    def fourth(v: Array) -> Array:  # the diagonal of E xxᵀ diag(v) xxᵀ
+        return 2 * values**2 * v + values * (values @ v)
+
+    def rule(moments: Array, _: Array) -> Array:
+        p, q = moments
+        kept = g**2 * (q - 2 * beta * values * q + beta**2 * fourth(q))
+        kept += 2 * beta * scale * g * (values * p - beta * fourth(p))
+        square = (beta * scale) ** 2 * (fourth(first) + noise_var * values)
+        return jnp.stack(
+            [(1 - beta * values) * g * p + beta * scale * values * first, kept + square]
+        )
+
+    p, q = jnp.moveaxis(_curve(rule, jnp.zeros((2, d)), jnp.zeros(n)), 1, 0)
+    return (q - 2 * p + first[None]) @ values
 
 
 def inner_steps(step: Real, count: int) -> Array:  # []
@@ -267,6 +310,11 @@ def _normalised_noise(d: int, noise_var: Real) -> Real:
     if is_concrete(noise_var) and not noise_var > 0:
         return 0.0
     raise ValueError(f"d = {d} with noise: labels divided by |x| have no variance; take d > 2")
+
+
+def _check_gate(gate: Real) -> None:
+    if is_concrete(gate) and not np.all((np.asarray(gate) >= 0) & (np.asarray(gate) <= 1)):
+        raise ValueError(f"gate = {gate}: a gate lies in [0, 1]")
 
 
 def _check_step(step: Real) -> None:

@@ -1,0 +1,106 @@
+"""A layer that trains the last layer of an inner model on its keys is linear attention.
+
+docs/theory, "Inner training is attention". Sides: gradient steps of an inner model by automatic
+differentiation, and the TTT layer; sums over keys by NumPy. Hypotheses: the features of the inner
+model are fixed.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from draws import differ, on_host, seeds
+from lsa_lab.models import recurrent
+
+N, K, V, WIDTH, STEP = 6, 3, 2, 4, 0.4
+
+
+def draw(seed):
+    """An inner model W tanh(U k), keys [N, K], values [N, V] and a query [K]."""
+    rng = np.random.default_rng(seed)
+    return *(rng.normal(size=s) for s in ((V, WIDTH), (WIDTH, K), (N, K), (N, V), (K,))), rng
+
+
+def loss(inner, k, v):  # no square: the root of 1 + |error|²
+    w, u = inner
+    return jnp.sqrt(1 + ((w @ jnp.tanh(u @ k) - v) ** 2).sum())
+
+
+def slope(errors):  # of that loss in the inner model's answer
+    return errors / np.sqrt(1 + (errors**2).sum(-1, keepdims=True))
+
+
+@on_host
+def read(w, u, keys, values, query, together, features_too):
+    """After a step on every token, with all slopes at the first inner model if ``together``."""
+    inner = first = (w, u)
+    for k, v in zip(keys, values, strict=True):
+        at = [jnp.where(together, a, b) for a, b in zip(first, inner, strict=True)]
+        step = jax.grad(loss)(tuple(at), k, v)
+        rates = STEP, STEP * features_too
+        inner = tuple(a - rate * b for a, rate, b in zip(inner, rates, step, strict=True))
+    return inner[0] @ jnp.tanh(inner[1] @ query)
+
+
+def attention(w, u, keys, values, query, together):
+    """W₀φ(q) + Σ_i ṽ_i φ(k_i)·φ(q), ṽ_i of the token alone, or of all up to it."""
+    features, of_query = np.tanh(keys @ u.T), np.tanh(u @ query)
+    written = np.zeros((N, V))
+    for i in range(N):
+        before = w @ features[i] + (0 if together else written[:i].T @ (features[:i] @ features[i]))
+        written[i] = -STEP * slope(before - values[i])
+    return w @ of_query + written.T @ (features @ of_query)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@seeds
+def test_the_read_is_a_sum_over_keys(together, seed):
+    *tokens, _ = draw(seed)
+    assert differ(read(*tokens, together, 0.0), attention(*tokens, together)) < 1e-10
+
+
+@seeds
+def test_steps_together_know_no_order(seed):
+    w, u, keys, values, query, rng = draw(seed)
+    order = rng.permutation(N)
+    left, right = (read(w, u, keys[i], values[i], query, True, 0.0) for i in (np.arange(N), order))
+    assert differ(left, right) < 1e-12
+
+
+def test_control_steps_one_by_one_know_it_and_trained_features_are_no_such_sum():
+    w, u, keys, values, query, _ = draw(0)
+    turned = read(w, u, keys[::-1], values[::-1], query, False, 0.0)
+    assert differ(turned, read(w, u, keys, values, query, False, 0.0)) > 1e-2
+    for together in (True, False):
+        trained = read(w, u, keys, values, query, together, 1.0)
+        assert differ(trained, attention(w, u, keys, values, query, together)) > 1e-2
+
+
+def ttt_state(tokens, inner):  # tokens [T, K+1+V] are keys, steps and values -> [K, V]
+    rows = np.eye(K + 1 + V)[None, None]
+    params = recurrent.Params(
+        w_q=rows[..., :K, :],
+        w_k=rows[..., :K, :],
+        w_v=rows[..., K + 1 :, :],
+        w_o=rows[..., K + 1 :],
+        w_step=rows[..., K : K + 1, :],
+        b_step=np.zeros((1, 1, 1)),
+    )
+    config = recurrent.Config("ttt", K + 1 + V, key_width=K, value_width=V, inner=inner)
+    return on_host(lambda t: recurrent.states(params, t, config)[0, 0, -1])(tokens)
+
+
+@pytest.mark.parametrize("inner", [1, 3])
+def test_the_ttt_layer_holds_keys_times_the_residuals_of_all_its_inner_steps(inner):
+    tokens = (
+        np.random.default_rng(0).normal(size=(N + 1, K + 1 + V)) / 2
+    )  # the query writes nothing
+    written = np.zeros((N, V))
+    for i, row in enumerate(tokens[:N]):
+        for _ in range(inner):
+            residual = row[K + 1 :] - written[: i + 1].T @ (tokens[: i + 1, :K] @ row[:K])
+            written[i] += row[K] * residual
+    np.testing.assert_allclose(
+        ttt_state(tokens, inner), tokens[:N, :K].T @ written, rtol=1e-10, atol=1e-12
+    )

@@ -1,0 +1,106 @@
+"""Least mean squares learns each eigenvector of the covariance by one closed recursion.
+
+docs/theory, "Any covariance". Sides: the recurrent layer on every point of a Gauss-Hermite rule
+with every task, query and unit of noise, and drawn prompts of more sizes; the recursion.
+Hypotheses: Gaussian covariates, E wwᵀ = I/d, independent noise.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from draws import on_host
+from lsa_lab.models import recurrent
+from lsa_lab.theory import learning_curves
+from population import constant_layer, gauss_hermite
+
+N, D, NOISE = 2, 2, 0.4
+VALUES, TURN = np.array([1.5, 0.3]), np.array([[0.8, 0.6], [-0.6, 0.8]])
+ROOT = TURN * np.sqrt(VALUES)
+CASES = [(0.2, 1.0, 1.0), (0.3, 0.8, 0.7)]  # step, gate, scale
+
+
+@on_host
+def risk(step, gate, scale):  # of the layer after all tokens -> []
+    params, config = constant_layer("lms", D, step, gate, scale)  # a gate of 1 is open to rounding
+    points, masses = gauss_hermite([3] * (N * D))  # degree 4 in every coordinate
+    queries = jnp.asarray(ROOT.T)  # their squares sum as E over N(0, Λ) does
+
+    def answers(x, y):  # [D]
+        def of_query(query):
+            rows = jnp.concatenate([x, y[:, None]], 1)
+            return recurrent.predict(
+                params, jnp.concatenate([rows, jnp.append(query, 0.0)[None]]), config
+            )
+
+        return jax.vmap(of_query)(queries)
+
+    def errors(x):
+        tasks = jax.vmap(lambda w: ((answers(x, x @ w) - queries @ w) ** 2).sum())(jnp.eye(D))
+        units = jax.vmap(lambda unit: (answers(x, unit) ** 2).sum())(jnp.eye(N))
+        return tasks.mean() + NOISE * units.sum()
+
+    return masses @ jax.vmap(errors)(points.reshape(-1, N, D) @ ROOT.T)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_layer_follows_the_recursion(case):
+    step, gate, scale = case
+    stated = learning_curves.lms(N, D, NOISE, *case, eigenvalues=VALUES)[-1]
+    np.testing.assert_allclose(risk(step, gate - 1e-15, scale), stated, rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_eigenvalues_of_one_give_the_curve_without_them(case):
+    stated = learning_curves.lms(30, 5, NOISE, *(case[0] / 2, *case[1:]))
+    ones = learning_curves.lms(30, 5, NOISE, *(case[0] / 2, *case[1:]), eigenvalues=np.ones(5))
+    np.testing.assert_allclose(ones, stated, rtol=1e-12)
+
+
+LENGTH, WIDTH, STEP, PROMPTS = 40, 8, 0.1, 20_000
+SPECTRUM = np.array([2.0, 1.5, 1.2, 1.0, 0.6, 0.4, 0.2, 0.1])
+
+
+def simulated(draw):
+    """E (ŵ - w)ᵀΛ(ŵ - w) [LENGTH+1] and its standard errors, x the root of Λ times the draw."""
+    rng = np.random.default_rng(0)
+    e = rng.normal(size=(PROMPTS, WIDTH)) / WIDTH**0.5
+    every = [e**2 @ SPECTRUM]
+    for _ in range(LENGTH):
+        x = draw(rng, (PROMPTS, WIDTH)) * np.sqrt(SPECTRUM)
+        surprise = (x * e).sum(1) + NOISE**0.5 * rng.normal(size=PROMPTS)
+        e = e - STEP * surprise[:, None] * x
+        every.append(e**2 @ SPECTRUM)
+    return np.mean(every, 1), np.std(every, 1) / PROMPTS**0.5
+
+
+def curve(eigenvalues):
+    return learning_curves.lms(LENGTH, WIDTH, NOISE, STEP, eigenvalues=eigenvalues)
+
+
+def test_drawn_prompts_stay_within_four_standard_errors_at_every_length():
+    means, errors = simulated(lambda rng, shape: rng.normal(size=shape))
+    assert (np.abs(means - curve(SPECTRUM)) < 4 * errors).all()
+    # Controls: eigenvalues that are all their mean, and each eigenvector on its own.
+    alone = 1 - 2 * STEP * SPECTRUM + 3 * (STEP * SPECTRUM) ** 2
+    floor = STEP**2 * NOISE * SPECTRUM / (1 - alone)
+    separate = SPECTRUM @ (floor + (1 / WIDTH - floor) * alone**LENGTH)
+    for wrong in (curve(np.full(WIDTH, SPECTRUM.mean()))[-1], separate):
+        assert abs(means[-1] - wrong) > 8 * errors[-1]
+
+
+def test_control_covariates_without_gaussian_fourth_moments_follow_another_curve():
+    means, errors = simulated(
+        lambda rng, shape: np.sqrt(3) * rng.choice([-1.0, 1, 0, 0, 0, 0], shape)
+    )
+    assert np.abs(means - curve(SPECTRUM))[-1] < 4 * errors[-1]  # E x⁴ = 3: no other curve
+    means, errors = simulated(lambda rng, shape: rng.choice([-1.0, 1.0], shape))
+    assert np.abs(means - curve(SPECTRUM))[-1] > 8 * errors[-1]
+
+
+def test_a_covariance_of_another_size_is_refused():
+    with pytest.raises(ValueError, match=r"eigenvalues has shape \(2,\): expected \[d\] = \[3\]"):
+        learning_curves.lms(3, 3, 0.1, 0.1, eigenvalues=np.ones(2))
+    with pytest.raises(ValueError, match="no eigenvalue of a covariance of x is negative"):
+        learning_curves.lms(3, 2, 0.1, 0.1, eigenvalues=np.array([1.0, -1.0]))

@@ -1,0 +1,107 @@
+"""Matched subsets of n scatter N/n times less than random ones, for one layer.
+
+docs/theory, "Matched subsets scatter as the pool". Sides: a layer's forward passes over all subsets
+of all pools of a discrete law, and subsets that matching chose; N/n. Hypotheses: pools of
+independent demonstrations, a statistic that is a mean over demonstrations, matched with its labels.
+"""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from draws import on_host, seeds
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.selection.gradient_matching import match
+from population import predict
+
+D, FEW = 2, 6
+W, NOISE = np.array([0.6, -0.4]), 1.0  # of drawn pools, whose covariates are N(0, I)
+SIZES, POOL, POOLS = (8, 16, 32), 64, 1500
+DRAWS = np.random.default_rng(0).normal(size=(POOLS, POOL, D + 1))
+POOLED = np.concatenate([DRAWS[..., :D], DRAWS @ np.append(W, NOISE)[:, None]], 2)
+answers = on_host(jax.vmap(predict, (None, 0, 0, None)))  # of many prompts to one query
+
+
+def scatter(params, prompts, query, masses):  # prompts [P, n, D+1], of probabilities [P]
+    predictions = answers(params, prompts[..., :D], prompts[..., D], query)
+    return masses @ (predictions - masses @ predictions) ** 2
+
+
+@pytest.mark.parametrize("n", [3, 4])
+@seeds
+def test_the_ratio_of_variances_is_that_of_the_sizes(n, seed):
+    rng = np.random.default_rng(seed)
+    tokens, masses, query = (
+        rng.normal(size=(3, D + 1)),
+        rng.dirichlet(np.ones(3)),
+        rng.normal(size=D),
+    )
+    params = linear_attention.Params(*(0.5 * rng.normal(size=(2, 1, 2, D + 1, D + 1))))
+    chosen = np.array(list(itertools.product(range(3), repeat=FEW)))
+    pools, weights = tokens[chosen], masses[chosen].prod(1)
+    places = np.array(list(itertools.combinations(range(FEW), n)))
+    subsets = pools[:, places].reshape(-1, n, D + 1)
+    random = scatter(params, subsets, query, np.repeat(weights, len(places)) / len(places))
+    values, vectors = np.linalg.eigh(pools.swapaxes(1, 2) @ pools / FEW)
+    roots = np.sqrt(n * np.maximum(values, 0))[..., None] * vectors.swapaxes(1, 2)
+    turned = np.linalg.qr(rng.normal(size=(n, D + 1)))[0] @ roots  # n rows of the pool's moment
+    matched = scatter(params, turned, query, weights)
+    np.testing.assert_allclose(random / matched, FEW / n, rtol=1e-6)
+
+
+def labelled(rows):  # gradients of the linear proxy at d + 1 checkpoints
+    points = jnp.concatenate([jnp.zeros((1, D)), jnp.eye(D)])
+    errors = rows[:, :D] @ points.T - rows[:, D:]
+    return (errors[:, :, None] * rows[:, None, :D]).reshape(len(rows), -1)
+
+
+def covariates(rows):  # their second moments, and nothing of labels
+    return (rows[:, :D, None] * rows[:, None, :D]).reshape(len(rows), -1)[:, np.array([0, 1, 3])]
+
+
+def squares(sets, depth=1):  # [P]: of the distance from what an endless pool teaches
+    steps = np.full(depth, 0.3)
+    params, limit = constructions.gradient_descent(steps, D), (1 - 0.7**depth) * W
+    return sum(
+        (answers(params, sets[..., :D], sets[..., D], u) - limit @ u) ** 2 for u in np.eye(D)
+    )
+
+
+def parts(n, depth=1):  # [P]: the mean over disjoint parts of n, random subsets all
+    return np.mean([squares(part, depth) for part in np.split(POOLED, POOL // n, 1)], 0)
+
+
+def chosen(features, n):  # [P]
+    choose = on_host(lambda rows: match(features(rows), n, whiten=True, max_swaps=200).indices)
+    indices = np.stack([choose(rows) for rows in POOLED])
+    return squares(np.take_along_axis(POOLED, indices[..., None], 1))
+
+
+def excess(random, matched, n):
+    """How many standard errors the random ones' squares are above N/n times the matched ones'."""
+    differences = random - POOL / n * matched
+    return differences.mean() / (differences.std() / POOLS**0.5)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_chosen_subsets_have_it_within_four_standard_errors(n):
+    assert abs(excess(parts(n), chosen(labelled, n), n)) < 4
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_control_matched_in_covariates_alone_they_keep_the_labels_noise(n):
+    """Then v_x/N + v_ε/n is left, v_x = (d + 1)|w|² and v_ε = dσ², and the ratio is below N/n."""
+    matched = chosen(covariates, n)
+    assert excess(parts(n), matched, n) < -8
+    left = 0.3**2 * ((D + 1) * W @ W / POOL + D * NOISE**2 / n)
+    assert abs(matched.mean() - left) < 4 * matched.std() / POOLS**0.5
+
+
+def test_control_at_four_demonstrations_or_more_steps_it_is_lost():
+    assert excess(parts(4), chosen(labelled, 4), 4) < -4  # fewer than the moments
+    whole = squares(POOLED, 3)  # what a matched subset teaches
+    assert excess(parts(8, 3), whole, 8) < -4
+    assert abs(excess(parts(32, 3), whole, 32)) < 4  # first order in 1/n, and no control

@@ -1,0 +1,93 @@
+"""Two neighbours of a delta rule may change places where β₁β₂ (x₁·x₂)(x₁r₂ - x₂r₁) is 0.
+
+docs/theory, "The order of two demonstrations". Sides: the states of recurrent layers that read a
+prompt with its last two demonstrations in both orders; the product, from the state before them.
+Hypotheses: no gate, and steps of the token alone.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from draws import on_host, seeds
+from lsa_lab.models import recurrent
+
+N, D, V = 5, 3, 2  # labels are vectors here; tokens are [x, raw step, y]
+E = D + 1 + V
+KINDS = ("lms", "delta")  # keys as they are, and of length 1
+
+
+def states_of(kind, gate=None):
+    """The states of a prompt; steps are softplus or 2 sigmoid of the token's raw step."""
+    config = recurrent.Config(kind, E, key_width=D, value_width=V, largest_step=2.0)
+    rows = jnp.eye(E)[None, None]
+    leaves = {} if gate is None else dict(b_gate=jnp.full((1, 1, 1), jnp.log(gate / (1 - gate))))
+    params = recurrent.Params(
+        w_q=rows[..., :D, :],
+        w_k=rows[..., :D, :],
+        w_v=rows[..., D + 1 :, :],
+        w_o=rows[..., D + 1 :],
+        w_step=rows[..., D : D + 1, :],
+        b_step=jnp.zeros((1, 1, 1)),
+        **leaves,
+    )
+    return on_host(lambda tokens: recurrent.states(params, tokens, config)[0, 0])
+
+
+STATES = {kind: states_of(kind) for kind in KINDS}
+FADING = states_of("gated_delta", 0.8)
+
+
+def draw(seed):
+    return np.random.default_rng(seed).normal(size=(N + 1, E))  # the query comes last
+
+
+def moved(states, tokens):  # [D, V]: by the order of the last two demonstrations
+    swapped = tokens[[*range(N - 2), N - 1, N - 2, N]]
+    return states(tokens)[-1] - states(swapped)[-1]
+
+
+def product(kind, tokens, before):
+    """β₁β₂ (k₁·k₂)(k₁r₂ᵀ - k₂r₁ᵀ), r of both labels beside the state before both."""
+    pair = tokens[N - 2 : N]
+    k, raw, v = pair[:, :D], pair[:, D], pair[:, D + 1 :]
+    k = k / np.linalg.norm(k, axis=1, keepdims=True) if kind == "delta" else k
+    beta = 2 / (1 + np.exp(-raw)) if kind == "delta" else np.log1p(np.exp(raw))
+    r = v - k @ before
+    return beta.prod() * (k[0] @ k[1]) * (np.outer(k[0], r[1]) - np.outer(k[1], r[0]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@seeds
+def test_their_order_moves_the_state_by_the_product(kind, seed):
+    tokens, states = draw(seed), STATES[kind]
+    every = states(tokens)
+    stated, size = product(kind, tokens, every[N - 3]), 1 + np.abs(every).max()
+    np.testing.assert_allclose(moved(states, tokens), stated, atol=1e-10 * size)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", ["orthogonal", "fitted", "one direction", "no step"])
+def test_neighbours_commute_where_it_vanishes(kind, case):
+    tokens, states = draw(0), STATES[kind]
+    first, last = tokens[N - 2], tokens[N - 1]
+    if case == "orthogonal":
+        last[:D] -= first[:D] * (first[:D] @ last[:D]) / (first[:D] @ first[:D])
+    if case == "fitted":
+        keys = tokens[N - 2 : N, :D]
+        keys = keys / np.linalg.norm(keys, axis=1, keepdims=True) if kind == "delta" else keys
+        tokens[N - 2 : N, D + 1 :] = keys @ states(tokens)[N - 3]
+    if case == "one direction":  # and labels that ask the same of the state
+        last[:D], last[D + 1 :] = -first[:D], -first[D + 1 :]
+    if case == "no step":
+        last[D] = -800.0
+    np.testing.assert_allclose(moved(states, tokens), 0, atol=1e-12)
+    assert np.abs(moved(states, draw(0))).max() > 1e-2
+
+
+def test_control_with_a_gate_or_the_labels_in_place_of_residuals_it_is_another():
+    tokens = draw(0)
+    before = FADING(tokens)[N - 3]
+    assert np.abs(moved(FADING, tokens) - product("delta", tokens, before)).max() > 1e-2
+    labels = product("delta", tokens, np.zeros((D, V)))
+    assert np.abs(moved(STATES["delta"], tokens) - labels).max() > 1e-2
