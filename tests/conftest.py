@@ -51,11 +51,14 @@ jax.config.update("jax_compilation_cache_dir", str(CACHE.resolve() / "xla"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 # jax makes an MLIR context for every program, which takes 5 ms and stays with it, a megabyte. One
-# serves all programs of a thread. What makes it is private to jax: without it tests take longer.
+# serves all programs of a thread, but for those that jax compiles while it lowers another. What
+# makes it is private to jax: without it tests take longer.
 make_context, contexts = getattr(mlir, "make_ir_context", None), threading.local()
 
 
 def context_of_thread():
+    if mlir.ir.Context.current is not None:
+        return make_context()
     if not hasattr(contexts, "own"):
         contexts.own = make_context()
     return contexts.own
