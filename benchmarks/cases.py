@@ -290,7 +290,7 @@ CASES = (
         (Work(0),) * 6,
         "s",
         points=(
-            *("layer 29 edited", "layer 20 edited", "layer 0 edited", "8 prefix gradients"),
+            *("layer 30 edited", "layer 21 edited", "layer 1 edited", "8 prefix gradients"),
             *("210 SVDs", "their factors again"),
         ),
         turns=2,

@@ -289,8 +289,8 @@ CLIPPING = (
         "Algorithm 1 gains something on fresh prompts in {holds} of {cells} tasks and parts, "
         "without larger inputs, on which our models are worse than predicting 0",
         "clipping_search.attention_[!l]* clipping_search.mlp_[!l]*",
-        "no edit does as well in a share of {0} of the tasks, one searched number times the answer "
-        "in {1}",
+        "the model left alone does as well in a share of {0} of the tasks, one searched number "
+        "times the answer in {1}",
         "clipping_search.no_edit clipping_search.scaled_answers",
         stands="counted",
     ),
@@ -427,8 +427,8 @@ MATCHING = (
         stands="counted",
     ),
     Message(
-        "Subsets that a proxy chooses help every other model: {0} of random subsets' error by the "
-        "linear proxy, {1} by a prefix of a layer, {2} by one of a trained stack, itself a target",
+        "Subsets that a proxy chooses help every target: {0} of random subsets' error by the "
+        "linear proxy, {1} by a prefix of a layer, {2} by one of a trained stack, a target too",
         "matching_transfer.proxy matching_transfer.prefix matching_transfer.stack",
         "over determinantal subsets, chosen without a gradient, the linear proxy's never win ({0} "
         "times their error), and those of prefixes always do ({1} and {2})",
@@ -563,8 +563,8 @@ HEADS = (
     Message(
         "Features of fewer than d heads cost descent {all} times the risk",
         "preprocess_then_optimise.cost*",
-        "in trained models d heads have {0} of the risk with half of them in layer 1, and {1} in "
-        "every layer",
+        "trained models with d heads have {0} times the risk of half as many where the first layer "
+        "has them, and {1} where every layer has",
         "heads_per_layer.up_to_d_first heads_per_layer.up_to_d_full",
     ),
     Message(
@@ -588,7 +588,8 @@ HEADS = (
         stands="counted",
     ),
     Message(
-        "On long prompts its risk falls like n to the {0} and grows like s to the {1}",
+        "On long prompts the excess risk of preprocessed descent falls like n to the {0} and grows "
+        "like s to the {1}",
         "sparse_risk.preprocessed_n sparse_risk.preprocessed_s",
         "rules without directions pay for d instead: to the {0}",
         "sparse_risk.directionless_d",
@@ -622,8 +623,8 @@ LANGUAGE = (
         "A searched edit gains {0} of SmolLM2's accuracy by Algorithm 1, and {1} over more layers",
         "lm_clipping.algorithm_gains lm_clipping.wider_gains",
         "by collection and part Algorithm 1 gains {0}; a threshold fitted on the same sentences "
-        "gains {1} more than the wider search; in five collections random edits as large gain "
-        "{2:size} less than the {3} of Algorithm 1, undecided",
+        "gains {1} more than the wider search; in five collections Algorithm 1 gains {3}, "
+        "and it is undecided whether random edits as large gain less ({2:size})",
         "lm_clipping.*_algorithm lm_clipping.threshold lm_one_number.random_gains "
         "lm_one_number.gains",
     ),
@@ -691,8 +692,8 @@ LANGUAGE = (
     Message(
         "Matched demonstrations leave SmolLM2 {0} of the cross-entropy after random ones",
         "lm_gradient_matching.*_random",
-        "of random ones with the same shares of labels {0}; no demonstrations do as well: matched "
-        "ones have {1} times their cross-entropy, random ones {2}",
+        "of random ones with the same shares of labels {0}; an empty prompt does as well: matched "
+        "ones have {1} times its cross-entropy, random ones {2}",
         "lm_gradient_matching.*_stratified lm_gradient_matching.*_matching_over_none "
         "lm_gradient_matching.*_random_over_none",
         stands="estimated",
@@ -701,8 +702,8 @@ LANGUAGE = (
         "In three of four later layers of SmolLM2 several heads matter, on average over the four "
         "{all}",
         "lm_heads.*_later_change lm_heads.*_later_mean",
-        "in the fourth, which answers need most, one does nearly all: {0} and {1} matter, and the "
-        "top one leaves {2}; of the first layer a share of {3} and {4}",
+        "in the third, which answers need most, one head does nearly all: {0} and {1} matter, and "
+        "the top one leaves {2}; of the first layer's heads a share of {3} and {4} matters",
         "lm_heads.*_layer_22_change lm_heads.*_layer_22_mean lm_heads.*_layer_22_left "
         "lm_heads.*_first_change lm_heads.*_first_mean",
         stands="fails",

@@ -61,9 +61,9 @@ SO_WHAT = {
         "the best rule often errs on a single one. Expect gains on average only."
     ),
     "amplification": (
-        "Depth as such does not sort demonstrations. Linear stacks of large random weights do, and "
-        "softmax and trained stacks show little of it. A claim on amplification should name the "
-        "weights, the share of pairs and whether demonstrations share a prompt."
+        "Depth as such does not sort demonstrations. Random linear stacks do, at the gain of "
+        "softmax too; softmax and trained stacks show little of it. A claim on amplification "
+        "should name the weights, the share of pairs and whether demonstrations share a prompt."
     ),
     "many_shot_flow": (
         "Trained models end about as unequal as the Bayes rule; only linear attention listens to "
@@ -78,9 +78,9 @@ SO_WHAT = {
         "opposite, by how a layer feeds its output back."
     ),
     "grads": (
-        "On average gradients beat relevance only where labels are clean, because the score takes "
-        "noise for news, and the best rival nowhere. Compare with contributions computed again "
-        "after each pick."
+        "Gradients beat relevance on average where labels are clean, and lose where they are "
+        "noisy, because the score takes noise for news. They beat the best rival nowhere. Compare "
+        "with contributions computed again after each pick."
     ),
     "relevance_and_novelty": (
         "Beside other demonstrations the product of gradient and surprise still tells what one is "
@@ -94,14 +94,14 @@ SO_WHAT = {
         "prompt. Use it for pools that no prompt can hold."
     ),
     "clipping_curves": (
-        "Depth is a rough guide to which layer may be clipped: attention of the last costs "
-        "least, and that of the second rather than the first is ruined. MLPs tolerate it nearly "
-        "everywhere, but for the first when it is dropped. Measure each layer of your own model "
-        "before you compress it."
+        "Depth alone does not say which layer may be clipped: attention of the last layer costs "
+        "least, but it is the second that is ruined, and not the first. MLPs tolerate clipping "
+        "nearly everywhere; without its first MLP a model is lost. Measure each layer of your own "
+        "model before you compress it."
     ),
     "condition_numbers": (
         "Training makes deep layers worse conditioned, but that alone is a weak guide to what may "
-        "be clipped. Order values and outputs by depth, which tells their harm better, and test "
+        "be clipped. Order W_V and W_O by depth, which tells their harm better, and test "
         "each candidate. Neither order replaces a search."
     ),
     "clipping_search": (
@@ -121,7 +121,7 @@ SO_WHAT = {
         "model or an edit by it."
     ),
     "why_a_rate": (
-        "A searched rate gains clearly on shifted inputs and on labels without noise. The spectrum "
+        "Of four conditions a searched rate gains clearly on shifted inputs alone. The spectrum "
         "does not tell it. Spend the effort on the shift itself, and search on prompts apart from "
         "those that you report."
     ),
@@ -154,7 +154,7 @@ SO_WHAT = {
     "matching_transfer": (
         "A cheap proxy can choose demonstrations that serve larger models. It does not rank "
         "subsets that it has not chosen, so use it to select and not to score. A design that sees "
-        "no gradient serves trained models too, and makes descents explode: put it beside."
+        "no gradient serves trained models too, though descents explode after it: report it beside."
     ),
     "fixed_and_per_query": (
         "Mix fixed and per-query demonstrations when clusters' tasks differ. With a "
@@ -201,9 +201,10 @@ SO_WHAT = {
     ),
     "preprocess_then_optimise": (
         "Preprocessing pays at once if each prompt has its own step size, and after many steps if "
-        "all share one, so that a model with few layers has to adapt its steps. Fewer heads than "
+        "all share one, so a model with few layers has to adapt its steps. Fewer heads than "
         "covariates leave covariates unseen, which raw ones beside them soften. Trained models "
-        "(`heads_per_layer`) do with fewer in the first layer alone."
+        "(`heads_per_layer`) do as well with half as many in the first layer, and worse with half "
+        "everywhere."
     ),
     "learning_curves": (
         "The closed curve of a recurrent rule predicts what one trained layer reaches, and, for "
@@ -228,8 +229,8 @@ SO_WHAT = {
         "Similarity did no harm here; start there."
     ),
     "lm_gradient_matching": (
-        "What matching gains on this language model seems to be the shares of labels, and no "
-        "demonstrations do as well here. Draw demonstrations with the pool's shares first, at no "
+        "What matching gains on this language model seems to be the shares of labels, and an "
+        "empty prompt does as well here. Draw demonstrations with the pool's shares first, at no "
         "cost. Claims for matching should stand beside such a draw, and beside an empty prompt."
     ),
     "lm_heads": (

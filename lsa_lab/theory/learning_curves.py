@@ -157,8 +157,8 @@ def lms(
 
     and r = q - 2m + 1. It falls where β(d + 2) < 2; its floor at g = c = 1 is βdσ²/(2 - β(d + 2))
     (classical; Widrow and Hoff 1960). With ``eigenvalues`` λ, those of the covariance of x, the
-    curve is E (ŵ - w)ᵀΛ(ŵ - w), at n = 0 tr Λ/d; without a gate, of m, the diagonal in Λ's basis
-    of the error's second moment, first 1/d, it is λ·m (docs/theory, "Any covariance"):
+    curve is E (ŵ - w)ᵀΛ(ŵ - w), which begins at tr Λ/d. Without a gate it is λ·m; m is the diagonal
+    of the error's second moment in Λ's basis and begins at 1/d (docs/theory, "Any covariance"):
 
         m' = m - 2βλm + β²(2λ²m + λ(λ·m)) + β²σ²λ
     """

@@ -17,7 +17,7 @@ from lsa_lab import estimators
 from lsa_lab.models import constructions
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
-from tests.population import gauss_hermite, predict
+from population import gauss_hermite, predict
 
 NOISE = 0.7
 

@@ -13,7 +13,7 @@ import pytest
 from draws import seeds
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
-from tests.population import gauss_hermite
+from population import gauss_hermite
 
 shapes = pytest.mark.parametrize("shape", [(3, 5), (9, 4)])  # n, d
 

@@ -158,7 +158,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"Spearman's correlation over layers, averaged over {' and '.join(HARMED)}, of "
             f"the {{measure}} with {tolerance}",
             unjudged="the two sides of condition_beats_depth_harm",
-            revision="added after a look at all six matrices",
+            revision="added after a look at these runs",
             sample=lambda c, measure: (
                 c.depth_correlation(HARMED)
                 if measure == "depth"

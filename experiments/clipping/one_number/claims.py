@@ -23,7 +23,7 @@ OURS = "derived here"
 NOTHING = 0.02  # share of the risk that is no gain to speak of
 READ = {"AUC": "auc", "calibrated cross-entropy": "calibrated entropy"}
 NAMES = {CLASSES: "two-class models", REGRESSION: "regression models"}
-LOWERED = "the words said that it raises accuracy as far, and on average all lower it"
+LOWERED = "reworded after a look: the words said that it raises accuracy, and all lower it"
 GAIN = "relative to the unedited risk on the same prompts,"
 
 
@@ -88,7 +88,7 @@ def statements(config) -> tuple[Statement, ...]:
             "the change of accuracy by {rival} less that by Algorithm 1, averaged over parts and "
             "tasks,",
             at_least=-0.01,
-            note=LOWERED,
+            revision=LOWERED,
             sample=lambda n, rival: n.changes(rival) - n.searched(CLIPPED),
             cells=grid("threshold calibration", rival=(THRESHOLD, CALIBRATED)),
         ),
@@ -100,8 +100,8 @@ def statements(config) -> tuple[Statement, ...]:
             "the change of accuracy by random edits less that by Algorithm 1, averaged over parts "
             "and tasks,",
             at_least=-0.01,
-            note="the null: Gaussian matrices of the Frobenius norm of what is cut away; "
-            + LOWERED,
+            note="the null: Gaussian matrices of the Frobenius norm of what is cut away",
+            revision=LOWERED,
             sample=lambda n: n.searched(RANDOM_EDIT) - n.searched(CLIPPED),
         ),
         Statement(

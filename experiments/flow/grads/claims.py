@@ -185,7 +185,7 @@ def _task_statements(config, fresh):
             "the error by it over that by the earlier layer's that is best on other queries, "
             f"{shots}",
             at_most=1.0,
-            revision=MEAN,
+            revision=f"{MEAN}; the words did not say that labels have no noise",
             sample=last_layer_ratios,
         ),
     )

@@ -155,7 +155,7 @@ def layer_statements(config):
         family(
             "others_alone",
             f"{OURS}, a control",
-            "nor does clipping {named} alone there",
+            f"clipping {{named}} alone in layer {deep} does not change AUC on average",
             f"AUC, clipped at rate {config.matrix_rate:g} less unclipped,",
             margin=0.01,
             revision=f"{LOOK}: what W_K says of itself, if the others do as little, is nothing",
@@ -166,7 +166,7 @@ def layer_statements(config):
                 matrix=OTHERS,
             ),
             words=lambda matrix: dict(named=OTHERS[matrix]),
-            message=f"nor does clipping W_Q, W_V or W_O alone in layer {deep}",
+            message=f"clipping W_Q, W_V or W_O alone in layer {deep} does not change AUC",
         ),
     )
 

@@ -88,10 +88,10 @@ def statements(config) -> tuple[Statement, ...]:
         again(
             "every_target",
             TRANSFER,
-            "Subsets that match gradients of {learner} help every larger model",
+            "Subsets that match gradients of {learner} help every target",
             f"the error over that of the median random subset, in each run's median pool, {place}",
             **bounded(at_most=1.0),
-            revision="{change}",
+            revision="{change}; the words did not name the pool, and said larger models",
             sample=lambda t, rule: worst(t.ratio(rule)),
             cells=grid("proxy prefix stack", rule=LEARNERS),
             words=lambda rule: dict(
@@ -105,7 +105,8 @@ def statements(config) -> tuple[Statement, ...]:
             "subsets, chosen without a gradient, do",
             "the error over that of the determinantal subset, in each run's median pool",
             **bounded(at_most=1.0),
-            revision="added as a null; trained targets alone: descents explode after such subsets",
+            revision="added as a null; trained targets alone: descents explode after such subsets; "
+            "the words did not name the pool",
             sample=lambda t, rule, target: t.diverse_ratio(rule, target),
             cells=grid(
                 "proxy_over_diverse_linear proxy_over_diverse_softmax "
