@@ -202,9 +202,8 @@ SO_WHAT = {
     "preprocess_then_optimise": (
         "Preprocessing pays at once if each prompt has its own step size, and after many steps if "
         "all share one, so a model with few layers has to adapt its steps. Fewer heads than "
-        "covariates leave covariates unseen, which raw ones beside them soften. Trained models "
-        "(`heads_per_layer`) do as well with half as many in the first layer, and worse with half "
-        "everywhere."
+        "covariates leave covariates unseen. Trained models (`heads_per_layer`) do as well with "
+        "half as many in the first layer, and worse with half everywhere."
     ),
     "learning_curves": (
         "The closed curve of a recurrent rule predicts what one trained layer reaches, and, for "
