@@ -32,6 +32,11 @@ def differ(left: np.ndarray, right: np.ndarray) -> float:
     return np.abs(np.asarray(left) - np.asarray(right)).max() / (1 + np.abs(right).max())
 
 
+def standard_errors(values: np.ndarray) -> float:
+    """How many standard errors the mean of independent numbers [N] is from 0."""
+    return values.mean() / (values.std() / len(values) ** 0.5)
+
+
 def eigensystem(key: Array, d: int, low: float, high: float) -> tuple[Array, Array]:
     """Eigenvalues [d] between the bounds, and any orthonormal eigenvectors as columns [d, d]."""
     key_values, key_vectors = jax.random.split(key)

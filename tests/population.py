@@ -4,13 +4,14 @@ Nothing here is used by the library, nor uses its closed forms.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from draws import on_host
 from lsa_lab.models import linear_attention, recurrent, trace
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt, tokens
@@ -94,3 +95,26 @@ def recurrent_risk(params, config, x, noise_var):  # x [P, n, d] -> []
         return signal + noise_var * (answers(x, jnp.eye(n), jnp.eye(d)) ** 2).sum()
 
     return jax.vmap(errors)(x).mean()
+
+
+def bound_states(
+    kind: str, key_width: int, value_width: int, gate: float | None = None, **more: int
+) -> Callable:
+    """The states [T, K, V] of one recurrent layer after tokens [T, K + 1 + V], which are a key, a
+    raw step and a value; steps are softplus or 2 sigmoid of the raw one."""
+    width = key_width + 1 + value_width
+    config = recurrent.Config(
+        kind, width, key_width=key_width, value_width=value_width, largest_step=2.0, **more
+    )
+    rows = jnp.eye(width)[None, None]
+    leaves = {} if gate is None else dict(b_gate=jnp.full((1, 1, 1), jnp.log(gate / (1 - gate))))
+    params = recurrent.Params(
+        w_q=rows[..., :key_width, :],
+        w_k=rows[..., :key_width, :],
+        w_v=rows[..., key_width + 1 :, :],
+        w_o=rows[..., key_width + 1 :],
+        w_step=rows[..., key_width : key_width + 1, :],
+        b_step=jnp.zeros((1, 1, 1)),
+        **leaves,
+    )
+    return on_host(lambda tokens: recurrent.states(params, tokens, config)[0, 0])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from draws import on_host
+from draws import on_host, standard_errors
 from lsa_lab.models import constructions
 from population import predict
 
@@ -55,10 +55,6 @@ def of_ratio(flips, n=N):
     middle, width = density.mean(), 20 * density.std()
     ends = max(middle - width, 0), middle + width
     return integrate.quad(lambda s: density.pdf(s) * tail.cdf(s), *ends)[0]
-
-
-def standard_errors(values):
-    return values.mean() / (values.std() / PROMPTS**0.5)
 
 
 @pytest.mark.parametrize("flips", [0, 1, 3])

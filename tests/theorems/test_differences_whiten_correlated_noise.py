@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import on_host, seeds, standard_errors
 from lsa_lab.estimators import ols
 from lsa_lab.models import recurrent
 from lsa_lab.prompts import Prompt
@@ -94,7 +94,7 @@ def apart(steady, ratio):
     white = ((least_squares(rows[..., :D], rows[..., D]) - w) ** 2).sum(1)
     plain = ((least_squares(x, y) - w) ** 2).sum(1)
     differences = white - ratio * plain
-    return differences.mean() / (differences.std() / PROMPTS**0.5)
+    return standard_errors(differences)
 
 
 @pytest.mark.parametrize("steady", [0.0, KEPT, -KEPT])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from draws import differ, on_host, seeds
-from lsa_lab.models import recurrent
+from population import bound_states
 
 N, K, V, WIDTH, STEP = 6, 3, 2, 4, 0.4
 
@@ -77,20 +77,6 @@ def test_control_steps_one_by_one_know_it_and_trained_features_are_no_such_sum()
         assert differ(trained, attention(w, u, keys, values, query, together)) > 1e-2
 
 
-def ttt_state(tokens, inner):  # tokens [T, K+1+V] are keys, steps and values -> [K, V]
-    rows = np.eye(K + 1 + V)[None, None]
-    params = recurrent.Params(
-        w_q=rows[..., :K, :],
-        w_k=rows[..., :K, :],
-        w_v=rows[..., K + 1 :, :],
-        w_o=rows[..., K + 1 :],
-        w_step=rows[..., K : K + 1, :],
-        b_step=np.zeros((1, 1, 1)),
-    )
-    config = recurrent.Config("ttt", K + 1 + V, key_width=K, value_width=V, inner=inner)
-    return on_host(lambda t: recurrent.states(params, t, config)[0, 0, -1])(tokens)
-
-
 @pytest.mark.parametrize("inner", [1, 3])
 def test_the_ttt_layer_holds_keys_times_the_residuals_of_all_its_inner_steps(inner):
     tokens = (
@@ -102,5 +88,8 @@ def test_the_ttt_layer_holds_keys_times_the_residuals_of_all_its_inner_steps(inn
             residual = row[K + 1 :] - written[: i + 1].T @ (tokens[: i + 1, :K] @ row[:K])
             written[i] += row[K] * residual
     np.testing.assert_allclose(
-        ttt_state(tokens, inner), tokens[:N, :K].T @ written, rtol=1e-10, atol=1e-12
+        bound_states("ttt", K, V, inner=inner)(tokens)[-1],
+        tokens[:N, :K].T @ written,
+        rtol=1e-10,
+        atol=1e-12,
     )

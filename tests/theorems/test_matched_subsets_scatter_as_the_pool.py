@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import on_host, seeds, standard_errors
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection.gradient_matching import match
 from population import predict
@@ -83,7 +83,7 @@ def chosen(features, n):  # [P]
 def excess(random, matched, n):
     """How many standard errors the random ones' squares are above N/n times the matched ones'."""
     differences = random - POOL / n * matched
-    return differences.mean() / (differences.std() / POOLS**0.5)
+    return standard_errors(differences)
 
 
 @pytest.mark.parametrize("n", SIZES)

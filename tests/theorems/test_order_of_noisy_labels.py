@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import population
-from draws import on_host, seeds
+from draws import on_host, seeds, standard_errors
 from lsa_lab.estimators import ridge
 from lsa_lab.models import constructions
 from lsa_lab.prompts import Prompt
@@ -46,7 +46,7 @@ def errors_of(noise, schedule=None):
 def lead(first, last, schedule=None):
     """How many standard errors the first order's risk is below the other's, on the same draw."""
     gains = errors_of(last, schedule)[0] - errors_of(first, schedule)[0]
-    return gains.mean() / (gains.std() / PROMPTS**0.5)
+    return standard_errors(gains)
 
 
 @hypothesis.given(noise=noises)

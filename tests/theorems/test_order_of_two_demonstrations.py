@@ -5,37 +5,18 @@ prompt with its last two demonstrations in both orders; the product, from the st
 Hypotheses: no gate, and steps of the token alone.
 """
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
-from lsa_lab.models import recurrent
+from draws import seeds
+from population import bound_states
 
 N, D, V = 5, 3, 2  # labels are vectors here; tokens are [x, raw step, y]
 E = D + 1 + V
 KINDS = ("lms", "delta")  # keys as they are, and of length 1
 
-
-def states_of(kind, gate=None):
-    """The states of a prompt; steps are softplus or 2 sigmoid of the token's raw step."""
-    config = recurrent.Config(kind, E, key_width=D, value_width=V, largest_step=2.0)
-    rows = jnp.eye(E)[None, None]
-    leaves = {} if gate is None else dict(b_gate=jnp.full((1, 1, 1), jnp.log(gate / (1 - gate))))
-    params = recurrent.Params(
-        w_q=rows[..., :D, :],
-        w_k=rows[..., :D, :],
-        w_v=rows[..., D + 1 :, :],
-        w_o=rows[..., D + 1 :],
-        w_step=rows[..., D : D + 1, :],
-        b_step=jnp.zeros((1, 1, 1)),
-        **leaves,
-    )
-    return on_host(lambda tokens: recurrent.states(params, tokens, config)[0, 0])
-
-
-STATES = {kind: states_of(kind) for kind in KINDS}
-FADING = states_of("gated_delta", 0.8)
+STATES = {kind: bound_states(kind, D, V) for kind in KINDS}
+FADING = bound_states("gated_delta", D, V, gate=0.8)
 
 
 def draw(seed):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ive
 
-from draws import on_host
+from draws import on_host, standard_errors
 from lsa_lab.models.blocks import attention_weights
 
 N, PROMPTS, NOISE = 400, 10_000, 0.5
@@ -46,19 +46,18 @@ def of_kernel(kernel):
 softmax, linear = of_kernel("softmax"), of_kernel("linear")
 
 
-def standard_errors(values):  # [2, P]
-    values = values.mean(0)
-    return values.mean() / (values.std() / PROMPTS**0.5)
+def errors_of_pairs(values):  # [2, P]
+    return standard_errors(values.mean(0))
 
 
 @pytest.mark.parametrize(("m", "scale"), [(1, 1.0), (1, 5.0), (2, 5.0)])
 def test_its_risk_is_that_of_the_first_order(m, scale):
     keys, y, target = draw(m)
     errors = (softmax(keys, y, scale) - target) ** 2
-    assert abs(standard_errors(errors - first_order(scale, m, N, NOISE))) < 4
+    assert abs(errors_of_pairs(errors - first_order(scale, m, N, NOISE))) < 4
     # Controls: another number of periods, and the bias alone.
-    assert abs(standard_errors(errors - first_order(scale, m + 1, N, NOISE))) > 8
-    assert abs(standard_errors(errors - first_order(scale, m, np.inf, NOISE))) > 8
+    assert abs(errors_of_pairs(errors - first_order(scale, m + 1, N, NOISE))) > 8
+    assert abs(errors_of_pairs(errors - first_order(scale, m, np.inf, NOISE))) > 8
 
 
 def best_scale(m, n, noise_var):
@@ -81,7 +80,7 @@ def test_the_best_window_narrows_with_periods_and_length_and_widens_with_noise()
 def test_control_linear_attention_reads_one_period_and_no_other():
     for m, seen in ((1, True), (2, False)):
         keys, y, target = draw(m)
-        assert (abs(standard_errors(linear(keys, y, 1 / N) * target)) > 8) == seen
-        assert standard_errors(softmax(keys, y, 5.0) * target) > 8
+        assert (abs(errors_of_pairs(linear(keys, y, 1 / N) * target)) > 8) == seen
+        assert errors_of_pairs(softmax(keys, y, 5.0) * target) > 8
     keys, y, target = draw(2)
-    assert abs(standard_errors(linear(keys, y, 1 / N) * target)) < 4
+    assert abs(errors_of_pairs(linear(keys, y, 1 / N) * target)) < 4
