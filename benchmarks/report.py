@@ -21,6 +21,7 @@ lsa_lab {commit}.
 - *Ours* is `fit`, `analyses` and `selection` as a user calls them; *plain JAX* is what a careful
   newcomer writes (one prompt, `vmap`, `jit`), in JAX as it comes.
 - Other processes took at most {others} of the cores; above {quiet:.0%} a workload is refused.
+- A workload on weights that have not been fetched is left out: LM, loaded, without SmolLM2.
 - Goals were set before.
 
 {verdict}
