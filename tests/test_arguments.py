@@ -122,6 +122,7 @@ def fit(key=None, optimizer=None, steps=2, **options):
             "tokens is float16: no matrix is factored in it; give float32 or float64",
         ),
         (lambda: fit(files="fit.ckpt"), r"give Files\('fit.ckpt'\)"),
+        (lambda: fit(progress=True), r"give a bar, rich.progress.Progress\(\), or None"),
     ],
 )
 def test_what_is_wrong_is_refused_in_a_sentence(call, said):

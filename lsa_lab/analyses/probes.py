@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import estimators, prompts
-from lsa_lab.arguments import check_spread
+from lsa_lab.arguments import check_at_least, check_spread
 from lsa_lab.models.trace import Trace, check_heads, check_label_slot, check_stream
 from lsa_lab.prompts import Prompt
 
@@ -90,6 +90,7 @@ def descend(
         (labels.shape[0] + 1, None),
         custom_message="features [n+1, D] have a row for each label [n], and one for the query",
     )
+    check_at_least(num_steps, "num_steps")
     demonstrations, query = features[:-1], features[-1]
     norm = jnp.linalg.norm(demonstrations, ord=2)
     largest = 2 * labels.shape[0] / jnp.where(norm > 0, norm, 1) ** 2

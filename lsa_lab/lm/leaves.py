@@ -64,7 +64,8 @@ class Tensors(NamedTuple):
 def params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> Params:
     """The weights in ``dtype`` on the default device; no second copy of more than one leaf.
 
-    Raises ValueError where a tensor is missing, has another shape, or is none of this family's.
+    Raises ValueError where a tensor is missing, has another shape, is not finite, or is none of
+    this family's.
     """
     dtype, count = check_dtype(dtype), len(tensors.shapes)
     if config.num_layers > count:
@@ -128,6 +129,11 @@ def _read(
     if "3" in letters:
         axes = "3" + axes
     tensor = tensors.read(place.name).reshape([size[letter] for letter in letters])
+    if not np.isfinite(tensor).all():
+        raise ValueError(
+            f"{tensors.source}: {place.name} holds NaN or infinite entries: the file is damaged, or "
+            "its training diverged"
+        )
     tensor = tensor.transpose([letters.index(letter) for letter in axes])
     if "3" in letters:
         tensor = tensor[place.part]

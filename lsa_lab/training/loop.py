@@ -82,6 +82,8 @@ def fit(
             check_at_least(value, argument)
     if files is not None and not isinstance(files, Files):
         raise TypeError(f"files is {files!r}: give Files({files!r})")
+    if isinstance(progress, bool):
+        raise TypeError(f"progress is {progress}: give a bar, rich.progress.Progress(), or None")
     is_rule = isinstance(training.optimizer, optax.GradientTransformation)
     if per_run is None and not is_rule:
         raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")

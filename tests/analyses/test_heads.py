@@ -272,3 +272,5 @@ def test_a_mean_over_prompts_of_several_lengths_counts_no_padding():
         heads.resampled_fill(writes, lengths)
     with pytest.raises(AssertionError, match="one for each prompt"):
         heads.mean_fill(writes, lengths[:2])
+    with pytest.raises(ValueError, match="lengths of prompts of 4 tokens are whole, 0 to 4"):
+        heads.mean_fill(writes, lengths + 2)

@@ -220,6 +220,7 @@ ROPE = {"rope_freqs.weight": np.ones(8, np.float32)}
         ({}, {"blk.1.ffn_up.weight": None}, "lacks the tensor blk.1.ffn_up.weight:"),
         ({}, {"blk.0.attn_sinks": ROPE["rope_freqs.weight"]}, "holds the tensor blk.0.attn_sinks,"),
         ({}, {"output.weight": np.ones((61, 32), np.int8)}, "output.weight is I8, which the pack"),
+        ({}, {"output_norm.weight": np.full(32, np.nan, np.float32)}, "output_norm.weight holds NaN"),
     ],
 )
 def test_what_the_decoder_does_not_compute_is_refused_by_name(tmp_path, more, change, words):

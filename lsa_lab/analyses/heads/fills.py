@@ -70,4 +70,6 @@ def resampled_fill(heads: Array, lengths: Array | None = None) -> Array:  # [B, 
 def _inside(heads: Array, lengths: Array) -> Array:  # [B, T]
     num_prompts, num_tokens = heads.shape[0], heads.shape[3]
     chex.assert_shape(lengths, (num_prompts,), custom_message="lengths [B], one for each prompt")
+    if is_concrete(lengths) and not np.isin(np.asarray(lengths), np.arange(num_tokens + 1)).all():
+        raise ValueError(f"lengths of prompts of {num_tokens} tokens are whole, 0 to {num_tokens}")
     return jnp.arange(num_tokens)[None] < jnp.asarray(lengths)[:, None]
