@@ -194,5 +194,5 @@ def test_too_few_prompts_for_the_width_are_refused_with_the_number_needed():
         probes.fit(jnp.ones((80, 4)), jnp.ones((79, 1)))
     with pytest.raises(AssertionError, match="and one for the query"):
         probes.descend(jnp.ones((4, 2)), jnp.ones(4), 3)
-    with pytest.raises(ValueError, match="num_steps = 2.5: it is a whole number"):
+    with pytest.raises(ValueError, match=r"num_steps = 2.5: it is a whole number"):
         probes.descend(jnp.ones((5, 2)), jnp.ones(4), 2.5)

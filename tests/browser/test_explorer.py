@@ -41,6 +41,7 @@ def wait_for(port, server):
     pytest.fail(f"the explorer does not answer; its status is {server.poll()}")
 
 
+@pytest.mark.slow
 def test_a_slider_moves_the_plot_and_nobody_else_is_asked(visit, address):
     seen = visit(address, viewport={"width": 1280, "height": 800})
     figure, milliseconds = seen.page.locator("#panels"), 1000 * PATIENCE

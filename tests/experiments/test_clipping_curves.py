@@ -93,6 +93,7 @@ def test_curves_are_of_the_last_models_on_the_first_shots_of_their_prompts(path)
         np.testing.assert_allclose(change, after - before, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path):
     config = CONDITIONS["smoke"]
     values = condition_numbers.compute(config, models_of(path))

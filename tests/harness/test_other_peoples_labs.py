@@ -51,6 +51,7 @@ def test_the_wheel_holds_the_library_alone(folder):
     assert (harness / "cli" / "templates" / "experiment" / "compute.py").exists()
 
 
+@pytest.mark.slow
 def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(folder, lsa_lab):
     package = ("--package", "my_lab")
     begun = lsa_lab("new", "my_lab/layers/one_step")
@@ -91,6 +92,7 @@ def test_a_package_of_ones_own_is_begun_listed_refused_run_drawn_and_reported(fo
     assert (folder / "figures" / "one_step" / "figure.pdf").read_bytes() == figure
 
 
+@pytest.mark.slow
 def test_a_theorem_of_ones_own_is_begun_with_its_control_and_passes(folder, lsa_lab):
     for files in (["test_mine.py", "conftest.py"], ["test_other.py"]):
         name = files[0].removeprefix("test_").removesuffix(".py")

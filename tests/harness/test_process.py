@@ -69,7 +69,8 @@ def test_an_interrupt_that_is_lost_in_a_callback_is_raised_again():
 
     def work():
         Callback()
-        time.sleep(10)
+        for _ in range(1000):  # an interrupt comes between two sleeps, and ends none
+            time.sleep(0.01)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background
     with pytest.raises(KeyboardInterrupt), process.interrupts_return():

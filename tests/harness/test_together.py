@@ -66,6 +66,7 @@ def test_side_by_side_too_what_is_committed_is_left_alone(three, toy):
     assert {file.parts[:2] for file in written} == {("cache", "reproduced")}
 
 
+@pytest.mark.slow
 def test_one_that_diverged_and_one_that_cannot_be_judged_leave_the_others_alone(three, capsys):
     raised = "from lsa_lab.training.status import DivergedError\nraise DivergedError('no run left')"
     changed("compute", "theme.first", raised)

@@ -184,7 +184,13 @@ def ends(processes):
     return lines, [process.returncode for process in processes]
 
 
-@pytest.mark.parametrize("distributed", [True, False], ids=["jax.distributed", "a folder"])
+@pytest.mark.parametrize(
+    "distributed",
+    [
+        pytest.param(True, id="jax.distributed", marks=pytest.mark.slow),
+        pytest.param(False, id="a folder"),
+    ],
+)
 def test_two_processes_end_with_the_bits_of_one(tmp_path, distributed):
     alone = " ".join(["all", *shares.computed(tmp_path / "alone")])
     lines, codes = ends(started(tmp_path, distributed, dies=1))

@@ -1,5 +1,7 @@
 """A training whose weights several devices share: the numbers of one device, and its own bits."""
 
+import pytest
+
 PROGRAM = r"""
     import re, sys
     from dataclasses import replace
@@ -65,5 +67,6 @@ PROGRAM = r"""
 """
 
 
+@pytest.mark.slow
 def test_devices_share_the_weights_of_a_training_that_resumes_to_its_bits(tmp_path, on_devices):
     on_devices(4, PROGRAM, tmp_path)
