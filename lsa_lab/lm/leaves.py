@@ -131,8 +131,8 @@ def _read(
     tensor = tensors.read(place.name).reshape([size[letter] for letter in letters])
     if not np.isfinite(tensor).all():
         raise ValueError(
-            f"{tensors.source}: {place.name} holds NaN or infinite entries: it diverged in training, "
-            "or the file is damaged"
+            f"{tensors.source}: {place.name} holds NaN or infinite entries: it diverged in its "
+            "training, or the file is damaged"
         )
     tensor = tensor.transpose([letters.index(letter) for letter in axes])
     if "3" in letters:
