@@ -33,12 +33,3 @@ def test_what_an_mlp_makes_of_an_update_shrinks_with_it(seed, scale, share):
 def test_control_a_block_with_residuals_is_found_to_grow():
     grown = [growth(seed, 0.2, 0.5, implicit_gd.block_mlp_update) for seed in range(50)]
     assert max(grown) > 0.01
-
-
-def test_control_a_block_that_grows_by_hand():
-    mlp, update = np.diag([-1.0, -0.5]), np.diag([0.0, 1.0])
-    sizes = [
-        np.linalg.norm(implicit_gd.block_mlp_update(w, update))
-        for w in (mlp, np.asarray(cut(mlp, 0.5)))
-    ]
-    np.testing.assert_allclose(sizes, [1, 2**0.5], atol=1e-12)

@@ -52,29 +52,6 @@ def twin(x, y, weights, rng):
     return spread @ root.T, spread @ np.linalg.solve(root, x.T @ y / n - v * u)
 
 
-@pytest.mark.parametrize("count", [2, 3])
-@seeds
-def test_a_moment_with_the_rest_of_another_has_the_same_gradients(count, seed):
-    rng = np.random.default_rng(seed)
-    ours, others = (root @ root.T for root in rng.normal(size=(2, 4, 6)))
-    b, weights = rng.normal(size=4), rng.normal(size=(count, 4))
-    basis = (weights[1:] - weights[0]).T
-
-    def seen(moment):  # the part of a moment that these gradients fix
-        half = moment @ basis
-        return half @ np.linalg.solve(basis.T @ half, half.T)
-
-    twin_of_ours = seen(ours) + others - seen(others)
-    other_b = b + (twin_of_ours - ours) @ weights[0]
-    differences = weights @ twin_of_ours - other_b - (weights @ ours - b)
-    scale = max(np.abs(twin_of_ours).max(), np.abs(ours).max()) * (1 + np.abs(weights).max())
-    assert np.abs(differences).max() < 1e-8 * scale
-    assert np.linalg.eigvalsh(twin_of_ours).min() > 0
-    rest = others - seen(others)
-    assert np.linalg.eigvalsh(rest).min() > -1e-8 * np.abs(others).max()
-    assert np.abs((others - ours) @ basis).max() > 1e-3  # the control, which no b can mend
-
-
 @pytest.mark.parametrize("points", ["too few", "on a line"])
 def test_control_other_checkpoints_do_not_tell_demonstrations_apart(points):
     x, y, rng = draw(1, 4, 12)

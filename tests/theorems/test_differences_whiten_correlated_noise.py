@@ -104,7 +104,3 @@ def test_on_long_prompts_the_ratio_of_risks_is_as_stated(steady):
 
 def test_control_the_ratio_of_independent_covariates_is_not_that_of_others():
     assert apart(-KEPT, stated(0.0)) > 10
-
-
-def test_at_equal_correlations_the_ratio_is_that_of_independent_covariates():
-    np.testing.assert_allclose([stated(KEPT), stated(1.0)], [stated(0.0), 1.0], rtol=1e-12)

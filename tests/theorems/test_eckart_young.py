@@ -60,17 +60,6 @@ def test_no_matrix_of_the_same_rank_is_nearer(shape, seed, share):
     assert advantage(matrix, cut, rank, rng) > -1e-10
 
 
-@shapes
-@seeds
-def test_it_is_the_sum_of_the_leading_terms_of_another_library(shape, seed, share):
-    matrix, _ = draw(seed, shape)
-    rank = clipping.kept_rank(min(shape), share)
-    u, s, v = np.linalg.svd(matrix)
-    expected = sum(s[i] * np.outer(u[:, i], v[i]) for i in range(rank))
-    departure = np.abs(np.asarray(truncate(matrix, share)) - expected).max()
-    assert departure < 1e-10 * s[0]
-
-
 forward = jax.jit(linear_attention.forward)
 
 

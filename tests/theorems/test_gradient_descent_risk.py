@@ -65,16 +65,3 @@ def test_gradient_descent_given_x_costs_its_formula(n, d, seed):
 @seeds
 def test_control_a_signal_along_the_steepest_direction_alone_costs_something_else(n, d, seed):
     assert departure(seed, n, d, isotropic=False)[1:].max() > 1e-6
-
-
-def test_gradient_descent_is_a_spectral_filter_that_ends_at_least_squares():
-    x = np.random.default_rng(0).standard_normal((12, 4))
-    values = np.linalg.eigvalsh(x.T @ x / 12)
-    step_size, steps = 0.5 / values[-1], 2000
-    path = risk.gradient_descent(jnp.asarray(values), jnp.full(steps, step_size), 12, NOISE_VAR)
-    t = np.arange(steps + 1)[:, None]
-    left = (1 - step_size * values) ** t
-    expected = (left**2).mean(1) + NOISE_VAR / 12 * ((1 - left) ** 2 / values).sum(1)
-    np.testing.assert_allclose(path, expected, rtol=1e-10)
-    least_squares = NOISE_VAR * np.trace(np.linalg.inv(x.T @ x))
-    np.testing.assert_allclose(path[-1], least_squares, rtol=1e-10)

@@ -4,7 +4,6 @@ x̃ = diag(r) x, r = Xᵀy/n; d - H for G = I. Derived here; docs/theory, "The h
 Sides: the residual of a layer's coefficients; singular values of G, and linear attention itself.
 """
 
-import itertools
 from functools import partial
 
 import jax
@@ -61,23 +60,6 @@ def test_no_layer_misses_less_than_the_singular_values_allow(image, seed):
     np.testing.assert_allclose(residual(*best, image), least, atol=1e-12)
     near = (each + 0.1 * step for each, step in zip(best, (written, queried), strict=True))
     assert residual(*near, image) >= least
-
-
-@each_image
-@seeds
-def test_the_residual_is_the_mean_of_what_single_demonstrations_show(image, seed):
-    """The proof: with u_β on the unit circle N_uu has rank H, and for G x̃ it is y G diag(u)."""
-    written, queried, _ = random_layer(seed, len(image), 2)
-    N = np.einsum("hab,hgc->abgc", written, queried)
-    roots = np.exp(2j * np.pi * np.arange(3) / 3)  # u_β u_γ are orthogonal over these
-    missed, allowed = [], []
-    for u in map(np.array, itertools.product(roots, repeat=D + 1)):
-        update, wanted = np.einsum("abgc,b,g->ac", N, u, u), u[-1] * image * u[:-1]
-        assert np.linalg.matrix_rank(update, tol=1e-9) <= 2
-        missed.append(np.sum(np.abs(update - wanted) ** 2))
-        allowed.append(np.sum(np.linalg.svd(wanted, compute_uv=False)[2:] ** 2))
-    np.testing.assert_allclose(np.mean(missed), residual(written, queried, image), rtol=1e-10)
-    np.testing.assert_allclose(allowed, least_residual(image, 2), atol=1e-10)
 
 
 @each_image

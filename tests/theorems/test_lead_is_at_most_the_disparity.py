@@ -46,12 +46,6 @@ def test_layers_that_reshuffle_lower_the_lead_and_leave_the_disparity(seed):
     assert np.diff(lead(rows))[0] < 0
 
 
-@seeds
-def test_where_no_pair_turns_they_are_the_same(seed):
-    rows = np.abs(draw(seed)) * np.sign(draw(seed)[:, :1])
-    np.testing.assert_allclose(lead(rows), sizes(rows), rtol=1e-12)
-
-
 def test_control_turned_by_the_last_layer_the_same_pairs_rise():
     pair = draw(0)[:, :2]
     rows = np.concatenate([pair, pair[:, ::-1]])

@@ -10,11 +10,10 @@ the other.
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from draws import seeded
-from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions
 
 N, D = 7, 3
@@ -61,15 +60,6 @@ def disagreement(seed, n, d, step_size, query_slot=-1.0, later_initial=1.0, norm
 @seeded(step_size=(0.01, 1.0))
 def test_every_layer_is_one_step_from_any_initial_weights(seed, step_size):
     assert max(disagreement(seed, N, D, step_size)) < 1e-10
-
-
-@seeded(step_size=(0.01, 1.0))
-def test_the_construction_from_zero_is_the_same_layer(seed, step_size):
-    x, y, _ = draw(seed, 7, 3)
-    params = constructions.gradient_descent(jnp.full(1, step_size), 3)
-    trace = forward(params, jnp.column_stack([x, jnp.append(y, 0.0)]))
-    w = one_step(x[:-1], y, np.zeros(3), step_size)
-    assert abs(layer_predictions(trace)[-1] - x[-1] @ w) < 1e-10
 
 
 def test_control_an_empty_query_slot_a_forgotten_mean_or_a_layer_without_w_0_breaks_it():

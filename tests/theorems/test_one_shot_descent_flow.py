@@ -72,14 +72,6 @@ def test_depth_favours_the_shorter_demonstration(seed, short, share):
     assert np.ptp(log_ratio(share, *draw(seed, (short, short)))) < 1e-10
 
 
-def test_a_longer_demonstration_that_leads_after_one_layer_is_overtaken():
-    pair, x_query = np.array([[2.0, 0.0], [0.6, 0.0]]), np.array([1.0, 0.3])
-    flows = [network(np.full(64, 0.15), x, 1.0, x_query)[1] for x in pair]
-    ratio = np.abs(flows[0] / flows[1])
-    assert np.all(np.diff(ratio) < 0)
-    assert ratio[-1] < 1 / 3 < 3 < ratio[0]
-
-
 @seeds
 def test_its_limit_is_the_ratio_of_relevances_over_squared_lengths(seed):
     pair, x_query = draw(seed, (1.0, 0.8))

@@ -14,11 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import population
-from draws import on_host, seeds, standard_errors
-from lsa_lab.estimators import ridge
-from lsa_lab.models import constructions
-from lsa_lab.prompts import Prompt
+from draws import standard_errors
 from lsa_lab.theory import learning_curves
 
 D, PROMPTS = 3, 200_000
@@ -77,19 +73,3 @@ def test_a_swap_of_neighbours_gains_what_is_stated():
     stated = c / ((c + a) * (c + b)) * (after_b / (c * after_b + a) - after_a / (c * after_a + b))
     np.testing.assert_allclose(1 / noisy_first - 1 / clean_first, stated, rtol=1e-10)
     assert stated > 0
-
-
-@on_host
-def answers(x, y, query):  # of linear attention and of ridge
-    attention = constructions.gradient_descent(jnp.ones(1), D)
-    weights = ridge(Prompt(x, y, query, jnp.zeros(())), 0.3)
-    return population.predict(attention, x, y, query), weights @ query
-
-
-@seeds
-def test_linear_attention_and_ridge_see_no_order(seed):
-    rng = np.random.default_rng(seed)
-    x, y, query = rng.normal(size=(5, D)), rng.normal(size=5), rng.normal(size=D)
-    order = rng.permutation(5)
-    left, right = answers(x, y, query), answers(x[order], y[order], query)
-    np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)

@@ -67,18 +67,6 @@ def test_the_size_of_an_update_has_a_closed_form(heads, n, seed):
     np.testing.assert_allclose(measured(seed, heads, n), stated(seed, heads, n, 2), rtol=1e-9)
 
 
-@seeds
-def test_the_update_as_in_the_paper_grows_with_n_and_ours_falls(seed):
-    lengths = 2 ** np.arange(8)
-    paper, ours = (
-        np.array([sum(stated(seed, 2, int(n), power)) for n in lengths]) for power in (2, 0)
-    )
-    assert (np.diff(paper) > 0).all()
-    assert (np.diff(ours) < 0).all()
-    limit = stated(seed, 2, 1, 0)[0]
-    np.testing.assert_allclose(lengths * (ours - limit), ours[0] - limit, rtol=1e-9)
-
-
 def test_control_signs_for_gaussian_tokens_have_another_size():
     w_kq, w_pv, root = draw(0, 1)
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=E)))[:, None]  # equal second moment

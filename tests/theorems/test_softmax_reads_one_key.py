@@ -56,13 +56,6 @@ def test_the_flow_knows_neither_the_demonstration_nor_the_query(seed):
     assert max(disagreement(seed, SHAPE)) < 1e-10
 
 
-@seeds
-def test_the_ratio_of_two_flows_is_one_in_every_layer(seed):
-    _, flows = draw(seed, SHAPE)
-    sizes = np.linalg.norm(flows, axis=(2, 3))
-    np.testing.assert_allclose(sizes[0] / sizes[1], 1, rtol=1e-10)
-
-
 def test_control_a_second_key_or_a_linear_score_sees_the_demonstration():
     assert min(disagreement(0, SHAPE, keys="all")) > 1e-2
     assert min(disagreement(0, SHAPE, num_tokens=3)) > 1e-2

@@ -44,9 +44,3 @@ def test_the_closed_form_is_the_risk_of_its_weights_and_no_others_have_less():
 def test_control_with_another_drift_they_are_not_stationary():
     weights, _ = learning_curves.best_weights(DRIFT**2, D, NOISE)
     assert jnp.abs(jax.grad(risk)(weights, DRIFT)).max() > 1e-2
-
-
-def test_without_drift_it_is_linear_attention():
-    weights, least = learning_curves.best_weights(np.ones((N + 1, N + 1)), D, NOISE)
-    np.testing.assert_allclose(least, learning_curves.additive(N, D, NOISE)[-1], rtol=1e-12)
-    np.testing.assert_allclose(weights, np.full(N, weights[0]), rtol=1e-12)
