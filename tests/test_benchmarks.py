@@ -179,20 +179,6 @@ def test_the_plain_flow_and_the_plain_matching_say_what_ours_do():
     assert sorted(chosen) == sorted(match(gradients, 6).indices)
 
 
-def test_every_workload_names_builders_that_take_its_sizes():
-    rooms = {"linear": linear, "softmax": softmax, "analyses": analyses}
-    for case in cases.CASES:
-        assert len(case.work) == len(case.points)
-        for name, place in case.forms.items():
-            module, _, builder = place.partition(":")
-            if module in rooms:
-                names = getattr(rooms[module], builder).__code__
-                taken = names.co_varnames[: names.co_argcount + names.co_kwonlyargcount]
-                given = {**case.sizes, **case.own.get(name, {})}
-                assert set(taken) <= {*given, "runs"}, (case.name, name)
-    json.dumps([case.sizes for case in cases.CASES])
-
-
 @pytest.mark.slow
 def test_the_eight_numbers_of_a_gpu_run_here_too(monkeypatch, capsys):
     monkeypatch.setattr(gpu.lm, "model", lambda: pytest.fail("small sizes load no model"))

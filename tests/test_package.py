@@ -64,11 +64,6 @@ def test_examples_print_what_they_say(name):
     assert results.failed == 0
 
 
-def test_control_a_wrong_example_fails():
-    wrong = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
-    assert doctest.DocTestRunner().run(wrong, out=lambda _: None).failed == 1
-
-
 ROOMS = ("theory", "models", "analyses", "selection", "estimators", "tasks")
 CONVENTIONS = {
     "noise_var": 0.0,

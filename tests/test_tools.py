@@ -167,25 +167,6 @@ def test_schurs_form_lacks_on_a_gpu(compute):
     assert lowering.lacking(kinds, "cpu") == []
 
 
-def test_a_program_that_another_one_holds_is_walked_through():
-    held = jax.jit(lambda a: jax.scipy.linalg.schur(a)[0])
-    held(TWO)
-    with lowering.operations() as kinds:
-        jax.jit(lambda a: held(a) + 1)(TWO)
-    assert lowering.lacking(kinds, "cuda") == ["schur"]
-
-
-def test_eigenvalues_draws_and_gradients_lower():
-    def loss(a, key):
-        values, vectors = jnp.linalg.eigh(a + jax.random.normal(key, a.shape))
-        return (jnp.sqrt(values**2 + 1)[None] * vectors).sum()
-
-    with lowering.operations() as kinds:
-        jax.jit(jax.grad(loss))(TWO, jax.random.key(0))
-    assert len(kinds) > 10
-    assert lowering.lacking(kinds, "cuda") == []
-
-
 STATED = single.read_bounds()
 # Of each floor those that lose most, and some that lose nothing.
 SLICE = (

@@ -78,19 +78,6 @@ def test_every_model_has_a_flow_to_each_layer_and_to_the_whole_query(config):
     np.testing.assert_allclose((flow[-1] * step).sum(), slope / 2, rtol=1e-6)
 
 
-def test_the_flow_of_one_layer_is_the_relevance_term_and_the_content_term():
-    """J_i = (1/n) Σ_h [(e_i·u_h) P_h + (P_h e_i) u_hᵀ], u_h = K_h e_query: A1's Eq. 2 per head."""
-    prompt, params = draw(num_layers=1)
-    *rows, query = np.asarray(prompts.tokens(prompt))
-    flow = token_flow_of(linear_attention.forward, params, prompt)
-    for i, row in enumerate(rows):
-        terms = [
-            (row @ k @ query) * p + np.outer(p @ row, k @ query)
-            for k, p in zip(np.asarray(params.w_kq[0]), np.asarray(params.w_pv[0]), strict=True)
-        ]
-        np.testing.assert_allclose(flow[0, i].T, sum(terms) / N, rtol=1e-10, atol=1e-12)
-
-
 def test_the_mode_with_fewer_passes_is_taken_and_both_agree():
     """Forward for one demonstration of 3 numbers under 4 layers, else reverse."""
 

@@ -17,7 +17,6 @@ from lsa_lab.models import linear_attention, trace
 from lsa_lab.models.trace import Walk
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import prefix
-from lsa_lab.tasks.pools import Pool
 
 CONFIG = Config(4, 4, 2, 2, 8, 10, 13, 16, rotary_width=2)
 PARAMS = on_host(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
@@ -81,16 +80,10 @@ def toy():
     return linear_attention.init(jax.random.key(3), 3, 2, 2, 0.4), prompt
 
 
-POOL = Pool(jnp.ones((3, 2)), jnp.ones(3))
 READERS = {
     "demonstration_flow": (
         lambda p, q: amplification.demonstration_flow(walk_of_tokens, p, q),
         r"forward returned Walk, not the Trace .*use amplification.flow\(read, tokens\)",
-    ),
-    "token_flow": (lambda p, q: amplification.token_flow(walk_of_tokens, p, q), "forward returned"),
-    "interactions": (
-        lambda p, q: amplification.interactions(walk_of_tokens, p, q),
-        "forward returned Walk",
     ),
     "implied_weights": (
         lambda p, q: implicit_gd.implied_weights(walk_of_tokens, p, q),
@@ -103,14 +96,6 @@ READERS = {
     "example_loss": (
         lambda p, q: prefix.example_loss(walk_of_tokens, p, jnp.ones((2, 3)), q.x[0], q.y[0]),
         r"example_loss needs a label slot, .*example_gradients a loss\(prefix, params, example\)",
-    ),
-    "batch_loss": (
-        lambda p, q: prefix.batch_loss(walk_of_tokens, p, jnp.ones((2, 3)), POOL),
-        "example_loss needs a label slot",
-    ),
-    "prefix_gradients": (
-        lambda p, q: prefix.prefix_gradients(walk_of_tokens, p, jnp.ones((1, 2, 3)), POOL),
-        "example_loss needs a label slot",
     ),
     "predict": (
         lambda p, q: trace.predict(walk_of_tokens(p, prompts.tokens(q))),

@@ -195,17 +195,6 @@ def test_a_filled_head_writes_its_mean_or_what_it_wrote_on_another_prompt():
     np.testing.assert_allclose(same.stream, whole.stream, atol=1e-12)
 
 
-def test_half_open_gates_mix_and_absent_heads_stay_silent():
-    whole, mask = jax.device_get(ablated(np.ones((3, 4)))), np.ones((3, 4))
-    mask[0, 2] = 0.5
-    fill = np.asarray(jax.jit(heads.mean_fill)(whole.heads))
-    half = jax.device_get(ablated(mask, fill, shared=True))
-    np.testing.assert_allclose(
-        half.heads[:, 0, 2], (whole.heads[:, 0, 2] + fill[None, 0, 2]) / 2, atol=1e-12
-    )
-    assert not half.heads[:, 1:, 1:].any()
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

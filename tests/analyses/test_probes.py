@@ -96,33 +96,6 @@ def test_layer_one_holds_the_preprocessed_covariates_and_the_control_task_does_n
         assert (share < 0.5).all()
 
 
-def test_each_head_of_layer_one_writes_its_own_coordinate():
-    """Per-head read-outs: R² of every preprocessed coordinate from every head's writes."""
-    (many, trace), (others, fresh) = batch(), batch(200, 1)
-    targets, fresh_targets = (of_each(p)[:, -1] for p in (many, others))
-    writes, fresh_writes = (t.heads[:, 0, :, -1] for t in (trace, fresh))  # [B, H, D]
-    fitted = on_host(jax.vmap(probes.fit, in_axes=(1, None)))(writes, targets)
-    each = on_host(jax.vmap(probes.explained, in_axes=(0, 1, None)))
-    share = each(fitted, fresh_writes, fresh_targets)
-    np.testing.assert_allclose(np.diag(share), 1, atol=1e-10)
-    assert share[~np.eye(D, dtype=bool)].max() < 0.5
-
-
-def test_descent_on_the_first_layer_is_the_mixed_algorithm():
-    """Its tokens are [x | x̃] besides the label: one kernel step on both is a mixed step on x."""
-    prompt, trace = one()
-    directions = np.stack([np.asarray(PARAMS.read_in)[:, -1], PARAMS.read_out])
-    features = on_host(probes.project_out)(trace.stream[1], directions)
-    np.testing.assert_allclose(features[:, -1], 0, atol=1e-12)
-    np.testing.assert_allclose(features[:, :-1], trace.stream[1][:, :-1], atol=1e-12)
-    found = descend(features, prompt.y, 5)
-    step = np.full(5, 0.5 * 2 * N / np.linalg.norm(features[:-1], ord=2) ** 2)
-    stated = on_host(estimators.mixed_gradient_descent)(prompt, step, step) @ prompt.x_query
-    np.testing.assert_allclose(found, stated, atol=1e-10)
-    # Control: with its label left in, a token is fitted by itself.
-    assert np.abs(descend(trace.stream[1], prompt.y, 5) - stated).max() > 1e-2
-
-
 @pytest.mark.parametrize("name", ["raw", "preprocessed"])
 def test_descent_on_given_features_is_the_algorithm_of_that_name(name):
     prompt, _ = one()

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.models import train
 from lsa_lab.store import provenance, safe_files
-from tools.chaos import disk, divergence, processes, writers
+from tools.chaos import disk, divergence, writers
 from tools.chaos.disk import ROOT, Lost, watch
 
 BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
@@ -108,46 +108,12 @@ def test_what_is_not_finite_is_named_with_step_and_leaf_and_nothing_else_is(tmp_
     assert divergence.train_healthy(20) == 20
 
 
-def test_a_divergence_that_is_named_wrongly_is_caught(tmp_path, monkeypatch):
-    """The control: as if only the loss were looked at, and as if large numbers were not finite."""
-    with monkeypatch.context() as patch:
-        patch.setattr(divergence, "LEAVES", ("loss",) * 6)
-        with pytest.raises(Lost, match="gradient of a at step"):
-            divergence.diverge(1, tmp_path / "bad")
-    monkeypatch.setattr(divergence, "NEVER", divergence.STEPS - 1)
-    with pytest.raises(Lost, match="a healthy training: diverged at step 59"):
-        divergence.train_healthy(20)
-
-
-def test_memory_that_grows_is_seen():
-    """The control of the soak, which holds a process to it for an hour."""
-    flat = [(60.0 * minute, 400.0 + 60 * (minute % 9 == 7), 470.0) for minute in range(40)]
-    words = processes.growth(flat)
-    assert "37 samples, 400.0 to 460.0 MB, in the middle +0.00 MB an hour" in words
-    leaking = [(seconds, resident + seconds / 100, most) for seconds, resident, most in flat]
-    with pytest.raises(Lost, match=r"memory grows: .* \+36.00 MB an hour"):
-        processes.growth(leaking)
-    higher = [(seconds, resident, most + seconds / 100) for seconds, resident, most in flat]
-    with pytest.raises(Lost, match=r"memory grows: .* \+0.00 MB an hour"):
-        processes.growth(higher)
-
-
 def process(act):
     """The id of a process that does this after a moment, and for which the test waits."""
     words = [sys.executable, "-c", f"import time; time.sleep(.5); {act}"]
     begun = subprocess.Popen(words)
     begun.returncode = 0
     return begun.pid
-
-
-def test_only_a_process_that_was_killed_is_counted_as_killed(monkeypatch):
-    assert processes.was_killed(processes.wait_for(process("time.sleep(60)"), 0.2), "a sweep")
-    assert not processes.was_killed(processes.wait_for(process("")), "a sweep")
-    with pytest.raises(Lost, match="a sweep ends with 3"):
-        processes.was_killed(processes.wait_for(process("raise SystemExit(3)")), "a sweep")
-    monkeypatch.setattr(processes, "_LONGEST", 0.1)
-    with pytest.raises(Lost, match="a process is not at its end"):
-        processes.wait_for(process("time.sleep(60)"))
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """A small part of ``make chaos CHAOS=misspelt``, and its controls."""
 
-import contextlib
-import time
 from pathlib import Path
 
 import pytest
@@ -32,48 +30,14 @@ def raw(*_):
     raise KeyError("n")
 
 
-def boxed(*_):
-    raise SystemExit(2)
-
-
 def writing(*_):
     Path("left").touch()
     raise overrides.RefusalError("n = 3: choose 4; nearest 4")
 
 
-def mute(*_):
-    raise overrides.RefusalError("no")
-
-
-def slow(*_):
-    while True:
-        pass
-
-
-@pytest.mark.parametrize("wrong", [raw, boxed, writing, mute, slow])
+@pytest.mark.parametrize("wrong", [raw, writing])
 def test_a_program_that_ends_in_another_way_is_caught(wrong, monkeypatch):
     """The controls."""
     monkeypatch.setattr(overrides, "apply", wrong)
-    monkeypatch.setattr(generated, "MOST_SECONDS", 0.3)
     with pytest.raises(Lost):
         generated.configs(60, seed=0)
-
-
-def work(seconds, swallowed=()):
-    began = time.process_time()
-    while time.process_time() - began < seconds:
-        with contextlib.suppress(*swallowed):
-            while time.process_time() - began < seconds:
-                pass
-
-
-@pytest.mark.parametrize("swallowed", [OSError, Exception, BaseException])
-def test_work_that_swallows_the_end_of_its_time_is_caught(swallowed, monkeypatch):
-    monkeypatch.setattr(generated, "MOST_SECONDS", 0.2)
-    with pytest.raises(Lost, match=r"^slow: Late: "), generated._judge("slow"):
-        work(0.3, [swallowed])
-
-
-def test_control_quick_work_is_in_time():
-    with generated._judge("quick"):
-        work(0.01)

@@ -331,14 +331,16 @@ def test_what_is_told_can_be_typed(tmp_path, monkeypatch):
     assert program_name("pytest") == "lsa-lab"
 
 
-def test_a_list_of_experiments_imports_nothing_heavy():
+def test_a_list_of_experiments_and_of_their_keys_imports_nothing_heavy():
     program = """if True:
         import sys
         from lsa_lab.harness.cli.command_line import main
         main(["list"])
-        print(sorted({"jax", "xarray", "scipy", "matplotlib"} & {*sys.modules}))
+        heavy = [sorted({"jax", "xarray", "scipy", "matplotlib"} & {*sys.modules})]
+        main(["run", "all", "-h"])
+        print(heavy, "jax" in sys.modules)
     """
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "[[]] False"

@@ -126,31 +126,12 @@ def test_a_broken_folder_is_named_and_the_rest_is_written(ran, toy, program, mon
     assert "1 hold, 1 fail, 1 undecided" in ledger
 
 
-def test_a_result_of_another_configuration_is_named(ran, toy, program, monkeypatch, capsys):
-    ran()
-    config = importlib.import_module("toy_lab.theme.toy.config")
-    monkeypatch.setitem(config.TIERS, "laptop", config.Config(scale=0.5))
-    assert program("report") == 1
-    assert "scale = 1.0 in the file, scale = 0.5 here" in capsys.readouterr().err
-
-
 def test_a_smoke_result_is_drawn_again_and_not_reported(toy, program, capsys):
     program("run", "toy", "--tier", "smoke", "--out", "out")
     capsys.readouterr()
     assert program("draw", "toy", "--out", "out") == 0
     assert program("report", "--out", "out") == 1
     assert "out/toy holds the smoke tier: run toy --tier laptop" in capsys.readouterr().err
-
-
-def test_claims_that_have_changed_since_are_named_with_what_to_do(
-    ran, toy, program, monkeypatch, capsys
-):
-    ran()
-    claims = importlib.import_module("toy_lab.theme.toy.claims")
-    monkeypatch.setattr(claims, "numbers", lambda dataset: dataset["rule"])
-    assert program("report") == 1
-    assert "KeyError: " in (error := capsys.readouterr().err)
-    assert "run it again" in error
 
 
 def test_the_ledger_has_levels_whose_sentences_are_generated_from_their_cells(ran, toy, program):

@@ -54,13 +54,6 @@ def test_tiers_and_changed_configurations_go_to_folders_of_their_own(toy, progra
     }
 
 
-def test_a_changed_configuration_leaves_the_tiers_files_alone(ran, toy, program):
-    ran()
-    before = contents(toy / "figures" / "toy")
-    program("run", "toy", "--config.n", "5")
-    assert contents(toy / "figures" / "toy") == before
-
-
 def test_a_folder_for_many_changes_has_a_name_that_a_file_system_takes(toy):
     (experiment,) = experiments_of("toy_lab").values()
     kind = type(experiment.tiers["laptop"])

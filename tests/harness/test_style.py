@@ -175,11 +175,6 @@ def faults_of(change, width=3.25, panels=(1, 1)):
         return " ".join(faults(picture))
 
 
-def turned(ax):
-    ax.set_xticks(np.linspace(0, 1, 6), [f"a long label {i}" for i in range(6)])
-    ax.tick_params("x", rotation=60)
-
-
 def ends(ax):
     ax.set(xlim=(0, 1), ylim=(0, 1))
     marks.end_labels(ax, {"last": 0.0, "next": 0.01, "third": 0.9}, style.COLOURS)
@@ -199,11 +194,6 @@ def test_names_of_lines_stay_at_their_ends_when_the_limits_change_afterwards():
     assert heights["a"] > heights["b"] > heights["c"]
     assert heights["b"] == pytest.approx(shared, abs=1)
     assert heights["alone"] == pytest.approx(apart, abs=1)
-
-
-@pytest.mark.parametrize("change", [lambda ax: ax.set(xlabel="x", title="a title"), turned, ends])
-def test_a_figure_without_a_fault_has_none(change):
-    assert faults_of(change) == ""
 
 
 @pytest.mark.parametrize(

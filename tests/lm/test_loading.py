@@ -51,15 +51,6 @@ def test_stream_and_logits_are_those_of_transformers(name):
     assert tokenizer is None
 
 
-def test_control_scaled_rotations_matter():
-    config, params, _ = loaded("llama3")
-    usual = dataclasses.replace(config, rotary_scaling=None)
-    assert error("llama3", params, usual) > 1e-3
-    *most, original = config.rotary_scaling
-    other = dataclasses.replace(config, rotary_scaling=(*most, 2 * original))
-    assert error("llama3", params, other) > 1e-3
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_control_every_leaf_matters(name):
     config, params, _ = loaded(name)
@@ -76,22 +67,6 @@ def pairs(rows, config):  # [L, H, k, ...]
     r = config.rotary_width
     order = [i // 2 + i % 2 * (r // 2) if i < r else i for i in range(config.key_width)]
     return rows[:, :, np.array(order)]
-
-
-FAULTS = {
-    "queries not divided by the root of k": lambda p, c: {"w_q": p.w_q * c.key_width**0.5},
-    "keys for values": lambda p, c: {"w_k": p.w_v, "w_v": p.w_k},
-    "heads in another order": lambda p, c: {"w_o": p.w_o[:, ::-1]},
-    "layers in another order": lambda p, c: {"mlp_in": p.mlp_in[::-1]},
-    "pairs for halves": lambda p, c: {"w_q": pairs(p.w_q, c), "w_k": pairs(p.w_k, c)},
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", ["llama", "gptj", "gpt_neox"])
-def test_control_a_wrong_reading_is_another_model(name, fault):
-    config, params, _ = loaded(name)
-    assert error(name, params.replace(**FAULTS[fault](params, config)), config) > 1e-3
 
 
 def fields(name):
@@ -150,11 +125,6 @@ def test_what_the_decoder_does_not_compute_is_refused_by_name(name, change, word
 def test_what_the_first_files_of_gemma_call_gelu_is_its_tanh_form():
     older = folder.config_of(fields("gemma") | {"hidden_act": "gelu"}, Path("config.json"))
     assert older == loaded("gemma").config
-
-
-def test_control_the_scaled_embedding_matters():
-    config, params, _ = loaded("gemma")
-    assert error("gemma", params, dataclasses.replace(config, scaled_embedding=False)) > 1e-3
 
 
 @pytest.fixture

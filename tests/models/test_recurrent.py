@@ -217,17 +217,6 @@ def test_a_batch_of_long_prompts_runs_in_float32_where_nothing_is_erased():
     np.testing.assert_allclose(batch, alone, rtol=1e-4)
 
 
-def test_open_gates_give_the_layer_without_gates():
-    for gated, plain in (("gla", "additive"), ("gated_delta", "delta"), ("retention", "additive")):
-        config, params, tokens = drawn(gated)
-        leaves = {f.name: getattr(params, f.name) for f in dataclasses.fields(params)}
-        leaves |= {"b_gate": np.full_like(params.b_gate, np.inf)}
-        bare = recurrent.Params(**leaves | {"b_gate": None, "w_gate": None})
-        found = forward(recurrent.Params(**leaves), tokens, config).stream
-        expected = forward(bare, tokens, dataclasses.replace(config, kind=plain)).stream
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
-
-
 def test_a_normalised_read_is_divided_by_the_tokens_that_wrote():
     config, params, tokens = drawn("additive", layout="merged")
     one = dataclasses.replace(config, num_layers=1)
@@ -236,16 +225,6 @@ def test_a_normalised_read_is_divided_by_the_tokens_that_wrote():
     mean = np.asarray(forward(first, tokens, dataclasses.replace(one, normalise=True)).heads)
     written = np.array([*range(1, T), T - 1], float)
     np.testing.assert_allclose(mean * written[None, None, :, None], plain, atol=1e-12)
-
-
-def test_a_shut_gate_leaves_the_last_token_alone():
-    config, params, tokens = drawn("gated_delta")
-    shut = params.replace(b_gate=np.full_like(params.b_gate, -np.inf))
-    first = np.asarray(states_of(shut, tokens, config))[0, 0, -1]
-    key = params.w_k[0, 0] @ tokens[-1]
-    step = sigmoid(params.w_step[0, 0] @ tokens[-1] + params.b_step[0, 0])
-    expected = step[0] * np.outer(key / np.linalg.norm(key), params.w_v[0, 0] @ tokens[-1])
-    np.testing.assert_allclose(first, expected, atol=1e-12)
 
 
 def test_the_query_of_merged_tokens_writes_nothing():

@@ -3,12 +3,9 @@
 import functools
 
 import jax
-import numpy as np
 import pytest
 
 from cells import SCRIPTS, answered, solution
-from lsa_lab import estimators
-from lsa_lab.analyses import implicit_gd
 from lsa_lab.models import linear_attention
 from lsa_lab.tasks.linear import LinearTask, sample
 
@@ -82,13 +79,3 @@ def test_control_a_wrong_answer_is_refused(name, wrong):
 
 def test_heads_may_be_named_by_a_path():
     assert judged("bring_your_own_model", "module = 'proj/weight:D(2k)'")["solved"]
-
-
-def test_the_library_knows_the_largest_step_and_the_implied_weights():
-    names = judged("first_theorem")
-    limit = 2 * estimators.largest_step(names["prompt"].x)
-    assert names["answer"] == pytest.approx(float(limit), rel=1e-10)
-    names = judged("train_and_dissect")
-    arguments = linear_attention.forward, names["stack"], names["prompt"]
-    expected = implicit_gd.implied_weights(*arguments)
-    np.testing.assert_allclose(names["weights"], expected, rtol=1e-10, atol=1e-10)

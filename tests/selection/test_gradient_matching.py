@@ -14,8 +14,6 @@ from lsa_lab.selection.gradient_matching import (
     whitened,
     whitening,
 )
-from lsa_lab.selection.prefix import linear_gradients
-from lsa_lab.tasks.pools import Pool
 
 
 def draw(m=40, p=6, seed=0):
@@ -178,24 +176,6 @@ def test_whitened_matching_in_single_precision_and_under_vmap():
     for pool, indices in zip(pools, many.indices, strict=True):
         one = match(pool.astype(float), 8, max_swaps=30, whiten=True)
         np.testing.assert_array_equal(indices, one.indices)
-
-
-def test_whitened_matching_teaches_a_linear_model_what_the_pool_does():
-    """A pool of which plain matching sees little but the large directions."""
-    rng = np.random.default_rng(0)
-    d, m, n = 5, 1000, 48
-    x = rng.normal(size=(m, d)) * np.linspace(0.4, 2, d)
-    y = x @ rng.normal(size=d) + 0.5 * rng.normal(size=m)
-    path = np.linspace(0, 1, d + 1)[:, None] ** np.arange(1, d + 1) * rng.normal(size=d)
-    gradients = linear_gradients(path, Pool(x, y))
-    whole = np.linalg.lstsq(x, y)[0]
-
-    def distance(indices):
-        return np.linalg.norm(np.linalg.lstsq(x[indices], y[indices])[0] - whole)
-
-    plain, white = (match(gradients, n, whiten=whiten).indices for whiten in (False, True))
-    random = np.median([distance(rng.permutation(m)[:n]) for _ in range(20)])
-    assert distance(np.asarray(white)) < 0.3 * min(distance(np.asarray(plain)), random)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lsa_lab.analyses import amplification
-from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models import linear_attention
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import oracles, scores
 
@@ -33,41 +33,6 @@ def squared_error(pool, query, target, chosen):
 
 def mark(indices, m=M):
     return jnp.zeros(m).at[jnp.asarray(indices)].set(1)
-
-
-@jax.jit
-def static(pool, query):
-    return scores.select(scores.contribution(pool, query), 2)
-
-
-@jax.jit
-def recomputed(pool, query):
-    """The contribution under the weights that fit what is chosen: what is new, not what is big."""
-
-    def score(chosen):
-        return scores.contribution(pool, query, fit(pool, chosen))
-
-    return oracles.pick_greedily(score, jnp.zeros(len(pool)), 2)
-
-
-def errors_of_two(x, query):
-    """Static and recomputed errors on noise-free labels of w = (1, ..., 1)."""
-    pool = jnp.concatenate([x, x.sum(1, keepdims=True)], axis=1)
-    picks = static(pool, query), recomputed(pool, query)
-    return picks, [squared_error(pool, query, query.sum(), mark(p, len(x))) for p in picks]
-
-
-def test_recomputed_scores_do_not_pick_a_duplicate():
-    query = jnp.array([1.0, 0.9])
-    picks, errors = errors_of_two(jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), query)
-    assert [p.tolist() for p in picks] == [[0, 1], [0, 2]]
-    np.testing.assert_allclose(errors, [0.9**2, 0], atol=1e-12)
-
-
-def test_without_duplicates_and_overlap_recomputing_changes_nothing():  # Control
-    picks, errors = errors_of_two(jnp.eye(3), jnp.array([1.0, 0.5, 0.9]))
-    assert [p.tolist() for p in picks] == [[0, 2], [0, 2]]
-    np.testing.assert_allclose(errors, [0.5**2] * 2, atol=1e-12)
 
 
 def test_picking_is_a_loop_over_picks():
@@ -112,25 +77,6 @@ def test_the_flow_of_joining_is_that_of_a_prompt_with_one_more():
         return jax.vmap(join)(jnp.stack([start, jnp.zeros(M)])), jnp.stack([flows, alone])
 
     np.testing.assert_allclose(*run(), atol=1e-10)
-
-
-@pytest.mark.parametrize(("layer", "picks"), [(0, [0, 1]), (1, [0, 2])])
-def test_the_flow_turns_from_a_duplicate_beyond_one_layer(layer, picks):
-    """One layer adds its demonstrations up: what is chosen scales every flow alike."""
-    pool = jnp.array([[1.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
-    query = jnp.array([1.0, 0.9])
-    params = constructions.gradient_descent(jnp.ones(2), 2)
-
-    def score(chosen):
-        flow = oracles.flow_joining(params, pool, query, chosen)[layer]
-        return scores.label_slot_flow(flow)
-
-    @jax.jit
-    def run():
-        alone = scores.select(score(jnp.zeros(3)), 2)
-        return alone, oracles.pick_greedily(score, jnp.zeros(3), 2)
-
-    assert [indices.tolist() for indices in run()] == [[0, 1], picks]
 
 
 @pytest.mark.parametrize("start", [[], [0, 2, 3], list(range(M))])

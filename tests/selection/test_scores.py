@@ -7,11 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.analyses import amplification
-from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
-from lsa_lab.models.trace import layer_predictions
-from lsa_lab.prompts import Prompt
 from lsa_lab.selection import scores
 
 M, D, L, H = 7, 3, 3, 2
@@ -97,30 +94,6 @@ def test_an_encoded_flow_is_that_of_every_layer_for_every_query():
         np.testing.assert_allclose(encoded @ token, flows, atol=1e-10)
     read = np.array([-slopes(params, row, token, keys="all")[:, -1] for row in pool])
     assert np.abs(read.swapaxes(0, 1) - encoded @ token)[1:].max() > 0.01  # Control: read queries
-
-
-def test_an_encoded_flow_is_the_demonstration_flow():
-    pool, query, _, params = draw()
-
-    @jax.jit
-    def flow(row):  # [L, e]
-        prompt = Prompt(row[None, :-1], row[-1:], query, jnp.zeros(()))
-        return amplification.demonstration_flow(linear_attention.forward, params, prompt)[:, 0]
-
-    encoded = encode_flow(params, pool) @ jnp.pad(query, (0, 1))
-    np.testing.assert_allclose(encoded[:, 2], flow(pool[2]), atol=1e-10)
-
-
-def test_flow_times_input_of_prior_attention_is_twice_the_contribution():
-    pool, query, prior, _ = draw()
-    step = 0.3
-    params = constructions.prior_attention(jnp.array([step]), prior)
-    flow = (encode_flow(params, pool) @ jnp.pad(query, (0, 1)))[0]
-    written = step * scores.contribution(pool, query, prior)
-    np.testing.assert_allclose(scores.flow_times_input(flow, pool), 2 * written, atol=1e-10)
-    tokens = jnp.stack([pool[0], jnp.pad(query, (0, 1))])
-    answer = layer_predictions(linear_attention.forward(params, tokens))[-1]
-    np.testing.assert_allclose(jnp.abs(answer), written[0], atol=1e-10)
 
 
 def test_queries_in_chunks_are_scored_alike():

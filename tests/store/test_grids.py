@@ -2,13 +2,7 @@
 
 import dataclasses
 import itertools
-import os
-import signal
-import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +11,6 @@ import pytest
 
 from lsa_lab.store import cells, grids, provenance
 from lsa_lab.store.grids import grid
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,33 +128,6 @@ def test_a_grid_that_breaks_goes_on_where_it_stood(tmp_path):
     assert len(list(tmp_path.glob("*.cell"))) == 4
     same(grid(CELLS, breaking, tmp_path), expected())
     assert next(calls) == 11  # nine cells, the broken one twice
-
-
-def test_a_grid_that_is_killed_leaves_whole_cells(tmp_path):
-    program = (
-        "import sys, time; sys.path[:0] = ['tests', 'tests/store']; import conftest\n"
-        "from test_grids import *\n"
-        "def slow(cell):\n    time.sleep(0.02)\n    return judge(cell)\n"
-        "grid(CELLS * 1, slow, sys.argv[1], progress=lambda *now: print(*now, flush=True))"
-    )
-    child = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with child:
-        for line in child.stdout:
-            if line.startswith("4 "):
-                time.sleep(0.01)
-                child.send_signal(signal.SIGKILL)
-                break
-    before = len(list(tmp_path.glob("*.cell")))
-    assert 4 <= before < 9
-    calls = []
-    same(grid(CELLS, lambda cell: calls.append(cell) or judge(cell), tmp_path), expected())
-    assert len(calls) == 9 - before
 
 
 @pytest.fixture

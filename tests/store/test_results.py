@@ -177,20 +177,6 @@ def test_names_axes_types_and_attributes_are_contents_too():
     assert len(sums) == 1 + len(others)
 
 
-@pytest.mark.parametrize("moment", ["fsync", "replace"])
-def test_a_save_that_is_stopped_leaves_the_old_result(path, monkeypatch, moment):
-    before = path.read_bytes()
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, moment, stop)
-    with pytest.raises(KeyboardInterrupt):
-        results.save(dataset(seed=1), path, config=Config())
-    assert path.read_bytes() == before
-    assert os.listdir(path.parent) == ["result.nc"]
-
-
 @pytest.mark.parametrize("wrong", ["mkdir", "fsync", "replace"])
 def test_a_result_that_cannot_be_written_is_kept_elsewhere(path, monkeypatch, wrong, tmp_path):
     before, rescues = path.read_bytes(), tmp_path / "rescues"

@@ -78,14 +78,6 @@ def test_a_fit_of_the_same_checkpoint_is_refused(tmp_path, holder):
     assert not (tmp_path / "run.ckpt").exists()
 
 
-def test_death_releases_and_nothing_else_has_to(tmp_path, holder):
-    os.kill(holder.pid, signal.SIGKILL)
-    holder.wait()
-    with owned(tmp_path / "run.ckpt"):
-        pass
-    assert os.listdir(tmp_path) == []
-
-
 def test_other_paths_have_other_owners_and_one_can_be_owned_again(tmp_path):
     with owned(tmp_path / "a"), owned(tmp_path / "b"):
         pass

@@ -60,6 +60,18 @@ def test_no_matrix_of_the_same_rank_is_nearer(shape, seed, share):
     assert advantage(matrix, cut, rank, rng) > -1e-10
 
 
+@shapes
+@seeds
+def test_the_error_is_the_size_of_what_was_dropped(shape, seed, share):
+    matrix, _ = draw(seed, shape)
+    values = np.linalg.svd(matrix, compute_uv=False)
+    dropped = values[clipping.kept_rank(min(shape), share) :]
+    left = matrix - np.asarray(truncate(matrix, share))
+    errors = [np.linalg.norm(left, norm) for norm in ("fro", 2)]
+    expected = np.sqrt((dropped**2).sum()), max(dropped, default=0.0)
+    np.testing.assert_allclose(errors, expected, rtol=0, atol=1e-10 * values[0])
+
+
 forward = jax.jit(linear_attention.forward)
 
 

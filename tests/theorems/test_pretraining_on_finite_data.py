@@ -55,12 +55,6 @@ def test_control_with_a_new_task_in_every_prompt_it_is_another_risk(case):
     assert not pretraining.are_near(pretraining.extrapolated_risks(*SAME, CASES[case]), closed)
 
 
-@cases
-def test_a_vanishing_penalty_leaves_the_ridgeless_risk(case):
-    ridge = asymptotics.ridge_risk(*CASES[case], 1e-9)
-    np.testing.assert_allclose(ridge, asymptotics.ridgeless_risk(*CASES[case]), rtol=1e-6)
-
-
 @pytest.mark.parametrize("kappa", [0.3, 0.8, 1.5])
 def test_without_lack_of_prompts_tasks_are_memorised_up_to_one_a_dimension(kappa):
     new, own = asymptotics.ridgeless_risk(1e7, kappa, np.inf, 0.1)

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.models.blocks import attention_weights
-from population import gauss_hermite
 
 N, PROMPTS = 4000, 400
 ROOT = np.array([[1.0, 0.0], [0.4, 0.7]])
@@ -29,16 +28,6 @@ def reads(z):  # [B, n, 2] -> [B, 1]
         return (weights @ tokens @ VALUES.T)[0]
 
     return jax.lax.map(read, z)
-
-
-def test_the_limit_and_its_spread_are_those_of_tilted_gaussians():
-    points, masses = gauss_hermite([40, 40])
-    z = points @ ROOT.T
-    tilt = masses * np.exp(z @ KEY)
-    np.testing.assert_allclose(tilt @ z @ VALUES.T / tilt.sum(), LIMIT, rtol=1e-10)
-    twice = masses * np.exp(2 * z @ KEY)
-    errors = z @ VALUES.T - LIMIT
-    np.testing.assert_allclose(twice @ errors**2 / tilt.sum() ** 2, SPREAD[0], rtol=1e-10)
 
 
 def test_attention_to_many_tokens_scatters_about_the_limit_as_stated():
