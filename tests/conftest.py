@@ -177,21 +177,38 @@ def enough_mappings():
 
 
 @pytest.fixture
-def on_devices():
+def python():
+    """A program run by another Python, which imports this repository and more folders: its end."""
+    root = Path(__file__).resolve().parents[1]
+
+    def run(program, *arguments, cwd=root, path=(), **variables):
+        return subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
+            cwd=cwd,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [root, *path]))} | variables,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+@pytest.fixture
+def on_devices(python):
     """A program run in a process whose processor is so many devices; what it raises fails."""
 
     def run(count, program, *arguments):
         devices = f"--xla_force_host_platform_device_count={count}"
-        environment = os.environ | {
-            "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} {devices}",
-            "JAX_PLATFORMS": "cpu",  # its devices, whatever else this process uses
-            "JAX_ENABLE_X64": "1",
-            "JAX_COMPILATION_CACHE_DIR": jax.config.values["jax_compilation_cache_dir"],
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "PYTHONPATH": str(root := Path(__file__).resolve().parents[1]),
-        }
-        command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
-        left = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+        left = python(
+            program,
+            *arguments,
+            XLA_FLAGS=f"{os.environ['XLA_FLAGS']} {devices}",
+            JAX_PLATFORMS="cpu",  # its devices, whatever else this process uses
+            JAX_ENABLE_X64="1",
+            JAX_COMPILATION_CACHE_DIR=jax.config.values["jax_compilation_cache_dir"],
+            JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+        )
         assert left.returncode == 0, left.stderr
 
     return run

@@ -148,10 +148,6 @@ def at_once(matrix):
     return jax.scipy.linalg.sqrtm(jnp.pad(matrix, 1))  # a shape that no other test has traced
 
 
-def in_a_program(matrix):
-    return jax.jit(lambda a: jax.scipy.linalg.schur(a)[0])(matrix)
-
-
 def in_a_loop(matrix):
     def step(carry, _):
         return jax.scipy.linalg.sqrtm(carry).real, None
@@ -159,7 +155,7 @@ def in_a_loop(matrix):
     return jax.jit(lambda a: jax.lax.scan(step, a, length=2)[0])(matrix)
 
 
-@pytest.mark.parametrize("compute", [in_a_program, in_a_loop, at_once])
+@pytest.mark.parametrize("compute", [in_a_loop, at_once])
 def test_schurs_form_lacks_on_a_gpu(compute):
     with lowering.operations() as kinds:
         compute(TWO)

@@ -92,25 +92,6 @@ def test_composition_goes_from_the_last_layer_to_the_first():
     assert found.forward_passes == B * (1 + 3 * 3) + 2 * B
 
 
-def test_a_rival_is_searched_in_the_same_way():
-    weights = {"mlp_in": np.array([[[3.0, 0.1], [0.2, 1.0]]])}
-
-    def cost(params, prompts):
-        return prompts["base"] + (params["mlp_in"] != 0).sum().astype(float)
-
-    found = clipping.search(
-        cost,
-        weights,
-        prompts_of(0),
-        prompts_of(1),
-        modules="mlp_in",
-        top_k=1,
-        split=clipping.by_magnitude,
-    )
-    assert found.edits == (clipping.Edit((0,), ("mlp_in",), 0.1),)  # rank 1: 3 of 4 entries
-    assert found.test_gain == pytest.approx(1)
-
-
 @pytest.mark.parametrize("average", ["mean", "median"])
 def test_the_interval_is_that_of_the_paired_gains(average):
     validation, test = prompts_of(0, 0.1), prompts_of(1, 0.1)

@@ -62,19 +62,6 @@ def test_conditions_edits_curves_and_searches_are_those_of_the_same_matrices(the
     np.testing.assert_allclose(found.test_gain, ours.test_gain, atol=1e-12)
 
 
-def test_rivals_and_single_heads_are_cut_by_path_too():
-    kernels = [jnp.asarray(np.random.default_rng(t).normal(size=(5, 2, 3))) for t in range(2)]
-    tree = {"layers": [{"query": {"kernel": kernel}} for kernel in kernels]}
-    edited = clipping.clip(tree, 1, "query/kernel", 0.5, heads=[0])
-    first, second = (layer["query"]["kernel"] for layer in edited["layers"])
-    np.testing.assert_array_equal(first, kernels[0])
-    np.testing.assert_array_equal(second[:, 1], kernels[1][:, 1])
-    np.testing.assert_allclose(second[:, 0], clipping.truncate(kernels[1][:, 0], 0.5), atol=1e-12)
-    pruned = clipping.clip(tree, 0, "query/kernel", 0.5, split=clipping.by_magnitude)
-    kept = (pruned["layers"][0]["query"]["kernel"] != 0).sum()
-    assert kept == clipping.free_numbers(5, 6, clipping.kept_rank(5, 0.5))
-
-
 SHARED = Config(3, 4, 2, 2, 8, 10, 13, 32, rotary_width=2)
 BIASED = Config(
     *(2, 4, 4, 2, 8, 10, 13, 32), gated=False, learned_positions=True, query_biases=True

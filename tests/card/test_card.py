@@ -2,10 +2,7 @@
 
 import dataclasses
 import json
-import os
 import signal
-import subprocess
-import sys
 from html import escape
 
 import jax
@@ -85,7 +82,7 @@ def test_risks_are_the_same_when_computed_anew_from_the_weights(card, tmp_path):
     assert "not the first run's" in fault
 
 
-def test_a_killed_card_resumes_to_the_same_weights(card, tmp_path):
+def test_a_killed_card_resumes_to_the_same_weights(card, tmp_path, python):
     code = """
 import os, signal
 from pathlib import Path
@@ -95,9 +92,7 @@ from tests.card.test_card import TINY, forward, init, report_card
 end = lambda line: line.startswith("learning rate") and os.kill(os.getpid(), signal.SIGKILL)
 report_card(forward, init, tier=TINY, folder=Path("work"), say=end)
 """
-    roots = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": roots, "JAX_ENABLE_X64": "1"}
-    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=False)
+    ended = python(code, cwd=tmp_path, JAX_ENABLE_X64="1")
     assert ended.returncode == -signal.SIGKILL
     pilot = tmp_path / "work" / "pilot.ckpt"
     before = pilot.stat().st_mtime_ns

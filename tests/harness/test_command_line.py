@@ -99,7 +99,7 @@ REFUSED = {
 }
 
 
-def test_a_wrong_command_is_refused_before_jax_is_imported_and_leaves_nothing(tmp_path):
+def test_a_wrong_command_is_refused_before_jax_is_imported_and_leaves_nothing(tmp_path, python):
     program = f"""if True:
         import contextlib, io, json, sys
         from lsa_lab.harness.cli.command_line import main
@@ -110,19 +110,7 @@ def test_a_wrong_command_is_refused_before_jax_is_imported_and_leaves_nothing(tm
             answers.append([line, code, errors.getvalue()])
         print(json.dumps([answers, "jax" in sys.modules]))
     """
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)]),
-        "LSA_LAB_CACHE": "cache",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = python(program, cwd=tmp_path, path=[HERE], LSA_LAB_CACHE="cache")
     assert done.returncode == 0, done.stderr
     answers, jax_is_imported = json.loads(done.stdout)
     for line, code, errors in answers:
@@ -331,8 +319,8 @@ def test_what_is_told_can_be_typed(tmp_path, monkeypatch):
     assert program_name("pytest") == "lsa-lab"
 
 
-def test_a_list_of_experiments_and_of_their_keys_imports_nothing_heavy():
-    program = """if True:
+def test_a_list_of_experiments_and_of_their_keys_imports_nothing_heavy(python):
+    program = """
         import sys
         from lsa_lab.harness.cli.command_line import main
         main(["list"])
@@ -340,7 +328,4 @@ def test_a_list_of_experiments_and_of_their_keys_imports_nothing_heavy():
         main(["run", "all", "-h"])
         print(heavy, "jax" in sys.modules)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[[]] False"
+    assert python(program).stdout.splitlines()[-1] == "[[]] False"

@@ -1,6 +1,5 @@
 """A run leaves whole files, in the folder of its own configuration, and says what moved."""
 
-import dataclasses
 import errno
 import importlib
 import json
@@ -144,23 +143,6 @@ def test_a_full_disk_leaves_the_old_files_and_the_message_says_where_the_new_res
     assert kept.exists()
     assert program("run", "toy") == 0
     assert not kept.exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda mean, *rest: (dataclasses.replace(mean, sample=None), *rest), "it has no sample"),
-        (lambda mean, *rest: (mean, mean, *rest), "two statements have the same id"),
-    ],
-)
-def test_a_statement_needs_a_sample_and_an_id_of_its_own(
-    toy, program, capsys, monkeypatch, change, words
-):
-    claims = importlib.import_module("toy_lab.theme.toy.claims")
-    usual = claims.statements
-    monkeypatch.setattr(claims, "statements", lambda config: change(*usual(config)))
-    assert program("run", "toy") == 1
-    assert words in " ".join(capsys.readouterr().out.split())
 
 
 def test_compute_is_handed_the_models_that_its_config_names(toy, program, monkeypatch):

@@ -11,7 +11,7 @@ from flax import nnx
 
 from lsa_lab.interop import from_linen, from_nnx, from_safetensors, to_linen, to_nnx, to_safetensors
 from lsa_lab.models import linear_attention, linen, transformer
-from lsa_lab.models.linen import LinearAttention, Transformer
+from lsa_lab.models.linen import Transformer
 from lsa_lab.models.transformer import Config
 
 MERGED = linear_attention.init(jax.random.key(0), 2, 3, 2)
@@ -56,6 +56,11 @@ MODELS = {
         linen.LinearAttention(2, 1),
         linear_attention.forward,
     ),
+    "causal linear attention": (
+        partial(linear_attention.init, num_layers=2, num_heads=1, d=2, scale=1.0),
+        linen.LinearAttention(2, 1, keys="causal", normalise=False),
+        partial(linear_attention.forward, keys="causal", normalise=False),
+    ),
     "transformer": (
         partial(transformer.init, config=CONFIG),
         linen.Transformer(CONFIG),
@@ -76,6 +81,9 @@ def test_a_linen_module_takes_our_weights_and_gives_them_back(name):
     params, module, expected = case(name)
     variables = to_linen(params)
     np.testing.assert_allclose(module.apply(variables, TOKENS).stream, expected, rtol=1e-12)
+    gates = jnp.array([[0.5], [1.0]]) * jnp.ones((1, 1 if "attention" in name else 2))
+    gated = MODELS[name][2](params, TOKENS, head_mask=gates).stream
+    np.testing.assert_allclose(module.apply(variables, TOKENS, gates).stream, gated, rtol=1e-12)
     same(from_linen(variables), params)
 
 
@@ -91,29 +99,7 @@ def test_an_nnx_module_takes_our_weights_and_gives_them_back(name):
 
 
 PLAIN = Config(token_width=3, num_layers=2, heads=2, key_width=2)
-RICH = dataclasses.replace(PLAIN, heads=(2, 1), width=5, norm=True, mlp_width=4)
 ROWS = jax.random.normal(jax.random.key(1), (5, 3))
-GATES = jnp.array([[1.0, 0.0], [0.5, 1.0]])
-
-
-@pytest.mark.parametrize(("keys", "normalise"), [("all", True), ("causal", False)])
-def test_the_linear_attention_module_is_the_function(keys, normalise):
-    module = LinearAttention(2, 2, keys=keys, normalise=normalise)
-    variables = module.init(jax.random.key(0), ROWS)
-    params = linear_attention.Params(**variables["params"])
-    expected = linear_attention.forward(
-        params, ROWS, keys=keys, normalise=normalise, head_mask=GATES
-    )
-    same(module.apply(variables, ROWS, GATES), expected)
-
-
-def test_the_transformer_module_is_the_function():
-    module = Transformer(RICH)
-    variables = module.init(jax.random.key(0), ROWS)
-    params = transformer.Params(**variables["params"])
-    same(module.apply(variables, ROWS), transformer.forward(params, ROWS, RICH))
-    gated = transformer.forward(params, ROWS, RICH, GATES)
-    same(module.apply(variables, ROWS, GATES), gated)
 
 
 def test_a_module_draws_weights_by_the_law_of_init():

@@ -209,7 +209,7 @@ def test_what_a_killed_process_has_left_is_removed_and_what_another_writes_is_no
 def test_two_processes_that_write_one_file_leave_it_whole(tmp_path):
     program = (
         "import sys; from lsa_lab.store import results\n"
-        "for i in range(200): results.write(sys.argv[1], sys.argv[2].encode() * 10_000)"
+        "for i in range(50): results.write(sys.argv[1], sys.argv[2].encode() * 10_000)"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "shared")]
     writers = [subprocess.Popen([*command, letter]) for letter in "ab"]

@@ -76,21 +76,6 @@ def test_no_read_of_k_channels_crosses_a_threshold_more_than_k_times(kind, large
     assert max(crossings) <= WIDTH
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_control_k_channels_do_cross_a_threshold_k_times(k):
-    """A token writes c, gates are a, and Σ_i c_i a_i^t + c_0 is 0 at k times between tokens."""
-    gates, times = np.linspace(0.9, 0.3, k), 1.5 + 3 * np.arange(k)
-    powers = np.concatenate([np.ones((k, 1)), gates ** times[:, None]], 1)
-    start = np.linalg.svd(powers)[2][-1, 1:]
-    config = Config("gla", 2, key_width=k, value_width=1, layout="bound", diagonal=True)
-    keys = np.stack([start, np.zeros(k)], 1)[None, None]
-    leaves = dict(w_q=keys, w_k=keys, w_v=np.ones((1, 1, 1, 2)), w_o=np.ones((1, 1, 2, 1)))
-    params = recurrent.Params(**leaves, b_gate=np.log(gates / (1 - gates))[None, None])
-    tokens = np.eye(2)[[0] + [1] * LENGTH]
-    path = np.asarray(recurrent.states(params, tokens, config)).sum((0, 1, 3, 4))
-    assert most_crossings(path) == k
-
-
 def test_control_steps_above_1_cross_at_nearly_every_token():
     paths = [path for seed in range(5) for path in reads("delta", 2.0, seed)]
     assert max(most_crossings(path) for path in paths) > LENGTH // 4

@@ -51,9 +51,3 @@ def test_noise_alone_costs_the_shortest_interpolator_its_term():
     samples = pseudoinverse_risks(n, d, np.zeros(d)) / NOISE_VAR
     assert abs(standard_score(samples, risk.min_norm(n, d, 1.0, 0.0))) < 4
     assert abs(standard_score(samples, n / (d - n))) > 8  # Control: without the term's -1
-
-
-def test_control_a_shorter_signal_costs_less():
-    n, d = FEW
-    samples = pseudoinverse_risks(n, d, 1.5 * np.eye(d)[0])
-    assert standard_score(samples, risk.min_norm(n, d, NOISE_VAR, 1.0)) > 8

@@ -71,11 +71,6 @@ def test_the_kernel_is_gaussian_but_for_the_sizes_of_key_and_query(seed):
     np.testing.assert_allclose(product, np.exp(keys @ query[0]), rtol=1e-10)
 
 
-def test_control_the_gaussian_alone_weighs_demonstrations_differently():
-    keys, query = np.split(draw(0, SHAPES[1])[0], [-1])
-    assert np.ptp(log_kernel_factors(keys, query[0])[1] - keys @ query[0]) > 0.1
-
-
 def features(x):  # [...] -> [..., DEGREE]
     """φ for keys of width 1: φ_m(x) = x^m / √m!, so that φ(x)·φ(z) = exp(xz)."""
     scale = [math.sqrt(math.factorial(m)) for m in range(DEGREE)]

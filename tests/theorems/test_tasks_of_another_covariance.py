@@ -49,12 +49,6 @@ def test_control_with_another_mean_the_statement_is_not_what_is_simulated(wrong)
     assert not pretraining.are_near(pretraining.extrapolated_risks(*CASES[case]), risks)
 
 
-def test_control_tested_on_the_tasks_of_training_it_is_another_risk():
-    train, test, place = CASES["crossed, few tasks"]
-    simulation = pretraining.extrapolated_risks(train, test, place)
-    assert not pretraining.are_near(simulation, closed_form(train, train, place))
-
-
 @cases
 def test_of_equal_variances_the_risk_is_that_of_pretraining_on_finite_data(case):
     place = CASES[case][2]

@@ -83,16 +83,6 @@ def test_all_linear_attention_stays_within_the_deviations_of_its_slopes(seed):
     assert abs(x_query @ moved(params, pool, indices)) <= limit * (1 + 1e-9)
 
 
-def test_control_a_single_checkpoint_bounds_nothing():
-    """Scale x by c and y by 1/c: at w = 0 nothing moves, and the pool's other half is unlike."""
-    pool, _, steps, _ = draw(0)
-    twice = pools.Pool(np.r_[pool.x, pool.x / 2], np.r_[pool.y, 2 * pool.y])
-    indices = np.arange(M)
-    omega = omega_of(linear_gradients(np.zeros((1, D)), twice), indices)
-    distance = np.linalg.norm(moved(descent(steps), twice, indices))
-    assert distance > 100 * bounds(twice.x, twice.y, steps, omega)[DEPTH]
-
-
 def test_control_at_equality_no_faster_contraction_and_no_smaller_factor_is_a_bound():
     """H = 1 and κω = 3/4, and x² and the gradients at all w are affine in one another."""
     x, y = np.array([0.5] * 4 + [2.0]), np.array([0.5] * 4 + [-3.0])
