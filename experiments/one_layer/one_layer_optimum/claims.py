@@ -13,28 +13,13 @@ from lsa_lab.store import parts, results
 SOURCE = "Zhang et al. 2306.09927, in our setting; with label noise derived here"
 
 
-def shift_ratio(dataset):  # [R]
-    """Measured over predicted risks at the scale and length where their mean is farthest from 1."""
-    shift = parts.part(dataset, "shift")
-    ratios = (shift.risk / shift.theory).transpose("run", "case")
-    return worst(ratios, lambda runs: abs(runs.mean() - 1))
-
-
-def floor_gap(dataset):  # [R]
-    """The risk at the last scale and length less that of predicting zero."""
-    shift = parts.part(dataset, "shift")
-    return (shift.risk.isel(case=-1) - shift.zero).values
-
-
-def descent_risk(dataset):  # [R]
-    """The risk of descent relative to the covariates' trace, the same at every scale: its steps
-    are 1 over the largest eigenvalue."""
-    return parts.part(dataset, "shift").descent.isel(scale=-1).values
+def after_shift(dataset):
+    return parts.part(dataset, "shift")
 
 
 def table_errors(dataset):  # (learner, group)
     """The errors on the table at the length of the training."""
-    shift = parts.part(dataset, "shift")
+    shift = after_shift(dataset)
     errors = shift.table_error.sel(table_length=results.config_of(shift).n)
     return errors.astype(float).transpose("learner", "group")
 
@@ -87,35 +72,40 @@ def about_shift(config) -> tuple[Statement, ...]:
             "theory",
             source,
             "At other scales and lengths the trained layer has the risk that theory gives Γ^{-1}",
-            "measured over predicted risk, at the worst scale and length",
+            "the measured over the predicted risk, at the worst scale and length",
             at_least=0.95,
             at_most=1.05,
             redrawn=fresh,
-            sample=shift_ratio,
+            sample=lambda r: worst(
+                (after_shift(r).risk / after_shift(r).theory).transpose("run", "case"),
+                lambda runs: abs(runs.mean() - 1),
+            ),
         ),
         Statement(
             "floor",
             source,
             f"At scale {SHIFTS[-1]:g} even the longest prompt leaves it worse than predicting zero",
-            f"(risk - risk of zero) / tr Λ', same prompts, m = {config.lengths[-1]}",
+            f"the risk less that of predicting zero on the same prompts, {config.lengths[-1]} "
+            "demonstrations, as a share of tr Λ'",
             at_least=0.0,
             redrawn=fresh,
-            sample=floor_gap,
+            sample=lambda r: (after_shift(r).risk.isel(case=-1) - after_shift(r).zero).values,
         ),
         Statement(
             "floor_descent",
             source,
             f"At scale {SHIFTS[-1]:g} descent with each prompt's own step beats predicting zero",
-            f"its risk / tr Λ', m = {config.n},",
+            f"the risk of descent as a share of tr Λ', {config.n} demonstrations",
             at_most=1.0,
-            revision="added after a look: the null of the row on that scale",
-            sample=descent_risk,
+            revision="added: the null of the row on that scale",
+            # The same at every scale: the steps are 1 over the largest eigenvalue.
+            sample=lambda r: after_shift(r).descent.isel(scale=-1).values,
         ),
         by_group(
             "table",
             "derived here",
             "A layer trained on isotropic Gaussians beats the mean on a real table (diabetes)",
-            f"its squared error less that of the mean, m = n = {config.n},",
+            f"the layer's squared error less that of the mean, after {config.n} demonstrations",
             at_most=0.0,
             sample=lambda r: table_gap(r, "mean"),
         ),
@@ -123,7 +113,7 @@ def about_shift(config) -> tuple[Statement, ...]:
             "table_descent",
             "derived here",
             "On that real table descent with each prompt's own step size beats the trained layer",
-            f"the layer's squared error less that of descent, m = n = {config.n},",
+            f"the layer's squared error less that of descent, after {config.n} demonstrations",
             at_least=0.0,
             sample=lambda r: table_gap(r, "gradient descent"),
         ),
