@@ -145,11 +145,6 @@ def judges(experiment: Experiment) -> str:
     return total.hexdigest()[:16]
 
 
-def verdicts(experiment: Experiment, claims: Sequence[Claim]) -> dict[str, str]:
-    """The verdicts as config.json names them."""
-    return {f"{experiment.name}.{claim.id}": claim.verdict for claim in claims}
-
-
 def judgement(
     experiment: Experiment, config: dict, claims: Sequence[Claim], file: Path
 ) -> dict[str, Any]:
@@ -162,7 +157,7 @@ def judgement(
         "claims": judges(experiment),
         "confidence": confidence_or(None),
         "methods": {name: METHODS[name] for name in sorted({cell.statistic for cell in cells})},
-        "verdicts": verdicts(experiment, claims),
+        "verdicts": {f"{experiment.name}.{claim.id}": claim.verdict for claim in claims},
     }
 
 
