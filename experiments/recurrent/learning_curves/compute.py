@@ -56,7 +56,6 @@ def compute(config, *, progress=None, checkpoints: Path | None = None):
         simulated=(("rule", "prefix"), ((of_rules - targets[:, None]) ** 2).mean(0)),
         step=("run", steps),
         closed_of_step=(("labels", "run", "prefix"), learned),
-        labels=list(LABELS),
     )
     own = config.stacks
     wider = dataclasses.replace(config, steps=own.steps, width=own.width, seed=own.seed)
@@ -67,21 +66,21 @@ def compute(config, *, progress=None, checkpoints: Path | None = None):
             key = jax.random.fold_in(jax.random.key(own.seed), tag)
             rows.append(looks(wider, layer, DEPTHS[-1], key, tokens)[0])
     stacks = _dataset(rows, prefix, tokens=TOKENS, layer=own.layers)
+    whole = whole.assign_coords(labels=list(LABELS))
     return parts.join(whole, stacks=stacks.drop_vars("distance_to_chance"))
 
 
 def _dataset(rows, prefix, **grid):
     """What ``looks`` has said of each place of a grid."""
     shape, runs = tuple(map(len, grid.values())), (*grid, "run")
-    axes = {
-        "risk": (*runs, "prefix"),
-        "distance": (*runs, "rule"),
-        "distance_to_chance": runs,
-        "status": runs,
-    }
     columns = map(np.stack, zip(*rows, strict=True))
-    values = (column.reshape(*shape, *column.shape[1:]) for column in columns)
-    data = {name: (axes[name], value) for name, value in zip(axes, values, strict=True)}
+    values = [column.reshape(*shape, *column.shape[1:]) for column in columns]
+    data = {
+        "risk": ((*runs, "prefix"), values[0]),
+        "distance": ((*runs, "rule"), values[1]),
+        "distance_to_chance": (runs, values[2]),
+        "status": (runs, values[3]),
+    }
     named = {name: list(entries) for name, entries in grid.items()}
     return xr.Dataset(data, named | {"rule": list(RULES), "prefix": prefix})
 

@@ -34,19 +34,11 @@ def plot(dataset):
 
 
 def appendix(dataset):
-    return every_layer(dataset), longer(dataset)
-
-
-def every_layer(dataset):
-    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)), "c")
+    """Every layer; and two layers after a longer training, on bound and on interleaved tokens."""
+    every, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)), "c")
     fill(axes, dataset, dataset.layer.values)
     legends(axes[0], (axes[0], axes[5]), 3)
-    return figure
-
-
-def longer(dataset):
-    """Two layers after a longer training, on bound and on interleaved tokens."""
-    figure, axes = style.figure(6.75, 4.4, (2, 2), first="i")
+    longer, axes = style.figure(6.75, 4.4, (2, 2), first="i")
     stacks = parts.part(dataset, "stacks")
     named = {"two layers, x then y": "interleaved", "two layers, bound": "bound"}
     for ax, layer in zip(axes, stacks.layer.values, strict=False):
@@ -55,7 +47,7 @@ def longer(dataset):
         ax.set(title=BOUND[layer], ylim=(0.0004, 1.6))
     label(axes, 2)
     legends(axes[1], axes[:2], 2)
-    return figure
+    return every, longer
 
 
 def fill(axes, dataset, layers):
