@@ -159,6 +159,8 @@ def statements(config) -> tuple[Statement, ...]:
             "to one pass of their rule",
             measured=over_own,
             at_most=0.5,
+            message="Two trained layers are at least twice nearer to ridge regression than to one "
+            "pass of their rule",
             note="a pilot of one seed, wider and trained for 2 500 steps, had a fifth",
             sample=lambda c, kind: ridge_over_own(c.layers(kind, DEPTHS[-1]), kind),
             cells=of_kinds(
@@ -171,6 +173,8 @@ def statements(config) -> tuple[Statement, ...]:
             "the closed curve of one layer that reads them bound, or do better",
             measured=over_curve,
             at_most=1.05,
+            message="Two layers of DeltaNet, gated or not, that read x_t and y_t as tokens of "
+            "their own reach the closed curve of one layer that reads them bound",
             sample=lambda c, kind: c.over_curve(c.stack("interleaved", kind), kind),
             cells=of_kinds("reads_delta reads_gated_delta", TWINS, own.layers),
         ),
@@ -191,6 +195,8 @@ def statements(config) -> tuple[Statement, ...]:
             "least twice nearer to ridge regression than to one pass of their rule",
             measured=over_own,
             at_most=0.5,
+            message="After a longer training two layers of DeltaNet, gated or not, are at least "
+            "twice nearer to ridge regression than to one pass of their rule",
             sample=lambda c, tokens, kind: ridge_over_own(c.stack(tokens, kind), kind),
             cells=of_kinds(
                 "longer_delta_bound longer_delta_apart longer_gated_bound longer_gated_apart",
