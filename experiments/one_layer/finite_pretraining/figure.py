@@ -52,7 +52,7 @@ def caption(dataset) -> str:
         f"Just above N = d² prompts a layer's risk on new tasks is {peak:.2g} times that at "
         f"{config.taus[1]:g} d² or {config.taus[-2]:g} d². With {config.kappas[0]:g} d tasks it "
         f"memorises them: new ones have {few:.2g} times their risk. With {config.kappas[-1]:g} d "
-        f"tasks the ratio is {many:.2g}. Lines are the closed form (2405.11751), in b for "
-        f"N = {config.taus[-1]:g} d² and, dotted, without end. Points are means of fits at "
-        f"d = {config.sizes[-1]} with {level()} intervals."
+        f"tasks the ratio is {many:.2g}. Lines are the closed form (2405.11751). In b solid ones "
+        f"have N = {config.taus[-1]:g} d² prompts, and dotted ones have no end of them. Points are "
+        f"means of fits at d = {config.sizes[-1]} with {level()} intervals."
     )

@@ -10,7 +10,8 @@ from lsa_lab.judging.statements import Statement
 from lsa_lab.judging.statistics import worst
 from lsa_lab.store import parts, results
 
-SOURCE = "Zhang et al. 2306.09927, in our setting; with label noise derived here"
+PAPER = "Zhang et al. 2306.09927"
+SOURCE = f"{PAPER}, in our setting; with label noise derived here"
 
 
 def after_shift(dataset):
@@ -31,11 +32,15 @@ def table_gap(dataset, rival):  # [G]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*about_optima(config), *about_shift(config.shift))
-
-
-def about_optima(config) -> tuple[Statement, ...]:
-    place = "at the worst task, n and number of heads"
+    shift, place = config.shift, "at the worst task, n and number of heads"
+    derived, fresh = f"derived here from {PAPER}", f"{shift.runs} fresh runs, 8 before"
+    mean = f"mean of {shift.runs} layers and {shift.table_prompts} prompts of a group's own rows"
+    by_group = partial(
+        Statement,
+        over="disjoint groups of patients",
+        note=f"{mean}; columns standardised over the whole table",
+        revision="it was overlapping prompts of the same table, judged as independent",
+    )
     return (
         Statement(
             "risk",
@@ -54,23 +59,9 @@ def about_optima(config) -> tuple[Statement, ...]:
             revision="it was judged, at .99 or more",
             sample=lambda r: worst(r.cosine.transpose("run", ...), lambda runs: -runs.mean()),
         ),
-    )
-
-
-def about_shift(config) -> tuple[Statement, ...]:
-    source = "derived here from Zhang et al. 2306.09927"
-    fresh = f"{config.runs} fresh runs, 8 before"
-    mean = f"mean of {config.runs} layers and {config.table_prompts} prompts of a group's own rows"
-    by_group = partial(
-        Statement,
-        over="disjoint groups of patients",
-        note=f"{mean}; columns standardised over the whole table",
-        revision="it was overlapping prompts of the same table, judged as independent",
-    )
-    return (
         Statement(
             "theory",
-            source,
+            derived,
             "At other scales and lengths the trained layer has the risk that theory gives Γ^{-1}",
             "the measured over the predicted risk, at the worst scale and length",
             at_least=0.95,
@@ -83,9 +74,9 @@ def about_shift(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "floor",
-            source,
+            derived,
             f"At scale {SHIFTS[-1]:g} even the longest prompt leaves it worse than predicting zero",
-            f"the risk less that of predicting zero on the same prompts, {config.lengths[-1]} "
+            f"the risk less that of predicting zero on the same prompts, {shift.lengths[-1]} "
             "demonstrations, as a share of tr Λ'",
             at_least=0.0,
             redrawn=fresh,
@@ -93,9 +84,9 @@ def about_shift(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "floor_descent",
-            source,
+            derived,
             f"At scale {SHIFTS[-1]:g} descent with each prompt's own step beats predicting zero",
-            f"the risk of descent as a share of tr Λ', {config.n} demonstrations",
+            f"the risk of descent as a share of tr Λ', {shift.n} demonstrations",
             at_most=1.0,
             revision="added: the null of the row on that scale",
             # The same at every scale: the steps are 1 over the largest eigenvalue.
@@ -105,7 +96,7 @@ def about_shift(config) -> tuple[Statement, ...]:
             "table",
             "derived here",
             "A layer trained on isotropic Gaussians beats the mean on a real table (diabetes)",
-            f"the layer's squared error less that of the mean, after {config.n} demonstrations",
+            f"the layer's squared error less that of the mean, after {shift.n} demonstrations",
             at_most=0.0,
             sample=lambda r: table_gap(r, "mean"),
         ),
@@ -113,7 +104,7 @@ def about_shift(config) -> tuple[Statement, ...]:
             "table_descent",
             "derived here",
             "On that real table descent with each prompt's own step size beats the trained layer",
-            f"the layer's squared error less that of descent, after {config.n} demonstrations",
+            f"the layer's squared error less that of descent, after {shift.n} demonstrations",
             at_least=0.0,
             sample=lambda r: table_gap(r, "gradient descent"),
         ),
