@@ -116,7 +116,7 @@ def join_cells(
     shared = [name for name, array in first.data_vars.items() if is_shared(name, array)]
     parts, ids = [], list(dict.fromkeys(c.id for each in claims.values() for c in each))
     for place, each in claims.items():
-        rows = {
+        rows: dict[str, list] = {
             "value": [claim.value for claim in each],
             "verdict": [claim.verdict for claim in each],
             "interval_low": [claim.interval[0] for claim in each],
