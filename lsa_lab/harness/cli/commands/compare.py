@@ -44,8 +44,8 @@ def obey(options: argparse.Namespace) -> int:
     }
     for title, (count, rows) in tables.items():
         print(terminal.bold(f"{title}: {len(rows)} of {count} differ"))
-        lines = terminal.columns([(f"  {name}", *row) for name, row in rows.items()])
-        print("".join(f"{line}\n" for row in lines for line in row), end="")
+        for line in terminal.table([(f"  {name}", *row) for name, row in rows.items()]):
+            print(line)
     return 0
 
 
@@ -68,7 +68,7 @@ def _side_by_side(top: Path) -> int:
     print(*(f"{place}: {name}" for place, name in enumerate(names) if name), sep="\n")
     rows = [["claim", *map(str, range(1, len(names)))], *table.values()]
     whole = [[*row, *[""] * (len(names) - len(row))] for row in rows]
-    print(*(line for lines in terminal.columns(whole) for line in lines), sep="\n")
+    print(*terminal.table(whole), sep="\n")
     return 0
 
 

@@ -21,8 +21,7 @@ def obey(options: argparse.Namespace) -> int:
         check_known("source", name, list(sources.SOURCES))
     names = list(dict.fromkeys(options.names)) or list(sources.SOURCES)
     if options.list:
-        rows = [_HEAD, *map(_row, names)]
-        print("\n".join(line for row in terminal.columns(rows) for line in row))
+        print("\n".join(terminal.table([_HEAD, *map(_row, names)])))
         return 0
     status = 0
     for name in names:
