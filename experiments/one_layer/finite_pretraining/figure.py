@@ -53,6 +53,6 @@ def caption(dataset) -> str:
         f"{config.taus[1]:g} d² or {config.taus[-2]:g} d². With {config.kappas[0]:g} d tasks it "
         f"memorises them: new ones have {few:.2g} times their risk. With {config.kappas[-1]:g} d "
         f"tasks the ratio is {many:.2g}. Lines are the closed form (2405.11751). In b solid ones "
-        f"have N = {config.taus[-1]:g} d² prompts, and dotted ones have no end of them. Points are "
-        f"means of fits at d = {config.sizes[-1]} with {level()} intervals."
+        f"have {config.taus[-1]:g} d² prompts, and dotted ones no end of them. Points are means "
+        f"of fits at d = {config.sizes[-1]} with {level()} intervals."
     )
