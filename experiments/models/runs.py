@@ -102,28 +102,25 @@ def collect(spec: Spec, run: Run) -> Runs:
     def part(which):  # of what was kept of the last row
         return jax.tree.map(lambda leaf: split(leaf)[-1, :, which], run.history.get("watch"))
 
+    params, gates = jax.tree.map(split, run.params), gates_of(spec.architecture)
+    if gates is not None:  # heads that a variant lacks are zero
+        gates = gates.astype(np.float32)[:, None, :, :, None, None]
+        heads = {name: getattr(params, name, None) for name in _OF_HEADS}
+        params = params.replace(
+            **{k: gates * leaf for k, leaf in heads.items() if leaf is not None}
+        )
     blocks = min(_BLOCKS, spec.training.steps)
     losses = np.array_split(split(run.history["loss"]), blocks, axis=-1)
     way = {"initial": part(0), "checkpoints": part(slice(1, None))}
     way["parts"] = tuple(range(1, spec.training.checkpoints + 1))
     return Runs(
         spec,
-        _drop_absent(spec, jax.tree.map(split, run.params)),
+        params,
         loss=np.stack([np.median(block, axis=-1) for block in losses], axis=-1),
         taken=np.array([status.step for status in run.status]).reshape(grid),
         status=run.status,
         **way,
     )
-
-
-def _drop_absent(spec: Spec, params: Any) -> Any:
-    """Leaves [A, S, ...] with zeros for the heads that a variant lacks."""
-    gates = gates_of(spec.architecture)
-    if gates is None:
-        return params
-    gates = gates.astype(np.float32)[:, None, :, :, None, None]
-    heads = {name: getattr(params, name, None) for name in _OF_HEADS}
-    return params.replace(**{k: gates * leaf for k, leaf in heads.items() if leaf is not None})
 
 
 def write(file: Path, runs: Runs, *, parts: Sequence[int] = ()) -> None:

@@ -59,14 +59,9 @@ def _why_trained(spec: Spec, name: str, retrain: bool) -> str:
     changes = "; ".join(changes[:2] + ["..."] * (len(changes) > 2))
     changes = changes.replace("in the file", "in the committed model")
     why = "a new training is asked for" if retrain else changes or "its weights are not there"
-    seconds = _seconds(name)
+    seconds = _record(train.file_of(name)).get("seconds")
     took = f"; the committed one took {clock_word(seconds)}" if seconds else ""
     return f"{text}: {why}{took}"
-
-
-def _seconds(name: str) -> float | None:
-    """How long the committed model of this name trained, as its provenance says."""
-    return _record(train.file_of(name)).get("seconds")
 
 
 def _record(file: Path) -> dict[str, Any]:

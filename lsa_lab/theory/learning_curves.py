@@ -46,11 +46,15 @@ def delta_rule(n: int, d: int, noise_var: ArrayLike) -> Array:  # [n+1]
     ``noise_var`` may be an array [n], of labels whose noise differs: then the noisiest first is the
     best order (derived here; least mean squares, Widrow and Hoff 1960).
     """
-    n, d, noise = _noise_of_each(n, d, noise_var)
+    n, d = _sizes(n, d, 0.0)
+    check_variance(noise_var, "noise_var")
+    if jnp.shape(noise_var) not in ((), (n,)):
+        raise ValueError(f"noise_var has shape {jnp.shape(noise_var)}: expected [] or [n] = [{n}]")
 
     def rule(r: Array, noise_var: Array) -> Array:
         return r - r**2 / _or_one((d + 2) * r + d * noise_var)
 
+    noise = jnp.broadcast_to(jnp.asarray(noise_var, float), (n,))
     return _curve(rule, jnp.ones(()), noise)
 
 
@@ -293,14 +297,6 @@ def _curve(rule: Any, first: Array, along: Array) -> Array:  # [n+1, ...]
         return value, value
 
     return jnp.concatenate([first[None], jax.lax.scan(step, first, along)[1]])
-
-
-def _noise_of_each(n: int, d: int, noise_var: ArrayLike) -> tuple[int, int, Array]:
-    n, d = _sizes(n, d, 0.0)
-    check_variance(noise_var, "noise_var")
-    if jnp.shape(noise_var) not in ((), (n,)):
-        raise ValueError(f"noise_var has shape {jnp.shape(noise_var)}: expected [] or [n] = [{n}]")
-    return n, d, jnp.broadcast_to(jnp.asarray(noise_var, float), (n,))
 
 
 def _normalised_noise(d: int, noise_var: Real) -> Real:

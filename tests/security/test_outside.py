@@ -91,7 +91,8 @@ def test_the_folder_of_a_changed_configuration_lies_in_that_of_its_experiment(wo
 def test_a_link_out_of_the_folder_is_not_followed(work, link, capsys, monkeypatch):
     monkeypatch.setattr(runner, "draw", lambda *_: None)
     toy = experiments_of("toy_lab")["toy"]
-    link = link.replace("IDENTITY", folders.identity(toy, toy.tiers["laptop"]))
+    job = runner.Job(toy, "laptop", toy.tiers["laptop"], Path("out"))
+    link = link.replace("IDENTITY", job.identity)
     there = work.parent / "there"
     (there / "folder").mkdir(parents=True)
     (there / "file").write_text("of somebody else")

@@ -1,6 +1,6 @@
 """What `finite_pretraining` judges: simulated layers beside the closed form and each other."""
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -12,50 +12,30 @@ from lsa_lab.store import results
 SOURCE = "Lu et al. 2405.11751"
 
 
-class Fits:
-    """A result's risks over the closed form, and at the largest d those over each other."""
-
-    def __init__(self, dataset):
-        self.dataset, self.config = dataset, results.config_of(dataset)
-
-    @cached_property
-    def ratios(self):  # (d, alpha, kappa, run, tau, risk)
-        return self.dataset.measured / self.dataset.closed_form
-
-    @cached_property
-    def limits(self):  # (alpha, kappa, run, tau, risk)
-        """The same for d to infinity, where what falls like 1/d is all that differs in its log."""
-        *_, coarse, fine = self.dataset.d.values
-        ratio = fine / coarse
-        logs = np.log(self.ratios)
-        return np.exp((ratio * logs.sel(d=fine) - logs.sel(d=coarse)) / (ratio - 1))
-
-    @cached_property
-    def far(self):  # [taus] of bool
-        """Whether a tau is judged against the closed form."""
-        tau = self.dataset.tau
-        return np.maximum(tau, 1 / tau).values > self.config.near
-
-    def limit(self, risk):  # [R], each at the place that is worst for the others
-        places = self.limits.isel(tau=self.far).sel(risk=risk).transpose("run", ...).values
-        return worst_elsewhere(places, lambda runs: abs(np.log(runs).mean()))
-
-    def last(self, risk):  # (run, alpha, kappa, tau), at the largest d
-        return self.dataset.measured.isel(d=-1).sel(risk=risk).transpose("run", ...)
-
-    def peak(self):  # [R], where least
-        new = self.last("new tasks")
-        above = int(np.argmax(self.dataset.tau.values > 1))
-        sides = np.maximum(new.isel(tau=1), new.isel(tau=-2))
-        return worst((new.isel(tau=above) / sides).values, lambda runs: -np.log(runs).mean())
-
-    def gap(self, kappa):  # [R], at the place of a kappa
-        """The risk on new tasks over that on those of the pretraining."""
-        ratios = self.last("new tasks") / self.last("pretraining tasks")
-        return ratios.isel(alpha=-1, tau=-1, kappa=kappa).values
+def limit(dataset, risk):  # [R], each at the place that is worst for the others
+    """Risk over closed form for d to infinity, where what falls like 1/d is all that differs in its
+    log, at the values of tau that are judged."""
+    *_, coarse, fine = dataset.d.values
+    ratio, tau = fine / coarse, dataset.tau
+    logs = np.log(dataset.measured / dataset.closed_form).sel(risk=risk)
+    far = np.maximum(tau, 1 / tau).values > results.config_of(dataset).near
+    limits = np.exp((ratio * logs.sel(d=fine) - logs.sel(d=coarse)) / (ratio - 1))
+    places = limits.isel(tau=far).transpose("run", ...).values
+    return worst_elsewhere(places, lambda runs: abs(np.log(runs).mean()))
 
 
-numbers = Fits
+def peak(dataset):  # [R], where least
+    """The risk on new tasks just above tau = 1 over the larger of those on either side."""
+    new = dataset.measured.isel(d=-1).sel(risk="new tasks").transpose("run", ...)
+    above = int(np.argmax(dataset.tau.values > 1))
+    sides = np.maximum(new.isel(tau=1), new.isel(tau=-2))
+    return worst((new.isel(tau=above) / sides).values, lambda runs: -np.log(runs).mean())
+
+
+def gap(dataset, kappa):  # [R], at the place of a kappa
+    """The risk on new tasks over that on those of the pretraining."""
+    risks = dataset.measured.isel(d=-1, alpha=-1, tau=-1, kappa=kappa)
+    return (risks.sel(risk="new tasks") / risks.sel(risk="pretraining tasks")).values
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -68,12 +48,12 @@ def statements(config) -> tuple[Statement, ...]:
             "closed_form",
             f"{SOURCE}, as stated; the proof is ours",
             "The closed form is the risk on {risk} as d grows",
-            "risk over closed form, its log extrapolated to 1/d = 0 by the line through d = "
-            f"{coarse} and {fine}, at the place that is worst for the other runs",
+            "the risk over the closed form, whose log a line through d = "
+            f"{coarse} and {fine} takes to 1/d = 0, at the place that is worst for the other runs",
             margin=0.1,
             note=f"places where tau or 1 / tau is above {config.near:g}: finite d widens the peak",
             revision="it was the ratio, not its log, on a line: where 1/d² counts it bends more",
-            sample=lambda r, risk: r.limit(risk),
+            sample=limit,
             cells=grid("closed_form_new closed_form_pretraining", risk=RISKS),
             message="The closed form is the risk on new tasks and on pretraining tasks as d grows",
         ),
@@ -81,19 +61,19 @@ def statements(config) -> tuple[Statement, ...]:
             "peak",
             own,
             "The risk on new tasks has a peak where prompts are as many as entries of the layer",
-            f"risk just above tau = 1 / the larger of those at tau {config.taus[1]:g} and "
-            f"{config.taus[-2]:g}, where least, at d = {fine}",
+            f"the risk just above tau = 1 over the larger of those at tau = {config.taus[1]:g} and "
+            f"{config.taus[-2]:g}, where it is least, at d = {fine}",
             at_least=1.5,
-            sample=lambda r: r.peak(),
+            sample=peak,
         ),
         ratio(
             "memorised",
             own,
             "With fewer tasks than dimensions a layer learns these and answers new ones badly",
-            f"risk on new tasks / on those of the pretraining at kappa = {few:g}, "
+            f"the risk on new tasks over that on those of the pretraining at kappa = {few:g}, "
             f"alpha = {config.alphas[-1]:g}, tau = {config.taus[-1]:g}, at d = {fine}",
             at_least=2.0,
-            sample=lambda r: r.gap(0),
+            sample=lambda r: gap(r, 0),
         ),
         ratio(
             "learned",
@@ -101,6 +81,6 @@ def statements(config) -> tuple[Statement, ...]:
             "With more tasks than dimensions new tasks are answered nearly as well as its own",
             f"the same ratio at kappa = {many:g}",
             at_most=1.25,
-            sample=lambda r: r.gap(-1),
+            sample=lambda r: gap(r, -1),
         ),
     )

@@ -68,23 +68,19 @@ def fits(prompts, counts):  # -> [d, d+1] for each count
     """
     x_query, read, y_query = prompts
     size = x_query.shape[1] * read.shape[1]
-    few = [count for count in counts if count < size]
-    layers = [_interpolating(*(rows[:count] for rows in prompts)) for count in few]
-    gram, target, start = jnp.zeros((size, size)), jnp.zeros(size), 0
-    for count in counts[len(few) :]:
+    gram, target, start, layers = jnp.zeros((size, size)), jnp.zeros(size), 0, []
+    for count in counts:
+        if count < size:  # the shortest layer without an error
+            x, h, y = (rows[:count] for rows in prompts)
+            weights = jax.scipy.linalg.solve((x @ x.T) * (h @ h.T), y, assume_a="pos")
+            layers.append(jnp.einsum("b,bi,bj->ij", weights, x, h))
+            continue
         own = slice(start, count)
         rows = (x_query[own, :, None] * read[own, None]).reshape(-1, size)
         gram, target, start = gram + rows.T @ rows, target + rows.T @ y_query[own], count
         layer = jax.scipy.linalg.solve(gram, target, assume_a="pos")
         layers.append(layer.reshape(x_query.shape[1], -1))
     return layers
-
-
-def _interpolating(x_query, read, y_query):  # -> [d, d+1]
-    """The shortest layer without an error; its kernel is K_ij = (x_i · x_j) (h_i · h_j)."""
-    kernel = (x_query @ x_query.T) * (read @ read.T)
-    weights = jax.scipy.linalg.solve(kernel, y_query, assume_a="pos")
-    return jnp.einsum("b,bi,bj->ij", weights, x_query, read)
 
 
 def risks_of(layer, tasks, used, n, noise_var):  # -> [2]

@@ -49,9 +49,10 @@ def caption(dataset) -> str:
         float(np.exp(np.log(values[id]).mean())) for id in ("peak", "memorised", "learned")
     )
     return (
-        f"Near N = d² prompts a layer's risk on new tasks is {peak:.2g} times the risk beside it. "
-        f"With {config.kappas[0]:g} d tasks it memorises them: new ones have {few:.2g} times "
-        f"their risk. With {config.kappas[-1]:g} d tasks the ratio is {many:.2g}. Lines are the "
-        f"closed form for large d (2405.11751); in b N = {dataset.tau.values[-1]:g} d², dotted "
-        f"without end. Points are means of fits at d = {config.sizes[-1]} with {level()} intervals."
+        f"Just above N = d² prompts a layer's risk on new tasks is {peak:.2g} times that at "
+        f"{config.taus[1]:g} d² or {config.taus[-2]:g} d². With {config.kappas[0]:g} d tasks it "
+        f"memorises them: new ones have {few:.2g} times their risk. With {config.kappas[-1]:g} d "
+        f"tasks the ratio is {many:.2g}. Lines are the closed form (2405.11751). In b solid ones "
+        f"have {config.taus[-1]:g} d² prompts, and dotted ones no end of them. Points are means "
+        f"of fits at d = {config.sizes[-1]} with {level()} intervals."
     )

@@ -10,31 +10,17 @@ from lsa_lab.judging.statements import Statement
 from lsa_lab.judging.statistics import worst
 from lsa_lab.store import parts, results
 
-SOURCE = "Zhang et al. 2306.09927, in our setting; with label noise derived here"
+PAPER = "Zhang et al. 2306.09927"
+SOURCE = f"{PAPER}, in our setting; with label noise derived here"
 
 
-def shift_ratio(dataset):  # [R]
-    """Measured over predicted risks at the scale and length where their mean is farthest from 1."""
-    shift = parts.part(dataset, "shift")
-    ratios = (shift.risk / shift.theory).transpose("run", "case")
-    return worst(ratios, lambda runs: abs(runs.mean() - 1))
-
-
-def floor_gap(dataset):  # [R]
-    """The risk at the last scale and length less that of predicting zero."""
-    shift = parts.part(dataset, "shift")
-    return (shift.risk.isel(case=-1) - shift.zero).values
-
-
-def descent_risk(dataset):  # [R]
-    """The risk of descent relative to the covariates' trace, the same at every scale: its steps
-    are 1 over the largest eigenvalue."""
-    return parts.part(dataset, "shift").descent.isel(scale=-1).values
+def after_shift(dataset):
+    return parts.part(dataset, "shift")
 
 
 def table_errors(dataset):  # (learner, group)
     """The errors on the table at the length of the training."""
-    shift = parts.part(dataset, "shift")
+    shift = after_shift(dataset)
     errors = shift.table_error.sel(table_length=results.config_of(shift).n)
     return errors.astype(float).transpose("learner", "group")
 
@@ -46,11 +32,15 @@ def table_gap(dataset, rival):  # [G]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*about_optima(config), *about_shift(config.shift))
-
-
-def about_optima(config) -> tuple[Statement, ...]:
-    place = "at the worst task, n and number of heads"
+    shift, place = config.shift, "at the worst task, n and number of heads"
+    derived, fresh = f"derived here from {PAPER}", f"{shift.runs} fresh runs, 8 before"
+    mean = f"mean of {shift.runs} layers and {shift.table_prompts} prompts of a group's own rows"
+    by_group = partial(
+        Statement,
+        over="disjoint groups of patients",
+        note=f"{mean}; columns standardised over the whole table",
+        revision="it was overlapping prompts of the same table, judged as independent",
+    )
     return (
         Statement(
             "risk",
@@ -69,53 +59,44 @@ def about_optima(config) -> tuple[Statement, ...]:
             revision="it was judged, at .99 or more",
             sample=lambda r: worst(r.cosine.transpose("run", ...), lambda runs: -runs.mean()),
         ),
-    )
-
-
-def about_shift(config) -> tuple[Statement, ...]:
-    source = "derived here from Zhang et al. 2306.09927"
-    fresh = f"{config.runs} fresh runs, 8 before"
-    mean = f"mean of {config.runs} layers and {config.table_prompts} prompts of a group's own rows"
-    by_group = partial(
-        Statement,
-        over="disjoint groups of patients",
-        note=f"{mean}; columns standardised over the whole table",
-        revision="it was overlapping prompts of the same table, judged as independent",
-    )
-    return (
         Statement(
             "theory",
-            source,
+            derived,
             "At other scales and lengths the trained layer has the risk that theory gives Γ^{-1}",
-            "measured over predicted risk, at the worst scale and length",
+            "the measured over the predicted risk, at the worst scale and length",
             at_least=0.95,
             at_most=1.05,
             redrawn=fresh,
-            sample=shift_ratio,
+            sample=lambda r: worst(
+                (after_shift(r).risk / after_shift(r).theory).transpose("run", "case"),
+                lambda runs: abs(runs.mean() - 1),
+            ),
         ),
         Statement(
             "floor",
-            source,
+            derived,
             f"At scale {SHIFTS[-1]:g} even the longest prompt leaves it worse than predicting zero",
-            f"(risk - risk of zero) / tr Λ', same prompts, m = {config.lengths[-1]}",
+            f"the risk less that of predicting zero on the same prompts, {shift.lengths[-1]} "
+            "demonstrations, as a share of tr Λ'",
             at_least=0.0,
             redrawn=fresh,
-            sample=floor_gap,
+            sample=lambda r: (after_shift(r).risk.isel(case=-1) - after_shift(r).zero).values,
         ),
         Statement(
             "floor_descent",
-            source,
+            derived,
             f"At scale {SHIFTS[-1]:g} descent with each prompt's own step beats predicting zero",
-            f"its risk / tr Λ', m = {config.n},",
+            f"the risk of descent as a share of tr Λ', {shift.n} demonstrations",
             at_most=1.0,
-            revision="added after a look: the null of the row on that scale",
-            sample=descent_risk,
+            revision="added: the null of the row on that scale",
+            # The same at every scale: the steps are 1 over the largest eigenvalue.
+            sample=lambda r: after_shift(r).descent.isel(scale=-1).values,
         ),
         by_group(
             "table",
             "derived here",
             "A layer trained on isotropic Gaussians beats the mean on a real table (diabetes)",
-            f"its squared error less that of the mean, m = n = {config.n},",
+            f"the layer's squared error less that of the mean, after {shift.n} demonstrations",
             at_most=0.0,
             sample=lambda r: table_gap(r, "mean"),
         ),
@@ -123,7 +104,7 @@ def about_shift(config) -> tuple[Statement, ...]:
             "table_descent",
             "derived here",
             "On that real table descent with each prompt's own step size beats the trained layer",
-            f"the layer's squared error less that of descent, m = n = {config.n},",
+            f"the layer's squared error less that of descent, after {shift.n} demonstrations",
             at_least=0.0,
             sample=lambda r: table_gap(r, "gradient descent"),
         ),

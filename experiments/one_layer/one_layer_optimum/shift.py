@@ -125,15 +125,6 @@ def theory(config, scales, lengths):
     return jax.vmap(risk)(*jnp.broadcast_arrays(jnp.asarray(scales), jnp.asarray(lengths, float)))
 
 
-def run_risks(layers, key, config):  # -> [R, cases], [R], [R, scales]
-    """``shifted_risks`` of every run, each on prompts of its own."""
-    risks = [
-        shifted_risks(jax.tree.map(lambda leaf, r=r: leaf[r], layers), key, config)
-        for r, key in enumerate(jax.random.split(key, config.runs))
-    ]
-    return tuple(np.stack(values) for values in zip(*risks, strict=True))
-
-
 def table_risks(layers, table, key, config):  # -> lengths, [learners, lengths, G]
     """Squared errors on a real table, averaged over prompts from the rows of each group.
 
@@ -141,20 +132,14 @@ def table_risks(layers, table, key, config):  # -> lengths, [learners, lengths, 
     """
     lengths = tuple(sorted({config.n, *config.table_lengths}))
     key_groups, key_prompts = jax.random.split(key)
-    groups = split(table, config.table_groups, key_groups)
-    grid = (config.table_groups, config.table_prompts)
+    grid, size = (config.table_groups, config.table_prompts), len(table.y) // config.table_groups
+    rows = jax.random.permutation(key_groups, len(table.y))[: grid[0] * size]  # the rest is in none
+    groups = jax.tree.map(lambda column: column[rows.reshape(-1, size)], table)
     draw = jax.vmap(partial(tables.sample, n=max(lengths)), (0, None))
     prompts = jax.vmap(draw)(jax.random.split(key_prompts, grid), groups)
     prompts = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), prompts)
     errors = table_errors(layers, prompts, lengths, config.descent_steps)
     return lengths, errors.reshape(*errors.shape[:2], *grid).mean(-1)
-
-
-def split(table, count, key):  # -> Table [G, rows]
-    """Groups of equally many rows, none in two of them; what is left over is in none."""
-    size = len(table.y) // count
-    rows = jax.random.permutation(key, len(table.y))[: count * size].reshape(count, size)
-    return jax.tree.map(lambda column: column[rows], table)
 
 
 def train_and_shift(config: Shift, progress, checkpoints):
@@ -168,7 +153,11 @@ def train_and_shift(config: Shift, progress, checkpoints):
         layers.append(jax.tree.map(lambda leaf: leaf.astype(float), run.params))
         refuse_divergence(run.status, f"the {name} layer", checkpoint)
         status.append([str(end) for end in run.status])
-    risk, zero, descent = run_risks(layers[0], keys[2], config)
+    risks = [  # of every run, each on prompts of its own
+        shifted_risks(jax.tree.map(lambda leaf, r=r: leaf[r], layers[0]), key, config)
+        for r, key in enumerate(jax.random.split(keys[2], config.runs))
+    ]
+    risk, zero, descent = map(np.stack, zip(*risks, strict=True))
     lengths, table_error = table_risks(layers[1], table, keys[3], config)
     scales = np.geomspace(min(config.scales), max(config.scales), 60)
     m = np.geomspace(min(config.lengths), max(config.lengths), 60)

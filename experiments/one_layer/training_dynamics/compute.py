@@ -66,33 +66,24 @@ def population_path(config, case, stride):  # -> a [points + 1, d]
 def stochastic_paths(config, case, stride, key, files, progress):  # -> a [R, points + 1, d]
     """Descent on fresh batches with every entry of both matrices free."""
     covariance = case.covariance
-    task = LinearTask(config.n, len(covariance), covariance=covariance, dtype=jnp.float32)
-
-    def draw(key):
-        keys = jax.random.split(key, config.batch)
-        return jax.vmap(partial(sample, task=task))(keys)
-
-    def loss(params, batch):
-        return jnp.mean((moments.predictions(params, batch) - batch.y_query) ** 2) / 2
-
-    def effective_step(params):
-        return -params.w_pv[0, 0, -1, -1] * jnp.diagonal(params.w_kq[0, 0])[:-1]
-
+    draw = partial(
+        sample, task=LinearTask(config.n, len(covariance), covariance=covariance, dtype=jnp.float32)
+    )
     training = Training(
-        loss=loss,
-        sample=draw,
+        loss=lambda params, batch: (
+            jnp.mean((moments.predictions(params, batch) - batch.y_query) ** 2) / 2
+        ),
+        sample=lambda key: jax.vmap(draw)(jax.random.split(key, config.batch)),
         optimizer=optax.sgd(config.stochastic_rate),
         steps=case.points * stride,
         label=f"training_dynamics: {case.name}s",
     )
+    start = jax.tree.map(lambda w: w.astype(jnp.float32)[None], attention_params(case.start))
     run = fit(
         training,
-        jax.tree.map(
-            lambda w: jnp.repeat(w.astype(jnp.float32)[None], config.runs, axis=0),
-            attention_params(case.start),
-        ),
+        jax.tree.map(lambda w: jnp.repeat(w, config.runs, axis=0), start),
         jax.random.split(key, config.runs),
-        watch=effective_step,
+        watch=lambda own: -own.w_pv[0, 0, -1, -1] * jnp.diagonal(own.w_kq[0, 0])[:-1],
         files=files,
         chunk=stride,
         progress=progress,
@@ -113,9 +104,19 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     limit = 1 / ((1 + 1 / config.n) + config.d / config.n)  # a(∞) = 1/γ at Λ = I
     data, coordinates = {"half_time": half_time, "limit": limit}, {}
     keys = jax.random.split(jax.random.key(config.seed))
+    rates = {"population": config.population_rate, "stochastic": config.stochastic_rate}
     for case, key in zip(cases(config, half_time), keys, strict=True):
-        paths, times = follow(config, case, key, progress, checkpoints)
-        data, coordinates = data | paths, coordinates | times
+        files = Files(checkpoints and checkpoints / f"{case.name}.ckpt")
+        for kind, rate in rates.items():
+            name, (times, stride) = f"{case.name}_{kind}", case.times(rate)
+            axes = (f"{name}_time", f"{case.name}_entry")
+            coordinates[axes[0]] = times
+            data[f"{name}_law"] = (axes, law_path(config, case, times))
+            if kind == "population":
+                data[name] = (axes, population_path(config, case, stride))
+            else:
+                paths = stochastic_paths(config, case, stride, key, files, progress)
+                data[name] = (("run", *axes), paths)
     times, loss = head_loss(config)
     eigenvalues = jnp.asarray(config.eigenvalues)
     data["head_loss"] = ("head_time", loss)
@@ -133,24 +134,6 @@ def cases(config, half_time) -> tuple[Case, Case]:
         Case("step", jnp.eye(config.d), start, config.horizon * half_time, points),
         Case("mode", jnp.diag(eigenvalues), few, config.mode_time, 4 * points),
     )
-
-
-def follow(config, case, key, progress, checkpoints):  # -> variables, coordinates
-    """The paths of one case beside the law at the same times, at the two learning rates."""
-    data, coordinates = {}, {}
-    rates = {"population": config.population_rate, "stochastic": config.stochastic_rate}
-    for kind, rate in rates.items():
-        name, (times, stride) = f"{case.name}_{kind}", case.times(rate)
-        axes = (f"{name}_time", f"{case.name}_entry")
-        coordinates[f"{name}_time"] = times
-        data[f"{name}_law"] = (axes, law_path(config, case, times))
-        if kind == "population":
-            data[name] = (axes, population_path(config, case, stride))
-        else:
-            files = Files(checkpoints and checkpoints / f"{case.name}.ckpt")
-            paths = stochastic_paths(config, case, stride, key, files, progress)
-            data[name] = (("run", *axes), paths)
-    return data, coordinates
 
 
 def head_loss(config):  # -> times, losses, [20 points] both

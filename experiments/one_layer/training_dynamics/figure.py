@@ -86,9 +86,9 @@ def caption(dataset) -> str:
     eigenvalues = ", ".join(f"{value:g}" for value in config.eigenvalues)
     population = 100 * float(distance_from_law(dataset, "population").max())
     return (
-        "Training follows the logistic law: descent on fresh samples is off it by "
-        f"{100 * measured['samples'].mean():.2g} % of the limit on average, and descent on the "
-        f"population loss by {population:.2g} %. Each mode takes at least "
+        "Training on fresh samples is off the logistic law by "
+        f"{100 * measured['samples'].mean():.2g} % of the limit, on average over time. Descent on "
+        f"the population loss is never more than {population:.2g} % off. Each mode takes at least "
         f"{measured['order'].min():.2g} times as long as the one before. Black lines are laws. "
         f"Bands are the middle 80 % of runs on fresh batches of {config.batch}. Eigenvalues λ are "
         f"{eigenvalues}."

@@ -33,7 +33,7 @@ def compute(config, *, progress=None, checkpoints: Path | None = None):
     best = rules.best_constants(config)
     of_rules = rules.predictions_of_each(prompts, config, best)  # [B, r, T]
 
-    def looks(sizes, layer, depth, key, tokens="bound"):  # risk, distances, status; the parameters
+    def looks(sizes, layer, depth, key, tokens="bound"):  # the values of ``look``; the parameters
         run = train(sizes, layer, depth, key, progress, checkpoints, tokens)
         refuse_divergence(run.status, f"{layer}, {depth} layers, {tokens} tokens")
         params = jax.tree.map(lambda leaf: leaf.astype(float), run.params)
@@ -49,27 +49,13 @@ def compute(config, *, progress=None, checkpoints: Path | None = None):
             rows.append(row)
             if layer == "delta" and depth == DEPTHS[0]:
                 steps = np.asarray(mean_steps(params, prompts, model_of(layer, depth, config)[1]))
-    risk, distance, chance, status = _grid(rows, len(config.layers), len(DEPTHS))
     learned = np.stack([rules.closed_curves_of_step(config, length, step) for step in steps], 1)
-    axes, prefix = ("layer", "depth", "run"), np.arange(length + 1)
-    whole = xr.Dataset(
-        {
-            "risk": ((*axes, "prefix"), risk),
-            "distance": ((*axes, "rule"), distance),
-            "distance_to_chance": (axes, chance),
-            "status": (axes, status),
-            "closed": (("rule", "prefix"), rules.closed_curves(config, length, best)),
-            "simulated": (("rule", "prefix"), ((of_rules - targets[:, None]) ** 2).mean(0)),
-            "step": ("run", steps),
-            "closed_of_step": (("labels", "run", "prefix"), learned),
-        },
-        {
-            "layer": list(config.layers),
-            "depth": list(DEPTHS),
-            "rule": list(RULES),
-            "labels": list(LABELS),
-            "prefix": prefix,
-        },
+    prefix = np.arange(length + 1)
+    whole = _dataset(rows, prefix, layer=config.layers, depth=DEPTHS).assign(
+        closed=(("rule", "prefix"), rules.closed_curves(config, length, best)),
+        simulated=(("rule", "prefix"), ((of_rules - targets[:, None]) ** 2).mean(0)),
+        step=("run", steps),
+        closed_of_step=(("labels", "run", "prefix"), learned),
     )
     own = config.stacks
     wider = dataclasses.replace(config, steps=own.steps, width=own.width, seed=own.seed)
@@ -79,23 +65,24 @@ def compute(config, *, progress=None, checkpoints: Path | None = None):
             tag = 100 * i + 10 * STACKED.index(layer) + DEPTHS[-1]
             key = jax.random.fold_in(jax.random.key(own.seed), tag)
             rows.append(looks(wider, layer, DEPTHS[-1], key, tokens)[0])
-    risk, distance, _, status = _grid(rows, len(TOKENS), len(own.layers))
-    axes = ("tokens", "layer", "run")
-    stacks = xr.Dataset(
-        {
-            "risk": ((*axes, "prefix"), risk),
-            "distance": ((*axes, "rule"), distance),
-            "status": (axes, status),
-        },
-        {"tokens": list(TOKENS), "layer": list(own.layers), "rule": list(RULES), "prefix": prefix},
-    )
-    return parts.join(whole, stacks=stacks)
+    stacks = _dataset(rows, prefix, tokens=TOKENS, layer=own.layers)
+    whole = whole.assign_coords(labels=list(LABELS))
+    return parts.join(whole, stacks=stacks.drop_vars("distance_to_chance"))
 
 
-def _grid(rows, *shape):
-    """The columns of rows, each on a grid [*shape, ...]."""
+def _dataset(rows, prefix, **grid):
+    """What ``looks`` has said of each place of a grid."""
+    shape, runs = tuple(map(len, grid.values())), (*grid, "run")
     columns = map(np.stack, zip(*rows, strict=True))
-    return [column.reshape(*shape, *column.shape[1:]) for column in columns]
+    values = [column.reshape(*shape, *column.shape[1:]) for column in columns]
+    data = {
+        "risk": ((*runs, "prefix"), values[0]),
+        "distance": ((*runs, "rule"), values[1]),
+        "distance_to_chance": (runs, values[2]),
+        "status": (runs, values[3]),
+    }
+    named = {name: list(entries) for name, entries in grid.items()}
+    return xr.Dataset(data, named | {"rule": list(RULES), "prefix": prefix})
 
 
 def longer_prompts(key, config, length: int) -> tuple[Prompt, jax.Array]:  # [B, ...], [B, T]

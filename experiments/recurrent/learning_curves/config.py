@@ -13,7 +13,8 @@ RULE = {
     "gated_delta": "gated DeltaNet",
     "mesa": "ridge",
 }
-LAYERS = (*RULE, "softmax")
+NAMES = RULE | {"mesa": "mesa", "softmax": "softmax attention"}
+LAYERS = tuple(NAMES)
 RULES = tuple(RULE.values())
 LABELS = ("divided by |x|", "as they are")  # two closed curves of DeltaNet
 TIMES = (2, 8)  # longer prompts, in training lengths

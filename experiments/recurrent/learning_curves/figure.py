@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.recurrent.learning_curves import claims
-from experiments.recurrent.learning_curves.config import DEPTHS, RULE, TIMES
+from experiments.recurrent.learning_curves.config import DEPTHS, NAMES, RULE, TIMES
 from lsa_lab.harness.draw import style
 from lsa_lab.store import parts, results
 
@@ -27,76 +27,64 @@ BOUND = {  # of stacks whose tokens bind x and y, or do not
 def plot(dataset):
     """A layer that stops learning, and one that does not."""
     figure, axes = style.figure(6.75, 2.9, (1, 2))
-    kinds = [
-        layer for layer in ("delta", "mesa") if layer in dataset.layer.values
-    ]  # the smoke tier has one
-    for ax, layer in zip(axes, kinds, strict=False):
-        plot_layer(ax, dataset, layer)
-        ax.set(title=TITLES[layer], xlabel="demonstrations")
-        ax.set_ylim(0.4 * float(dataset.closed[:, -1].min()), 1.5)
-    axes[0].set_ylabel("excess risk")
+    kinds = [layer for layer in ("delta", "mesa") if layer in dataset.layer.values]  # smoke: one
+    fill(axes, dataset, kinds)
     axes[len(kinds) - 1].legend(loc="lower left")
     return figure
 
 
 def appendix(dataset):
-    return every_layer(dataset), longer(dataset)
-
-
-def every_layer(dataset):
-    figure, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)), "c")
-    low = 0.4 * float(dataset.closed[:, -1].min())
-    for ax, layer in zip(axes, dataset.layer.values, strict=False):
-        plot_layer(ax, dataset, layer)
-        ax.set(title=TITLES[layer], ylim=(low, 1.5))
-    for ax in axes[::3]:
-        ax.set_ylabel("excess risk")
-    for ax in axes[3:]:
-        ax.set_xlabel("demonstrations")
-    handles, names = axes[0].get_legend_handles_labels()
-    for ax, part in zip(axes[::5], (slice(0, 3), slice(3, None)), strict=True):
-        ax.legend(handles[part], names[part], loc="lower left")
-    return figure
-
-
-def longer(dataset):
-    """Two layers after a longer training, on bound and on interleaved tokens."""
-    figure, axes = style.figure(6.75, 4.4, (2, 2), first="i")
+    """Every layer; and two layers after a longer training, on bound and on interleaved tokens."""
+    every, axes = style.stacked(6.75, (2.3, 2.3), ((1, 1, 1), (1, 1, 1)), "c")
+    fill(axes, dataset, dataset.layer.values)
+    legends(axes[0], (axes[0], axes[5]), 3)
+    longer, axes = style.figure(6.75, 4.4, (2, 2), first="i")
     stacks = parts.part(dataset, "stacks")
+    named = {"two layers, x then y": "interleaved", "two layers, bound": "bound"}
     for ax, layer in zip(axes, stacks.layer.values, strict=False):
-        plot_stacks(ax, dataset, stacks.sel(layer=layer), layer)
+        curves(ax, dataset, layer)
+        bands(ax, {name: stacks.sel(tokens=named[name], layer=layer) for name in named})
         ax.set(title=BOUND[layer], ylim=(0.0004, 1.6))
-    for ax in axes[::2]:
+    label(axes, 2)
+    legends(axes[1], axes[:2], 2)
+    return every, longer
+
+
+def fill(axes, dataset, layers):
+    """A panel for each layer: its rule, and one and two layers of it."""
+    for ax, layer in zip(axes, layers, strict=False):
+        curves(ax, dataset, layer)
+        if layer in RULE:
+            prefix = dataset.prefix.values[1:]
+            places = np.unique(np.geomspace(1, len(prefix), 12).round().astype(int)) - 1
+            simulated = dataset.simulated.sel(rule=RULE[layer], prefix=prefix)[places]
+            dots = dict(ls="", marker="o", ms=2.5, color=style.BLACK, mfc="white")
+            ax.plot(prefix[places], simulated, label="the rule, simulated", **dots)
+        names = {f"trained, {depth} layer{'s' * (depth > 1)}": depth for depth in DEPTHS}
+        bands(ax, {name: dataset.sel(layer=layer, depth=names[name]) for name in names})
+        ax.set(title=TITLES[layer], ylim=(0.4 * float(dataset.closed[:, -1].min()), 1.5))
+    label(axes, min(len(axes), 3))
+
+
+def label(axes, columns):
+    for ax in axes[::columns]:
         ax.set_ylabel("excess risk")
-    for ax in axes[2:]:
+    for ax in axes[-columns:]:
         ax.set_xlabel("demonstrations")
-    handles, names = axes[1].get_legend_handles_labels()
-    for ax, part in zip(axes[:2], (slice(0, 2), slice(2, None)), strict=True):
-        ax.legend(handles[part], names[part], loc="lower left")
-    return figure
 
 
-def plot_layer(ax, dataset, layer):
-    prefix = dataset.prefix.values[1:]
-    curves(ax, dataset, layer)
-    if layer in RULE:
-        places = np.unique(np.geomspace(1, len(prefix), 12).round().astype(int)) - 1
-        simulated = dataset.simulated.sel(rule=RULE[layer], prefix=prefix)[places]
-        dots = dict(ls="", marker="o", ms=2.5, color=style.BLACK, mfc="white")
-        ax.plot(prefix[places], simulated, label="the rule, simulated", **dots)
-    for depth, color in zip(DEPTHS, COLOURS, strict=False):
-        runs = dataset.risk.sel(layer=layer, depth=depth, prefix=prefix).transpose("run", "prefix")
-        name = f"trained, {depth} layer{'s' * (depth > 1)}"
-        style.band(ax, prefix, runs, name, color, marker=None)
+def legends(ax, places, count):
+    """The legend of one panel split between two, the first names in the first."""
+    handles, names = ax.get_legend_handles_labels()
+    for place, part in zip(places, (slice(count), slice(count, None)), strict=True):
+        place.legend(handles[part], names[part], loc="lower left")
 
 
-def plot_stacks(ax, dataset, stacks, layer):
-    prefix = dataset.prefix.values[1:]
-    curves(ax, dataset, layer)
-    named = (("two layers, x then y", "interleaved"), ("two layers, bound", "bound"))
-    for (name, tokens), color in zip(named, COLOURS, strict=False):
-        runs = stacks.risk.sel(tokens=tokens, prefix=prefix).transpose("run", "prefix")
-        style.band(ax, prefix, runs, name, color, marker=None)
+def bands(ax, named):
+    """The risks of runs by the name of their line."""
+    for (name, runs), color in zip(named.items(), COLOURS, strict=False):
+        risk = runs.risk.isel(prefix=slice(1, None)).transpose("run", "prefix")
+        style.band(ax, risk.prefix, risk, name, color, marker=None)
 
 
 def curves(ax, dataset, layer):
@@ -113,20 +101,20 @@ def curves(ax, dataset, layer):
 
 def caption(dataset) -> str:
     config, curves = results.config_of(dataset), claims.numbers(dataset)
-    rules = [layer for layer in config.layers if layer in RULE]
+    rules = [NAMES[layer] for layer in config.layers if layer in RULE]
     longest, ridge = TIMES[-1], dataset.closed.sel(rule="ridge")
-    most = max(float(np.median(curves.over_curve(curves.layers(layer), layer))) for layer in rules)
+    most = max(float(np.median(curves.over_curve(curves.layers(kind), kind))) for kind in rules)
     trained = dataset.risk.sel(layer="delta", depth=DEPTHS[0]).median("run")
-    null = max(float(np.median(curves.nearness(layer))) for layer in rules)
+    null = max(float(np.median(curves.nearness(kind))) for kind in rules)
     two = curves.near(dataset.risk.sel(depth=DEPTHS[-1]).reindex(layer=["mesa"]), longest)
     stuck = int((two > 10 * two.median()).sum())
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (
         f"In the median run one recurrent layer has at most {most:.2f} times the mean risk of its "
-        "rule's closed curve. Beyond the dashed line prompts are longer than in training: at "
-        f"{longest} times its length DeltaNet's risk is {stays:.2g}, ridge's {falls:.2g}. "
-        f"{stuck} of {config.runs} two-layer mesa stacks learned little. A layer "
-        f"is {1 / null:.0f} times nearer to its rule than to ridge on another task. Bands hold the "
-        f"middle 80 %. {diverged} diverged."
+        f"rule's closed curve. At {longest} times the training length, right of the dashed line, "
+        f"DeltaNet's risk is {stays:.2g} and ridge's {falls:.2g}. {stuck} of {config.runs} "
+        f"two-layer mesa stacks learned little; {diverged} stacks diverged. A layer is "
+        f"{1 / null:.0f} times nearer to its rule than to ridge on another task. Bands hold the "
+        "middle 80 %."
     )

@@ -14,27 +14,27 @@ from lsa_lab.theory import learning_curves
 
 def best_constants(config) -> dict[str, np.ndarray]:  # rule: step, gate, scale of the labels
     """The constants with the least mean risk over 1 to n demonstrations, by the closed curves."""
+    lms, delta = learning_curves.lms, learning_curves.gated_delta
+    best = {name: _best(config, curve) for name, curve in (("LMS", lms), ("DeltaNet", delta))}
+    return best | {"gated DeltaNet": _best(config, delta, gated=True)}
+
+
+def _best(config, curve, *, gated=False):
     from scipy.optimize import minimize
 
-    curves = {"LMS": learning_curves.lms, "DeltaNet": learning_curves.gated_delta}
-    best = {}
-    for name in RULES[1:4]:
-        gated = name == "gated DeltaNet"
+    def constants(theta):
+        squashed = jax.nn.sigmoid(theta)
+        return squashed[0], squashed[2] if gated else 1.0, jnp.exp(theta[1])
 
-        def constants(theta, gated=gated):
-            squashed = jax.nn.sigmoid(theta)
-            return squashed[0], squashed[2] if gated else 1.0, jnp.exp(theta[1])
+    @jax.jit
+    @jax.value_and_grad
+    def mean_risk(theta):
+        step, gate, scale = constants(theta)
+        return curve(config.n, config.d, config.noise_var, step, gate, scale)[1:].mean()
 
-        @jax.jit
-        @jax.value_and_grad
-        def mean_risk(theta, curve=curves["LMS" if name == "LMS" else "DeltaNet"], own=constants):
-            step, gate, scale = own(theta)
-            return curve(config.n, config.d, config.noise_var, step, gate, scale)[1:].mean()
-
-        start = np.array([-2.0, 0.0, 3.0][: 2 + gated])
-        end = minimize(mean_risk, start, method="L-BFGS-B", jac=True)
-        best[name] = np.array(constants(jnp.asarray(end.x)))
-    return best
+    start = np.array([-2.0, 0.0, 3.0][: 2 + gated])
+    end = minimize(mean_risk, start, method="L-BFGS-B", jac=True)
+    return np.array(constants(jnp.asarray(end.x)))
 
 
 def closed_curves(config, length: int, best: dict) -> np.ndarray:  # [rule, length + 1]

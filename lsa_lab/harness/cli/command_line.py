@@ -105,7 +105,7 @@ def help_text(options: argparse.Namespace, command: str | None = None) -> str:
     program = options.program
     commands = (command,) if command in USAGE else tuple(USAGE)
     rows = [(f"{program} {name} {USAGE[name][0]}".rstrip(), USAGE[name][1]) for name in commands]
-    lines = [line for row in terminal.columns(rows) for line in row]
+    lines = terminal.table(rows)
     if command in USAGE:
         module = importlib.import_module(f"lsa_lab.harness.cli.commands.{command}")
         lines += ["", *textwrap.wrap(inspect.getdoc(module.obey) or "", terminal.width())]
@@ -116,7 +116,7 @@ def help_text(options: argparse.Namespace, command: str | None = None) -> str:
     ]
     meanings.append(("  -h, --help", "this; run NAME -h lists the keys of an experiment"))
     for part in (meanings, STATUS):
-        lines += ["", *(line for row in terminal.columns(part) for line in row)]
+        lines += ["", *terminal.table(part)]
     return "\n".join(lines) + "\n"
 
 

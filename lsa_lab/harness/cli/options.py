@@ -109,13 +109,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def check(options: argparse.Namespace) -> None:
     """Refuse an unknown command, and an option or a value that the command does not take."""
-    if options.command not in (None, *USAGE):
-        best = nearest(options.command, list(USAGE))
-        listed = ", ".join(USAGE)
-        raise RefusalError(
-            f"unknown command {options.command!r}: nearest {best!r}; there are {listed}; "
-            f"{options.program} -h says what they do"
-        )
+    if options.command is not None:
+        more = f"; {options.program} -h says what they do"
+        check_known("command", options.command, list(USAGE), more)
     command = options.command or "list"
     given = [option for option in OPTIONS if _value(options, option) not in (None, [])]
     for option in given:
@@ -124,10 +120,16 @@ def check(options: argparse.Namespace) -> None:
             raise RefusalError(
                 f"{word} is for {' and '.join(option.commands)}: leave it out of {command}"
             )
-    if options.tier not in (None, *TIERS):
-        best, listed = nearest(options.tier, TIERS), ", ".join(TIERS)
-        raise RefusalError(f"unknown tier {options.tier!r}: nearest {best!r}; there are {listed}")
+    if options.tier is not None:
+        check_known("tier", options.tier, TIERS)
     _check_folder(options.out)
+
+
+def check_known(kind: str, word: str, choices: Sequence[str], more: str = "") -> None:
+    """Refuse a word that is none of the choices, with the nearest of them."""
+    if word not in choices:
+        best, listed = nearest(word, choices), ", ".join(choices)
+        raise RefusalError(f"unknown {kind} {word!r}: nearest {best!r}; there are {listed}{more}")
 
 
 def find_named(options: argparse.Namespace) -> dict[str, Experiment]:

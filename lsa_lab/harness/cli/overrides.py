@@ -1,5 +1,6 @@
 """``--config.KEY VALUE``: a tier's Config with numbers and words replaced, or a clear refusal."""
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -29,7 +30,8 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def apply(default: Any, arguments: Sequence[str]) -> Any:
     """``default``, a Config, with the values of ``--config.KEY VALUE ...`` in their place; a key of
     one of its parts, a Config of its own, is ``--config.PART.KEY``."""
-    words = [part for word in arguments for part in _parts(word)]
+    splits = (word.split("=", word.startswith(PREFIX)) for word in arguments)
+    words = [part for parts in splits for part in parts]
     own, of_parts = _by_part(words, default)
     for name, theirs in of_parts.items():
         try:
@@ -95,10 +97,6 @@ def _value(kind: Any, words: list[str]) -> Any:
     return {"True": True, "False": False}[word] if kind is bool else kind(word)
 
 
-def _parts(word: str) -> list[str]:
-    return word.split("=", 1) if word.startswith(PREFIX) else [word]
-
-
 def _check(words: list[str], default: Any) -> None:
     """Refuse unknown keys and words that are no numbers, each with the nearest valid one."""
     keys = [field.name for field in dataclasses.fields(default)]
@@ -134,12 +132,12 @@ def _is_plain(config: Any, name: str) -> bool:
 
 
 def _check_number(key: str, word: str, kind: type, default: Any) -> None:
-    try:
+    number = math.nan
+    with contextlib.suppress(ValueError):
         number = float(word)
-    except ValueError:
-        number = math.nan
-    if math.isfinite(number) and (kind is float or _is_integer(word)):
-        return
+        kind(word)
+        if math.isfinite(number):
+            return
     best = round(number) if math.isfinite(number) else _words(default)
     wanted = "a whole number" if kind is int else "a finite number"
     if isinstance(default, tuple):
@@ -150,11 +148,3 @@ def _check_number(key: str, word: str, kind: type, default: Any) -> None:
 def _words(default: Any) -> str:
     """A value as a command line has it."""
     return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
-
-
-def _is_integer(word: str) -> bool:
-    try:
-        int(word)
-    except ValueError:
-        return False
-    return True

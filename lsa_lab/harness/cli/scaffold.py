@@ -96,9 +96,8 @@ def write_theorem(name: str) -> list[Path]:
         raise RefusalError(f"{file} exists: choose another name")
     folder = TEMPLATES.parent / "theorem"
     new = {file: folder / "test_theorem.py"}
-    new |= (
-        {} if (tests / "conftest.py").exists() else {tests / "conftest.py": folder / "conftest.py"}
-    )
+    if not (tests / "conftest.py").exists():
+        new[tests / "conftest.py"] = folder / "conftest.py"
     try:
         for path, template in new.items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -26,11 +26,11 @@ def faint(text: str) -> str:
     return f"\033[2m{text}\033[0m" if _has_looks() else text
 
 
-def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> list[list[str]]:
+def columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """The lines of each row, cells flush left; the last cell is wrapped under itself."""
     if not rows:
         return []
-    widths = [max(len(row[i]) for row in rows) + gap for i in range(len(rows[0]) - 1)]
+    widths = [max(len(row[i]) for row in rows) + 2 for i in range(len(rows[0]) - 1)]
     lines = []
     for row in rows:
         head = "".join(f"{cell:{size}}" for cell, size in zip(row, widths, strict=False))
@@ -39,6 +39,11 @@ def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> list[list[str]]:
         rest = [" " * len(head) + part for part in parts[1:]]
         lines.append([(head + parts[0]).rstrip(), *rest])
     return lines
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """All lines of the rows."""
+    return [line for row in columns(rows) for line in row]
 
 
 def _has_looks() -> bool:

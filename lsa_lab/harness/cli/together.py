@@ -173,7 +173,11 @@ class _Crew:
             status = worker.end()
             self.workers = [each for each in self.workers if each is not worker]
             if job and not self._stopping:
-                self.lost = f"{name} {_end_words(status)}, without a result"
+                how = f"ended with status {status}"
+                if status < 0:
+                    why = ", as by a lack of memory" * (status == -9)
+                    how = f"was ended by signal {-status}{why}"
+                self.lost = f"{name} {how}, without a result"
         elif not line.startswith(_ANSWER):
             series.say(self.console, f"{name}: {line}")
         elif job:
@@ -199,12 +203,6 @@ class _Crew:
         if (facts["facts"]["memory"] or 0) > _memory() / (2 * self._count):
             self.workers.remove(worker)
             worker.end()
-
-
-def _end_words(status: int) -> str:
-    if status < 0:
-        return f"was ended by signal {-status}" + (", as by a lack of memory" * (status == -9))
-    return f"ended with status {status}"
 
 
 def _memory() -> float:

@@ -3,17 +3,15 @@ for each statement of a paper, and FIRST, the places of those that its front pag
 ``messages.py`` has MESSAGES, level 1: {theme: messages}. All numbers come from the cells that a
 sentence names. ``so_what.py`` has SO_WHAT, what follows from an answer: {experiment: sentences}."""
 
-import importlib
-import importlib.util
 import re
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import get_args
 
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.checks import nearest
+from lsa_lab.harness.run.laboratory import file_of
 from lsa_lab.judging.claims import Verdict
 
 NONE_NEEDED = "none needed, because "
@@ -126,24 +124,24 @@ class Message:
 
 def headlines_of(package: str) -> tuple[Headline, ...]:
     """HEADLINES of ``PACKAGE/headlines.py``, in their order; none without that file."""
-    return tuple(getattr(_door(package, "headlines"), "HEADLINES", ()))
+    return tuple(getattr(file_of(package, "headlines"), "HEADLINES", ()))
 
 
 def messages_of(package: str) -> Mapping[str, tuple[Message, ...]]:
     """MESSAGES of ``PACKAGE/messages.py``, {theme: messages}; none without that file."""
-    return getattr(_door(package, "messages"), "MESSAGES", {})
+    return getattr(file_of(package, "messages"), "MESSAGES", {})
 
 
 def so_what_of(package: str) -> Mapping[str, str]:
     """SO_WHAT of ``PACKAGE/so_what.py``, {experiment: sentences}; none without that file."""
-    return getattr(_door(package, "so_what"), "SO_WHAT", {})
+    return getattr(file_of(package, "so_what"), "SO_WHAT", {})
 
 
 def first_of(package: str) -> tuple[str, ...]:
     """FIRST of ``headlines.py``: the places of the headlines that the front page shows.
 
     Refused if it lists what is the place of none."""
-    first = tuple(getattr(_door(package, "headlines"), "FIRST", ()))
+    first = tuple(getattr(file_of(package, "headlines"), "FIRST", ()))
     places = [headline.place for headline in headlines_of(package)]
     for place in first:
         if place not in places:
@@ -152,8 +150,3 @@ def first_of(package: str) -> tuple[str, ...]:
                 f"FIRST of {package}/headlines.py: no headline {place!r}; nearest {best!r}"
             )
     return first
-
-
-def _door(package: str, name: str) -> ModuleType | None:
-    name = f"{package}.{name}"
-    return None if importlib.util.find_spec(name) is None else importlib.import_module(name)

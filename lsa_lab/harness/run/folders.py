@@ -56,12 +56,6 @@ def named_for(changes: Mapping[str, Any]) -> str:
     return f"{','.join(changes)[: _LONGEST_NAME - 9]}-{digest}"
 
 
-def identity(experiment: Experiment, config: Any) -> str:
-    """A word for one configuration of one experiment, such as "depth-1f0c92a7b3d4"."""
-    text = json.dumps(results.plain(config), sort_keys=True)
-    return f"{experiment.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-
-
 def changed_folders(experiment: Experiment, root: Path | None = None) -> list[Path]:
     """The folders of results whose configuration is no tier's, in ``folder_of``'s places."""
     tops = [folder_of(experiment, tier, root) for tier in TIERS]

@@ -69,10 +69,13 @@ class Experiment:
 def moved_of(package: str) -> dict[str, str]:
     """Where names of earlier versions are now, ``MOVED`` of the package's ``moved.py``: the name of
     an experiment, or a sentence about one that is gone."""
-    name = f"{package}.moved"
-    if importlib.util.find_spec(name) is None:
-        return {}
-    return dict(importlib.import_module(name).MOVED)
+    return dict(getattr(file_of(package, "moved"), "MOVED", {}))
+
+
+def file_of(package: str, name: str) -> ModuleType | None:
+    """A module of the package, which may lack it."""
+    name = f"{package}.{name}"
+    return None if importlib.util.find_spec(name) is None else importlib.import_module(name)
 
 
 def experiments_of(package: str) -> dict[str, Experiment]:

@@ -89,7 +89,9 @@ def last_run(folder: Path) -> dict | None:
         raise RefusalError(f"{path} cannot be read ({why}){_ADVICE}") from None
     if isinstance(facts, dict) and (schema := facts.get("schema", 1)) != provenance.SCHEMA:
         raise RefusalError(str(provenance.another_schema(schema, path)))
-    wrong = _wrong(facts) or _altered(facts)
+    wrong = _wrong(facts)
+    if not wrong and facts.pop("record", None) not in (None, _digest(facts)):  # older ones lack it
+        wrong = "it is not as it was written"
     if wrong:
         raise RefusalError(f"{path} is no record of a run: {wrong}{_ADVICE}")
     return facts
@@ -109,12 +111,6 @@ def _wrong(facts: Any) -> str:
         verdict for verdict in facts["verdicts"].values() if verdict not in get_args(Verdict)
     ]
     return f"a verdict is {strange[0]!r}" if strange else ""
-
-
-def _altered(facts: dict) -> str:
-    """What is wrong with a record that is not as it was written; older ones cannot say."""
-    kept = facts.pop("record", None)
-    return "" if kept in (None, _digest(facts)) else "it is not as it was written"
 
 
 def _digest(facts: dict) -> str:
@@ -149,11 +145,6 @@ def judges(experiment: Experiment) -> str:
     return total.hexdigest()[:16]
 
 
-def verdicts(experiment: Experiment, claims: Sequence[Claim]) -> dict[str, str]:
-    """The verdicts as config.json names them."""
-    return {f"{experiment.name}.{claim.id}": claim.verdict for claim in claims}
-
-
 def judgement(
     experiment: Experiment, config: dict, claims: Sequence[Claim], file: Path
 ) -> dict[str, Any]:
@@ -166,7 +157,7 @@ def judgement(
         "claims": judges(experiment),
         "confidence": confidence_or(None),
         "methods": {name: METHODS[name] for name in sorted({cell.statistic for cell in cells})},
-        "verdicts": verdicts(experiment, claims),
+        "verdicts": {f"{experiment.name}.{claim.id}": claim.verdict for claim in claims},
     }
 
 

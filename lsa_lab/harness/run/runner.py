@@ -4,6 +4,7 @@ A run is judged and drawn in a folder beside its own; only then do its files tak
 those whose contents are the same are left alone.
 """
 
+import hashlib
 import importlib
 import json
 import shutil
@@ -15,7 +16,6 @@ from lsa_lab.harness.draw import footer, pictures, style
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import precision, process, records
 from lsa_lab.harness.run.clock import Spent
-from lsa_lab.harness.run.folders import identity
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.harness.run.outcomes import Outcome, answer, compare
 from lsa_lab.judging.claims import Claim, evidence, judge
@@ -39,8 +39,9 @@ class Job:
 
     @property
     def identity(self) -> str:
-        """A word for this configuration of this experiment."""
-        return identity(self.experiment, self.config)
+        """A word for one configuration of one experiment, such as "depth-1f0c92a7b3d4"."""
+        text = json.dumps(results.plain(self.config), sort_keys=True)
+        return f"{self.experiment.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property
     def checkpoints(self) -> Path:

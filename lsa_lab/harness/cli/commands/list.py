@@ -145,8 +145,7 @@ def _whole(experiment: Experiment, of_experiment: list[Row], program: str) -> st
             (time, memory, verdicts), start = row.cells, row.facts.get("start") or ""
             table.append((tier, time, start, memory, verdicts, str(row.folder)))
     lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
-    lines += ["", *(line for row in terminal.columns(table) for line in row)]
-    lines += _sources(experiment, program)
+    lines += ["", *terminal.table(table), *_sources(experiment, program)]
     for tier, row in rows.items():
         if row.verdicts is None:
             lines += ["", f"{tier}: criteria have changed; {program} report judges again"]
@@ -165,8 +164,7 @@ def _sources(experiment: Experiment, program: str) -> list[str]:
         (f"  {name}", f"{sources.SOURCES[name].about}{absent.get(name, ', which is there')}")
         for name in names
     ]
-    lines = [line for row in terminal.columns(rows) for line in row]
-    return ["", "reads what is fetched once:", *lines] if names else []
+    return ["", "reads what is fetched once:", *terminal.table(rows)] if names else []
 
 
 def _by_verdict(verdicts: dict[str, str]) -> list[str]:
@@ -174,4 +172,4 @@ def _by_verdict(verdicts: dict[str, str]) -> list[str]:
     for verdict in VERDICTS:
         ids = [key.partition(".")[2] for key, own in verdicts.items() if own == verdict]
         rows.append((f"  {verdict}", ", ".join(ids) or "none"))
-    return [line for row in terminal.columns(rows) for line in row]
+    return terminal.table(rows)

@@ -24,22 +24,26 @@ def obey(options: argparse.Namespace) -> int:
     from lsa_lab.harness.run import series
 
     _check_together(options.together)
-    if options.beside:
-        return _reproduce(options)
+    try:
+        return _reproduce(options) if options.beside else _compute(options)
+    except series.Unfinished as interrupt:
+        interrupt.words = words_of(options, interrupt.jobs)
+        raise
+
+
+def _compute(options: argparse.Namespace) -> int:
     if options.sweep and process.is_launched():
         raise RefusalError("--sweep is for one process: leave out what starts several")
     jobs = jobs_of(options)
     keys, cells = sweep_of(options, jobs[0]) if options.sweep else ([], {})
     print(_first_line(jobs, len(cells)), flush=True)
-    try:
-        status = _sweep(keys, cells, options) if cells else _run(jobs, options)
-    except series.Unfinished as interrupt:
-        interrupt.words = words_of(options, interrupt.jobs)
-        raise
+    status = _sweep(keys, cells) if cells else _run(jobs, options)
     if status == 0 and jobs[0].tier != TIERS[0] and not (cells or options.changes or options.seeds):
         own = jobs[0].experiment.name if len(jobs) == 1 else ""
         page = (options.out or FIGURES) / own / "index.html"
-        print(f"to see it on its page: {options.program} {_report_words(options)}, then {page}")
+        out = f" --out {shlex.quote(str(options.out))}" if options.out else ""
+        words = f"{options.program} report{out}{package_words(options)}"
+        print(f"to see it on its page: {words}, then {page}")
     return status
 
 
@@ -49,7 +53,6 @@ def _reproduce(options: argparse.Namespace) -> int:
     if options.out or options.changes or options.sweep or options.seeds:
         raise RefusalError("--beside computes what is committed: leave out --out and other keys")
     from lsa_lab.harness.cli.commands import compare
-    from lsa_lab.harness.run import series
 
     jobs = jobs_of(options)
     print(_first_line(jobs, 0), flush=True)
@@ -57,21 +60,12 @@ def _reproduce(options: argparse.Namespace) -> int:
     for job in jobs:
         if job not in left:
             print(f"{job.experiment.name}: not computed again, nothing has changed since")
-    try:
-        status = _run(left, options) if left else 0
-    except series.Unfinished as interrupt:
-        interrupt.words = words_of(options, interrupt.jobs)
-        raise
+    status = _run(left, options) if left else 0
     for job in jobs:
         if (job.folder / "result.nc").exists():
             line = compare.reproduction(job.folder, folder_of(job.experiment, job.tier))
             print(f"{job.experiment.name}: {line}")
     return status
-
-
-def _report_words(options: argparse.Namespace) -> str:
-    out = f" --out {shlex.quote(str(options.out))}" if options.out else ""
-    return f"report{out}{package_words(options)}"
 
 
 def _first_line(jobs: list["Job"], cells: int) -> str:
@@ -83,7 +77,7 @@ def _first_line(jobs: list["Job"], cells: int) -> str:
     return f"{experiment.name} ({tier}), {words}: {' '.join(experiment.question.split())}"
 
 
-def _sweep(keys: list[str], cells: "dict[tuple, Job]", options: argparse.Namespace) -> int:
+def _sweep(keys: list[str], cells: "dict[tuple, Job]") -> int:
     process.configure()
     from lsa_lab.harness.run import series, sweep
 

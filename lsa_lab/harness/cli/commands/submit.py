@@ -26,7 +26,6 @@ from lsa_lab.harness.cli import options as command_options
 from lsa_lab.harness.cli.jobs import jobs_of, words_of
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run import process
-from lsa_lab.harness.run.checks import nearest
 from lsa_lab.store import safe_files
 from lsa_lab.store.cache import cache
 
@@ -106,9 +105,8 @@ def _new(options: argparse.Namespace) -> list[dict[str, Any]]:
     for job in jobs:
         folder = cache().absolute() / "submitted" / job.identity
         facts: dict[str, Any] = {"folder": str(folder), "name": job.experiment.name}
-        facts |= {"tier": job.tier}
-        facts |= {"words": words_of(options, [job]), "engine": engine, "flags": flags}
-        new.append(facts | {"shares": shares, "jobs": {}})
+        facts |= {"tier": job.tier, "words": words_of(options, [job]), "engine": engine}
+        new.append(facts | {"flags": flags, "shares": shares, "jobs": {}})
     if engine == "local" and len(jobs) > 1 and len(new) * shares > process.cores():
         raise RefusalError(
             f"{len(new) * shares} tasks would start at once on {process.cores()} cores: submit "
@@ -127,9 +125,7 @@ def _new(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def _check_engine(engine: str, flags: dict[str, str]) -> None:
     """Refuse an engine that is none, or is not on this machine."""
-    if engine not in ENGINES:
-        best, listed = nearest(engine, ENGINES), ", ".join(ENGINES)
-        raise RefusalError(f"unknown engine {engine!r}: nearest {best!r}; there are {listed}")
+    command_options.check_known("engine", engine, ENGINES)
     if engine == "local" and flags:
         raise RefusalError("--slurm is SLURM's: leave it out of --engine local")
     if engine == "slurm" and not (shutil.which("sbatch") and shutil.which("srun")):
