@@ -62,7 +62,7 @@ def divergences(ax, ratio):  # [run, n, rule]
 def caption(dataset) -> str:
     config, several = results.config_of(dataset), parts.part(dataset, "several")
     ratios = relative_divergence(dataset).sel(kind=CLASSES).mean("run")
-    plain, intercept, later = (_span(ratios.sel(rule=rule)) for rule in PROXIES)
+    plain, intercept, later = (rows.span(ratios.sel(rule=rule)) for rule in PROXIES)
     most, shots = max(config.several.classes), config.several.n
     kl = several.divergence.sel(classes=most).mean("run")
     own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
@@ -74,7 +74,3 @@ def caption(dataset) -> str:
         f"{own:.2g} with an intercept; A3's table is pale for matching, dark for random. Bars are "
         f"{level()} intervals."
     )
-
-
-def _span(values) -> str:
-    return f"{float(values.min()):.2g} to {float(values.max()):.2g}"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from experiments.matching.trained import check_names
 from experiments.models.named import Named, named
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
@@ -13,14 +14,8 @@ MIXED = (*EXACT, TRAINED[1])  # linear attention explodes on prompts chosen for 
 MATCHED = ("matching", "matching, whitened")
 RULES = (*MATCHED, "random")  # by which the fixed ones are chosen
 KINDS = {"one task": 0.0, "related tasks": 0.5, "own tasks": 1.0}  # how far the tasks are apart
-# Of noisy pools: what is wrong with each, and which of its demonstrations are its outliers.
 CLEAN, HEAVY = "clean", "heavy covariates"
-OUTLIERS = {
-    "few flipped": "flipped labels",
-    "many flipped": "flipped labels",
-    HEAVY: "longest covariates",
-    "heavy noise": "largest noise",
-}
+OUTLIERS = ("few flipped", "many flipped", HEAVY, "heavy noise")  # noisy pools that have them
 NOISY_KINDS, NOISY_RULES = (CLEAN, *OUTLIERS), (*MATCHED, "mismatching", "random")
 
 MODELS = named("laptop", TRAINED)
@@ -96,8 +91,7 @@ class Config(Bounded):
         if self.n // 2 not in self.fixed:
             raise ValueError(f"fixed = {self.fixed!r}: n // 2 = {self.n // 2} is among them")
         checks.between(self, "separation", 0, self.d**0.5)
-        if [name for name, _ in self.models] != [*TRAINED]:
-            raise ValueError(f"models: {' and '.join(TRAINED)}, in this order")
+        check_names(self, TRAINED)
 
 
 TIERS = {

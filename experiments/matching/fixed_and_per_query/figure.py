@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.matching import rows
 from experiments.matching.fixed_and_per_query import claims
 from experiments.matching.fixed_and_per_query.claims import best_share
 from experiments.matching.fixed_and_per_query.config import LEARNERS, MIXED, NOISY_KINDS
@@ -60,15 +61,10 @@ def caption(dataset) -> str:
     common, own = (shares.sel(kind=kind) for kind in LINES)
     picked = prompts.outlier_ratio().mean("run")
     return (
-        f"In the median the best prompt takes {_span(common)} of its demonstrations for "
-        f"its own query if all queries have one task, and {_span(own)} if each cluster has its "
+        f"In the median the best prompt takes {rows.span(common)} of its demonstrations for "
+        f"its own query if all queries have one task, and {rows.span(own)} if each cluster has its "
         "own. The rest are matched once for all queries. Panel b has errors with matched "
         "over those with random demonstrations. "
-        f"Of outliers matching picks {_span(picked)} times their share of the pool. Points "
+        f"Of outliers matching picks {rows.span(picked)} times their share of the pool. Points "
         f"are medians with {level()} intervals."
     )
-
-
-def _span(values) -> str:
-    low, high = float(values.min()), float(values.max())
-    return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"

@@ -9,6 +9,7 @@ import xarray as xr
 
 from experiments.matching import checkpoints
 from experiments.matching.fixed_and_per_query.config import LEARNERS, NOISY_KINDS, NOISY_RULES
+from experiments.matching.subsets import means_of_draws
 from experiments.models.model import Model
 from lsa_lab import estimators
 from lsa_lab.models import moments
@@ -120,11 +121,6 @@ def geometric_mean(errors, axis, keepdims=False):
     return np.exp(np.log(errors).mean(axis, keepdims=keepdims))
 
 
-def rule_values(values, mean):  # [..., S] -> [..., rule]
-    """The rules with one subset, and the mean of the random ones."""
-    return np.concatenate([values[..., :ONCE], mean(values[..., ONCE:], -1, keepdims=True)], -1)
-
-
 def measure(config, models, progress):
     """The errors of every learner after subsets of each size from each kind of pool, of random ones
     and over pools their geometric mean, for descent explodes on rare ones; and who is chosen."""
@@ -144,11 +140,11 @@ def measure(config, models, progress):
             if size == noisy.model_size:
                 answering = models
             means = subset_errors(config, answering, batch, chosen.shape[1])
-            values = geometric_mean(rule_values(means, geometric_mean), -2)
+            values = geometric_mean(means_of_draws(means, [ONCE], -1, geometric_mean), -2)
             lacking = ((0, len(LEARNERS) - len(values)), *[(0, 0)] * 2)
             errors.append(np.pad(values, lacking, constant_values=np.nan))
             marked = np.take_along_axis(np.asarray(outliers)[:, None], np.asarray(chosen), 2)
-            share = rule_values(marked.mean(2), np.mean)
+            share = means_of_draws(marked.mean(2), [ONCE])
             shares.append(share.reshape(config.runs, noisy.pools, -1).mean(1))
 
     def table(values):  # [kind·n] of [..., run, rule] -> [..., kind, run, n, rule]

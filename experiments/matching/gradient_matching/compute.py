@@ -17,7 +17,6 @@ from experiments.matching.gradient_matching.config import (
     RULES,
     Config,
 )
-from lsa_lab.models import constructions
 from lsa_lab.selection import diversity, gradient_matching, prefix, rivals, scores
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
@@ -51,9 +50,7 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
             ranked[0, :size],
             jnp.argsort(pool.y)[rivals.stratified(keys[1], labels, size)],
         ]
-        white = gradient_matching.whitened(features[0], size)
-        white = jnp.pad(white, ((0, 0), (0, features.shape[2] - white.shape[1])))
-        every = jnp.concatenate([features, white[None]])
+        every = subsets.side_by_side(*features, gradient_matching.whitened(features[0], size))
         matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
         return jnp.concatenate([matched, jnp.stack(once), ranked[1:, :size]])
 
@@ -64,10 +61,8 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
 def ablate(config, linear, others):  # [m, p], [A, m, p'] of one run -> indices [A + budgets, n]
     """The choices from fewer checkpoints and other prefixes, and with fewer swaps."""
     match = partial(gradient_matching.match, size=config.ablation_size)
-    fewer = jnp.arange(linear.shape[1])[None] < config.d * jnp.asarray(config.used)[:, None]
-    cut = jnp.where(fewer[:, None], linear[None], 0)
-    cut = jnp.pad(cut, ((0, 0), (0, 0), (0, others.shape[2] - cut.shape[2])))
-    every = jnp.concatenate([cut, others])
+    cut = subsets.first_checkpoints(linear, config.used, config.d)
+    every = subsets.side_by_side(*cut, *others)
     matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
     swapped = [match(linear, max_swaps=swaps).indices for swaps in config.budgets]
     return jnp.concatenate([matched, jnp.stack(swapped)])
@@ -103,9 +98,7 @@ def checkpoint_errors(config, steps, row):  # of one run -> [5]
         return gradient_matching.match(part, config.ablation_size).indices
 
     chosen = subsets.members(jax.lax.map(choose, kept), config.m)
-    stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
-    weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
-    return ((weights @ queries.x.T - queries.y[None]) ** 2).mean(1)
+    return subsets.squared_errors(config, pool, chosen, queries)[0].mean(1)
 
 
 ONCE = len(MATCHING) + len(OTHERS)  # rules with one subset of each size
@@ -122,14 +115,11 @@ def sample(config, keys, key_noise):  # -> Pool [R, m, ...], queries [R, Q, ...]
 
 @partial(jax.jit, static_argnums=0)
 def errors(config, pool, queries, validation, gradients, chosen):  # [S, m] of one run
-    """Squared errors [S, Q] after every subset, the error on the validation, and the objective."""
-    stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
-    weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
-    return (
-        (weights @ queries.x.T - queries.y[None]) ** 2,
-        ((weights @ validation.x.T - validation.y[None]) ** 2).mean(1),
-        subsets.gaps(gradients, chosen),
-    )
+    """Squared errors [S, Q] after every subset, the error on the validation, and the objective:
+    |mean over the subset - mean over the pool| of the gradients."""
+    squares, validated = subsets.squared_errors(config, pool, chosen, queries, validation)
+    means = (chosen / chosen.sum(1, keepdims=True)) @ gradients
+    return squares, validated.mean(1), jnp.linalg.norm(means - gradients.mean(0)[None], axis=1)
 
 
 def judge(config, *rows):  # -> a function: indices [R, S, n] -> [R, S, Q], [R, S], [R, S]
@@ -167,7 +157,6 @@ def rule_errors(config, squares, validated):  # -> [R, rule]
 
 def ablations(config, judged, linear, prefixes):
     """Errors and objectives with fewer checkpoints, other prefixes, fewer swaps, and no choice."""
-
     chosen = jax.lax.map(lambda row: ablate(config, *row), (linear, prefixes), batch_size=16)
     squares, _, gap = judged(chosen)
     ends = np.cumsum([len(config.used), len(config.prefix_lengths)])

@@ -64,13 +64,9 @@ def caption(dataset) -> str:
     matched = subsets.relative.sel(rule="matching").median("run")
     diverse = subsets.ratio("determinantal").median("run")
     return (
-        f"Matched demonstrations leave {_span(matched)} of the error of random subsets. "
-        f"They leave {_span(diverse)} of the error of determinantal ones, which see no gradient. "
-        f"A stack of {config.depth} steps of descent learns from n of {config.m} "
-        f"noisy demonstrations. Points are medians of {config.runs} runs, and bars hold the middle "
-        f"80 % of them."
+        f"Matched demonstrations leave {rows.span(matched)} of the error of random subsets. "
+        f"They leave {rows.span(diverse)} of the error of determinantal ones, which see no "
+        f"gradient. A stack of {config.depth} steps of descent learns from n of {config.m} noisy "
+        f"demonstrations. Points are medians of {config.runs} runs, and bars hold the middle 80 % "
+        "of them."
     )
-
-
-def _span(medians):  # [n]
-    return f"{float(medians.min()):.2g} to {float(medians.max()):.2g}"

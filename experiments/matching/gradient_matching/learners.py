@@ -8,7 +8,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from experiments.matching import checkpoints
+from experiments.matching import checkpoints, subsets
 from experiments.matching.gradient_matching.config import LENGTH
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix, rivals
@@ -17,7 +17,7 @@ from lsa_lab.tasks import pools
 
 def gradients(config, pool, keys_linear, key_prefix, progress):
     """Gradients of the linear proxy [R, m, p] and of each prefix [R, K, m, p'], and the features
-    that are matched [R, F, m, p''], as ``features`` returns them."""
+    that are matched [R, F, m, p'']."""
     name, lengths = "gradient_matching", tuple(config.prefix_lengths)
     recipe = partial(prefix.Recipe, epochs=config.epochs, batch=config.batch, saves=config.saves)
     rates = (config.linear_rate, config.prefix_rate)
@@ -36,15 +36,9 @@ def gradients(config, pool, keys_linear, key_prefix, progress):
         oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
         used = literal[:, lengths.index(LENGTH)].reshape(*linear.shape[:2], config.saves, -1)
         used = used[..., : LENGTH * (config.d + 1)].reshape(*linear.shape[:2], -1)
-        return linear, literal, jax.vmap(features)(linear, used, oracle)
+        return linear, literal, jax.vmap(subsets.side_by_side)(linear, used, oracle)
 
     return collect(pool, path, prefixes)
-
-
-def features(*kinds):  # [m, p] each -> [F, m, largest p]
-    """Zeros added to a gradient change no distance: all kinds of features are one computation."""
-    most = max(rows.shape[1] for rows in kinds)
-    return jnp.stack([jnp.pad(rows, ((0, 0), (0, most - rows.shape[1]))) for rows in kinds])
 
 
 def one_layer(d, scale):  # -> Params

@@ -8,15 +8,11 @@ import numpy as np
 import xarray as xr
 
 from experiments.matching.many_shots.config import LINEAR, SCALINGS, TRAINED, Config
+from experiments.matching.subsets import best_step
 from experiments.models.model import Model
 from lsa_lab.models import constructions, moments
 from lsa_lab.prompts import tokens
 from lsa_lab.tasks.linear import LinearTask, sample
-
-
-def step_size(config):
-    """The best of a single step at the trained length."""
-    return 1 / (1 + (1 + config.d + config.noise_std**2) / config.n)
 
 
 @partial(jax.jit, static_argnums=(0, 2))
@@ -75,7 +71,7 @@ def linear_errors(config, own_units, params, prompts):  # -> [R, noise, shots, 2
         penalty = noise_std**2 / n * jnp.eye(config.d)[None]
         posterior = jnp.linalg.solve(gram + penalty, label[:, :, None])[:, :, 0]
         bayes = jnp.median(((posterior * x_query).sum(1) - y_query) ** 2)
-        largest = step_size(config) * longer * jnp.median(jnp.linalg.eigvalsh(gram)[:, -1])
+        largest = best_step(config) * longer * jnp.median(jnp.linalg.eigvalsh(gram)[:, -1])
         return jnp.stack(errors), bayes, largest
 
     def run(row):
@@ -137,7 +133,7 @@ def softmax_answers(config, models: Model, n, labels, keys):  # leaves [R, ...] 
 
 
 def descent(config):  # -> Params [R, ...], the same for all runs
-    steps = jnp.full(config.depth, step_size(config))
+    steps = jnp.full(config.depth, best_step(config))
     stack = constructions.gradient_descent(steps, config.d)
     return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], config.runs, 0), stack)
 

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, named
-from experiments.models.specs import Task, restored
-from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+from experiments.matching.trained import Trained, check_names
+from experiments.models.named import named
+from lsa_lab.harness.run.bounds import POSITIVE, Seed, at_least, between
 
 LINEAR = ("descent", "linear")  # constructed and trained
 TRAINED = ("linear attention", "softmax attention")  # the second and the third stack
@@ -16,16 +15,10 @@ SCALINGS = ("by n", "fixed")  # what linear attention divides by: its n, or that
 Shots = Annotated[tuple[int, ...], between(2, 1 << 20)]
 
 
-def task_of(config) -> Task:
-    """What both models of a config are trained on, of this code or out of a result."""
-    return restored(config.models[0][1]).task
-
-
 @dataclass(frozen=True)
-class Config(Bounded):
+class Config(Trained):
     """Three stacks of one depth, far beyond the number of demonstrations they are trained on."""
 
-    models: Named  # the trained stacks, in the order of TRAINED
     # Demonstrations in the test.
     shots: Shots = (20, 32, 64, 128, 256, 512, 1024, 2048, 4096)
     class_shots: tuple[int, int] = (128, 1024)  # between which the paper's classification loses
@@ -42,12 +35,7 @@ class Config(Bounded):
 
     def __post_init__(self):
         super().__post_init__()
-        if [name for name, _ in self.models] != [*TRAINED]:
-            raise ValueError(f"models: {' and '.join(TRAINED)}, in this order")
-        if len({(spec.task.d, *spec.task.lengths) for _, spec in self.models}) > 1:
-            raise ValueError(f"models are trained on d = {self.d} and n = {self.n}")
-        for _, spec in self.models:
-            checks.between(self, "runs", 2, spec.training.seeds)
+        check_names(self, TRAINED)
         kept = [count for count in self.shots if count <= self.softmax_most]
         if list(self.shots) != sorted({*self.shots, self.n}) or min(self.shots) < self.n:
             raise ValueError(f"shots = {self.shots!r}: choose increasing numbers from n = {self.n}")
@@ -57,15 +45,6 @@ class Config(Bounded):
             raise ValueError(f"noises = {self.noises!r}: choose 0 and noise_std among them")
         if not {*self.class_shots} <= {*kept} or len({*self.class_shots}) < 2:
             raise ValueError(f"class_shots = {self.class_shots!r}: two of {kept}")
-
-    @property
-    def d(self) -> int:
-        return task_of(self).d
-
-    @property
-    def n(self) -> int:
-        """Demonstrations in training, and what a fixed normalisation divides by."""
-        return max(task_of(self).lengths)
 
 
 TIERS = {

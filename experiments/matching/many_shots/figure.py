@@ -3,8 +3,8 @@
 import numpy as np
 
 from experiments.matching.many_shots import claims
-from experiments.matching.many_shots.claims import error_of_zero, predicted_limit, trained_length
-from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS, task_of
+from experiments.matching.many_shots.config import ALL, LINEAR, SCALINGS
+from experiments.matching.trained import task_of, trained_length
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.store import results
@@ -54,7 +54,7 @@ def plot_fixed(ax, dataset):
     """Errors if attention divides by the number in training, on a scale that holds them all; from
     where on that is unsafe, and what predicting 0 costs."""
     config, at_noise = results.config_of(dataset), noisy(dataset)
-    limit, zero = float(np.median(predicted_limit(dataset))), error_of_zero(task_of(config).d)
+    limit, zero = unsafe_from(dataset), error_of_zero(task_of(config).d)
     points(ax, at_noise, FIXED)
     axes_of(ax, dataset)
     ax.set(ylim=(1e-4, TOP), yticks=[1, 1e10, 1e20, 1e30, 1e40, 1e50])
@@ -68,6 +68,19 @@ def plot_fixed(ax, dataset):
         direct_label(ax, end, y, name, style.METHOD[name]["color"], offset)
     direct_label(ax, limit, 1e27, unsafe, "dimgrey")
     direct_label(ax, max(config.shots), zero, "no demonstrations", "dimgrey", (-3, -0.1))
+
+
+def unsafe_from(dataset) -> float:
+    """The number of demonstrations from which η λ_max(XᵀX), divided by n of training, exceeds 2:
+    between two of the grid by a power law, in the median of the runs."""
+    logs = np.log(dataset.shots.values), np.log(dataset.largest.transpose("run", "shots").values)
+    return float(np.exp(np.median([np.interp(np.log(2), row, logs[0]) for row in logs[1]])))
+
+
+def error_of_zero(d: int) -> float:
+    """The median squared error of predicting 0: of (w·x)², with w and x standard normal."""
+    w, x = np.random.default_rng(0).standard_normal((2, 100_000, d))
+    return float(np.median((w * x).sum(1) ** 2))
 
 
 def above(at_noise, model) -> np.ndarray:
@@ -90,7 +103,7 @@ def axes_of(ax, dataset):
 
 
 def caption(dataset) -> str:
-    config, n = results.config_of(dataset), claims.trained_length(results.config_of(dataset))
+    config, n = results.config_of(dataset), trained_length(results.config_of(dataset))
     left = [float(claims.growth(dataset, model).median("run")) for model in ALL]
     high = [len(above(noisy(dataset), model)) for model in LINEAR]
     names = [model for model, count in zip(LINEAR, high, strict=True) if count] or ["no"]

@@ -11,8 +11,8 @@ import xarray as xr
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import MATCHING, SQUARES, Config
 from experiments.matching.matching_is_exact.twins import rescaled_subsets, subsets, twins
+from experiments.matching.subsets import bayes_error
 from experiments.models.model import forward
-from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.selection import prefix
@@ -161,21 +161,12 @@ def softmax_gaps(config, runs, sets, rows, random, matched, queries):
     )
     first = random[:, 0], queries.x, queries.clean
     test = jax.tree.map(lambda leaf: leaf[: config.trained], first)
+    x, y = test[0][..., :-1], test[0][..., -1]
+    bayes = jax.vmap(partial(bayes_error, config))(x, y, *test[1:])
     return {
         "softmax": (("weights", "pair", "matched"), np.stack(values)),
         "softmax_subset": (("weights", "pair", "gradients"), chosen),
         "softmax_random": (("weights", "pair", "draw"), by_chance),
         "error": (("weights", "pair"), np.stack([errors(run, p, *test) for p in ends])),
-        "bayes": ("pair", bayes_errors(config, *test)),
+        "bayes": ("pair", np.asarray(bayes)),
     }
-
-
-def bayes_errors(config, sets, x_queries, clean):  # [R, n, e], [R, Q, d], [R, Q] -> [R]
-    """The mean squared error of the Bayes rule, ridge regression."""
-
-    def run_error(rows, x_queries, clean):
-        prompt = prompts.Prompt(rows[:, :-1], rows[:, -1], x_queries[0], clean[0])
-        weights = estimators.gaussian_posterior_mean(prompt, 1.0, config.noise_std**2)
-        return ((x_queries @ weights - clean) ** 2).mean()
-
-    return np.asarray(jax.vmap(run_error)(sets, x_queries, clean))

@@ -23,6 +23,7 @@ from experiments.matching.matching_transfer.learners import (
     errors,
     squared_error,
 )
+from experiments.matching.subsets import side_by_side
 from lsa_lab import estimators, prompts
 from lsa_lab.models import moments
 from lsa_lab.selection import diversity, gradient_matching, prefix, rivals
@@ -30,15 +31,13 @@ from lsa_lab.tasks import pools
 
 
 def features(config, pool, learners):  # of one pool -> [F, m, p], in the order of GRADIENTS
-    """What is matched, padded to one width: zeros beside it change no distance."""
+    """What is matched."""
     steps = jnp.full(config.checkpoints - 1, 0.3)  # from w = 0, in small steps
     whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
     linear = prefix.linear_gradients(estimators.gradient_descent(whole, steps), pool)
-    parts = [linear]
-    for model, path in learners.values():
-        parts.append(prefix.example_gradients(squared_error, model, path, (pool.x, pool.y)))
-    width = max(part.shape[1] for part in parts)
-    return jnp.stack([jnp.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
+    examples, paths = (pool.x, pool.y), learners.values()
+    others = (prefix.example_gradients(squared_error, *path, examples) for path in paths)
+    return side_by_side(linear, *others)
 
 
 @partial(moments.compiled, static_argnums=0)
