@@ -29,9 +29,7 @@ def plot(dataset):
     axes[1].axvspan(SEVERAL_SPAN[0], bounds["matched"][1], color="grey", alpha=0.12, lw=0)
     rule_points(axes[1], several.divergence, SEVERAL_SPAN)
     style.log_axes(axes[1], x=True, ticks=(1e-3, 0.01, 0.1))
-    axes[1].set(
-        xlabel="KL to a test set; grey: A3's table", title="Without one 2 or 3 classes drift"
-    )
+    axes[1].set(xlabel="KL to a test set; grey: A3's table", title="Without one the shares drift")
     figure.legend(*axes[1].get_legend_handles_labels(), ncols=3, loc="outside upper center")
     return figure
 
@@ -67,10 +65,10 @@ def caption(dataset) -> str:
     kl = several.divergence.sel(classes=most).mean("run")
     own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
     return (
-        f"Without an intercept matching leaves {plain} times the KL of two classes' shares "
-        f"expected at random. With one it leaves {intercept}, a theorem; without "
-        f"gradients before training {later}. Grey in a counts as kept; sizes grow "
-        f"downwards. In b {most} classes at {shots} shots have a KL of {random:.2g} at random, "
-        f"{own:.2g} with an intercept; A3's table is pale for matching, dark for random. Bars are "
-        f"{level()} intervals."
+        f"Without an intercept matched subsets miss two classes' shares by {plain} times the KL "
+        f"of random ones. With an intercept they miss them by {intercept} times that KL, as a "
+        f"theorem says, and by {later} times without the gradients from before training. Grey in a "
+        f"counts as kept; sizes grow downwards. In b {most} classes at {shots} shots have a KL of "
+        f"{random:.2g} at random and of {own:.2g} with an intercept. A3's table is pale for "
+        f"matching and dark for random subsets. Bars are {level()} intervals."
     )

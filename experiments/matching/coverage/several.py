@@ -83,7 +83,7 @@ def measure(config, progress):
 def measures(config, classes, progress):  # -> [R, rule], [R, rule]
     """KL to a test set and share of wrong answers by rule; of random subsets the means."""
     root = jax.random.fold_in(jax.random.key(config.seed), classes)
-    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(4)]
+    keys = matching.keys_of(root, config.runs, 4)
     shares = class_shares(config, classes)
     task = pools.PoolTask(config.m, config.d, shares, config.separation, labels="cluster")
     pool, queries = matching.sample_pools(task, config.queries, keys[0])

@@ -101,8 +101,8 @@ def mixed_statements(config) -> tuple[Statement, ...]:
             "{source}",
             "Where clusters differ in their tasks, matched and per-query demonstrations together "
             "teach {learner} better than either alone",
-            f"{best} all fixed or all per query, whichever is better in the other runs, geometric "
-            "mean of related and own tasks",
+            f"{best} all fixed or all per query, the better of the two in the other runs, "
+            "geometric mean of related and own tasks",
             at_most=1.0,
             note="our reading: the number of demonstrations stays",
             revision="the two kinds of tasks had a row each; linear attention, which explodes on "

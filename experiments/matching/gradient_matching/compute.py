@@ -71,26 +71,22 @@ def ablate(config, linear, others):  # [m, p], [A, m, p'] of one run -> indices 
 def measure_curriculum(config, progress):
     """The error after each of ``CHECKPOINTS`` on pools of their own."""
     root, runs = jax.random.key(config.curriculum.seed), config.curriculum.runs
-    keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(2)]
+    keys = matching.keys_of(root, runs, 2)
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
     pool, queries = matching.sample_pools(task, config.queries, keys[0])
-    recipe = partial(
-        prefix.Recipe, epochs=config.epochs, batch=config.batch, learning_rate=config.linear_rate
-    )
-    steps = recipe(saves=config.saves).steps(config.m)
-    every = recipe(saves=steps)
+    steps = learners.recipe(config, config.linear_rate, config.saves).steps(config.m)
+    every = learners.recipe(config, config.linear_rate, saves=steps)
     path = matching.linear_checkpoints(pool, every, keys[1], "gradient_matching", progress)
     error = jax.lax.map(partial(checkpoint_errors, config, steps), (pool, queries, path))
-    return xr.Dataset(
-        {"error": (("run", "matched"), np.asarray(error))}, {"matched": list(CHECKPOINTS)}
-    )
+    data = {"error": (("run", "matched"), np.asarray(error))}
+    return xr.Dataset(data, {"matched": list(CHECKPOINTS)})
 
 
 def checkpoint_errors(config, steps, row):  # of one run -> [5]
     pool, queries, path = row
     few, every = config.saves, np.arange(steps)
-    kept = jnp.array([every < 1, every >= steps - 1, every < few, every >= steps - few])
-    kept = jnp.concatenate([kept, (every % (steps // few) == 0)[None]])
+    kept = [every < 1, every >= steps - 1, every < few, every >= steps - few]
+    kept = jnp.array([*kept, every % (steps // few) == 0])
     gradients = prefix.linear_gradients(path, pool)
 
     def choose(keep):  # zeros change no distance
@@ -107,8 +103,8 @@ ONCE = len(MATCHING) + len(OTHERS)  # rules with one subset of each size
 def sample(config, keys, key_noise):  # -> Pool [R, m, ...], queries [R, Q, ...], validation
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
     pool, both = matching.sample_pools(task, config.queries + config.validation, keys)
-    queries = jax.tree.map(lambda leaf: leaf[:, : config.queries], both)
-    validation = jax.tree.map(lambda leaf: leaf[:, config.queries :], both)
+    parts = slice(config.queries), slice(config.queries, None)
+    queries, validation = (jax.tree.map(lambda x, s=s: x[:, s], both) for s in parts)
     noise = jax.random.normal(key_noise, validation.y.shape)
     return pool, queries, validation.replace(y=validation.y + config.noise_std * noise)
 
@@ -125,11 +121,10 @@ def errors(config, pool, queries, validation, gradients, chosen):  # [S, m] of o
 def judge(config, *rows):  # -> a function: indices [R, S, n] -> [R, S, Q], [R, S], [R, S]
     """``errors`` of all runs, for any number of subsets of any size in one compiled computation:
     they are filled up with whole pools to one S."""
-    of_run = partial(errors, config)
 
     @jax.jit
     def measure_runs(*rows):  # some at a time, for the memory
-        return jax.lax.map(lambda row: of_run(*row), rows, batch_size=32)
+        return jax.lax.map(lambda row: errors(config, *row), rows, batch_size=32)
 
     most = ONCE + config.tries + config.random_draws + config.queries
 
@@ -147,12 +142,11 @@ def rule_errors(config, squares, validated):  # -> [R, rule]
     queries of what is chosen for each alone."""
     tries, random, each = np.cumsum([ONCE, config.tries, config.random_draws])
     best = validated[:, tries:random].argmin(1)[:, None]
-    own = np.diagonal(squares[:, each:], axis1=1, axis2=2)
-
+    own = np.diagonal(squares[:, each:], axis1=1, axis2=2).mean(1)
     errors = squares.mean(2)
-    tried = np.take_along_axis(errors[:, tries:random], best, axis=1)
-    median = np.median(errors[:, random:each], axis=1)[:, None]
-    return np.concatenate([errors[:, :tries], tried, median, own.mean(1)[:, None]], axis=1)
+    tried = np.take_along_axis(errors[:, tries:random], best, axis=1)[:, 0]
+    median = np.median(errors[:, random:each], axis=1)
+    return np.column_stack([errors[:, :tries], tried, median, own])
 
 
 def ablations(config, judged, linear, prefixes):
@@ -172,18 +166,15 @@ def ablations(config, judged, linear, prefixes):
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     root = jax.random.key(config.seed)
-    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
+    keys = matching.keys_of(root, config.runs, 5)
     pool, queries, validation = sample(config, keys[0], jax.random.fold_in(root, 5))
     linear, prefixes, features = learners.gradients(config, pool, keys[1], keys[2][0], progress)
     judged = judge(config, pool, queries, validation, features[:, 0])
     ranked = jax.vmap(partial(rank_all, config))(pool, queries.x, keys[4])
     rows = pool, features, ranked
-    by_size = [
-        rule_errors(config, *judged(choose(config, size, *rows, keys[3]))[:2])
-        for size in config.sizes
-    ]
-    error = np.stack(by_size, axis=1)
-    data = {"error": (("run", "n", "rule"), error)}
+    chosen = (choose(config, size, *rows, keys[3]) for size in config.sizes)
+    by_size = [rule_errors(config, *judged(indices)[:2]) for indices in chosen]
+    data = {"error": (("run", "n", "rule"), np.stack(by_size, axis=1))}
     places = {"n": config.sizes, "rule": RULES, "length": config.prefix_lengths}
     places |= {"used": config.used, "swaps": config.budgets}
     data |= ablations(config, judged, linear, prefixes)

@@ -5,8 +5,8 @@ Errors are medians over prompts, then over runs: linear stacks explode on rare p
 
 from functools import partial
 
+from experiments.matching.configs import trained_length
 from experiments.matching.many_shots.config import ALL, LINEAR
-from experiments.matching.trained import trained_length
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.store import results
 
@@ -26,12 +26,11 @@ def growth(dataset, model, scaling="by n"):  # [run]
 def trained_bayes_ratios(dataset):  # of descent, linear and softmax
     """How far from the best at the length of training: median errors over the Bayes rule's."""
     config = results.config_of(dataset)
-    noisy = dataset.sel(noise=config.noise_std)
     n = trained_length(config)
-    bayes = float(noisy.bayes.sel(shots=n).median("run"))
-    linear = noisy.error.sel(shots=n, scaling="by n").median("run")
-    softmax = float(dataset.softmax.sel(few=n).median("run"))
-    return [*(float(linear.sel(model=model)) / bayes for model in LINEAR), softmax / bayes]
+    here = dataset.sel(noise=config.noise_std, shots=n, few=n).median("run")
+    linear = here.error.sel(scaling="by n")
+    errors = [*(linear.sel(model=model) for model in LINEAR), here.softmax]
+    return [float(error / here.bayes) for error in errors]
 
 
 def long_bayes_ratio(dataset, model):  # [run]

@@ -80,9 +80,10 @@ def caption(dataset) -> str:
     gap = float((chosen.chosen("plain") / chosen.random).median("run"))
     return (
         "Sets that match a pool's mean gradients at d + 1 checkpoints equal the pool for descent "
-        f"of any depth. Softmax still differs by {float(softmax.sel(weights='trained')):.2g} with "
-        f"trained weights, whose error is {float(far):.2g} times the Bayes rule's; there squared "
-        f"labels are matched, too. Sets are drawn anew but for these gradients. {config.n} of "
-        f"{config.m} chosen to match leave {gap:.2g} of a random subset's gap. Points "
-        f"are medians of {config.runs} runs with their middle 80 %."
+        "of any depth. Trained softmax attention still differs by "
+        f"{float(softmax.sel(weights='trained')):.2g} of its predictions' size, though squared "
+        f"labels are matched, too. Its error there is {float(far):.2g} times the Bayes rule's. "
+        "Apart from these gradients the sets are random. A real subset, "
+        f"{config.n} of {config.m} chosen to match, leaves {gap:.2g} of a random subset's gap. "
+        f"Points are medians of {config.runs} runs with their middle 80 %."
     )

@@ -3,9 +3,9 @@
 import numpy as np
 
 from experiments.matching import rows
+from experiments.matching.configs import trained_length
 from experiments.matching.matching_transfer import claims
 from experiments.matching.matching_transfer.config import BAYES, RULES, SMALL, STACK, TUNED
-from experiments.matching.trained import trained_length
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 

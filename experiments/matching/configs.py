@@ -1,11 +1,30 @@
-"""Configs of experiments whose prompts are those that their models are trained on. No jax."""
+"""What configs of several experiments on matching have. No jax."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from experiments.models.named import Named
 from experiments.models.specs import Task, restored
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import Bounded
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, at_least, between
+
+Count = Annotated[int, at_least(1)]
+AtLeastTwo = Annotated[int, at_least(2)]
+Positive = Annotated[float, POSITIVE]
+
+
+@dataclass(frozen=True)
+class Proxies(Bounded):
+    """Linear proxies, whose gradients along their training are matched, and the descent that
+    answers."""
+
+    d: Annotated[int, between(1, 64)] = 8
+    depth: Count = 16  # of the linear stack that answers: steps of gradient descent
+    step: Positive = 0.15  # size of a step of that descent
+    epochs: Count = 10  # of the proxies' training
+    batch: Count = 64  # examples of the pool in a training step
+    learning_rate: Positive = 0.1  # of the proxies
+    saves: Count = 10  # checkpoints of each training, at which gradients are matched
 
 
 def task_of(config) -> Task:
