@@ -9,7 +9,7 @@ _AIR = 5  # points between the edge and a number beside it
 
 
 def span(values) -> str:
-    """From the least to the largest, in words."""
+    """The least and the largest, in words."""
     low, high = float(values.min()), float(values.max())
     return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
 

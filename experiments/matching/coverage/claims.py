@@ -136,8 +136,8 @@ def class_statements(config) -> tuple[Statement, ...]:
     where = f"{{classes}} classes, {config.n} shots"
 
     def cells(end=""):
-        ids = (f"plain_{k}{end} intercept_{k}{end}" for k in config.classes)
-        return grid(" ".join(ids), classes=config.classes, rule=(PLAIN, INTERCEPT))
+        pairs = [(f"plain_{k}{end}", f"intercept_{k}{end}") for k in config.classes]
+        return grid(" ".join(sum(pairs, ())), classes=config.classes, rule=(PLAIN, INTERCEPT))
 
     return (
         row(

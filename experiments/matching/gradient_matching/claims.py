@@ -45,9 +45,9 @@ class Subsets:
 numbers = Subsets
 
 
-def ratio(values, axis, one, other):  # [run, ...] -> [R]
+def ratio(values, axis, above, below):  # [run, ...] -> [R]
     """The values at one place of an axis over those at another."""
-    return (values.isel({axis: one}) / values.isel({axis: other})).values
+    return (values.isel({axis: above}) / values.isel({axis: below})).values
 
 
 def statements(config) -> tuple[Statement, ...]:
