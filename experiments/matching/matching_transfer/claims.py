@@ -18,7 +18,6 @@ from lsa_lab.judging.statistics import worst
 
 A3 = "A3 (2506.04579)"
 TRANSFER = f"{A3}, abstract, in our setting"
-RANKING = f"modelled on {A3}, transfer to larger models"
 BRIEF = "models are trained to the end, at d = 8; they were trained briefly, at d = 4"
 PREFIXES = "prefixes stand before one layer of attention, and before a trained linear stack"
 FEWEST_POOLS = 5  # of a run: fewer have no median that rare bad subsets leave alone
@@ -49,10 +48,6 @@ class Transfer:
     def rank(self, proxy, target):  # [R]
         """The correlation of the proxy's errors with the target's."""
         return self.dataset.spearman.sel(target=proxy, other=target).values
-
-    def worst_rank(self, proxy):  # [R]
-        pairs = self.dataset.spearman.sel(target=proxy, other=self.larger)
-        return worst(pairs.transpose("run", ...), least)
 
     def rank_of_tuned(self, learner, model):  # [R]
         return self.dataset.by_tuned.sel(learner=learner, model=model).values
@@ -127,12 +122,12 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         again(
             "rank_random",
-            RANKING,
+            f"modelled on {A3}, transfer to larger models",
             "Random subsets rank alike on one layer and on every larger model",
             f"{correlation}, {place}",
             at_least=0.5,
             revision=BRIEF,
-            sample=lambda t: t.worst_rank(SMALL),
+            sample=lambda t: worst(np.transpose([t.rank(SMALL, each) for each in t.larger]), least),
         ),
         again(
             "stack_ranks",
