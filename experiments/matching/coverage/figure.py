@@ -12,8 +12,7 @@ from lsa_lab.judging.statistics import level
 from lsa_lab.store import parts, results
 
 SPAN = (1e-3, 20.0)  # of the KL relative to random subsets
-WORDS = ("no intercept", "intercept", "intercept,\nstart left out")
-NAMES = {rule: f"matching, {words}" for rule, words in zip(PROXIES, WORDS, strict=True)}
+NAMES = ("matching, no intercept", PROXIES[1], f"{PROXIES[1]},\nstart left out", *RULES[3:])
 SEVERAL_SPAN = (3e-4, 0.2)  # of the KL of several classes
 
 
@@ -54,7 +53,7 @@ def divergences(ax, ratio):  # [run, n, rule]
     ax.axvspan(SPAN[0], claims.KEPT, color="grey", alpha=0.15, lw=0)
     style.log_axes(ax, x=True, ticks=(0.001, 0.01, 0.1, 1, 10))
     ax.set(xlim=SPAN, ylim=(len(RULES) - 0.5, -0.5))
-    ax.set_yticks(range(len(RULES)), [NAMES.get(rule, rule) for rule in RULES])
+    ax.set_yticks(range(len(RULES)), NAMES)
 
 
 def caption(dataset) -> str:
@@ -66,9 +65,9 @@ def caption(dataset) -> str:
     own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
     return (
         f"Without an intercept matched subsets miss two classes' shares by {plain} times the KL "
-        f"of random ones. With an intercept they miss them by {intercept} times that KL, as a "
-        f"theorem says, and by {later} times without the gradients from before training. Grey in a "
-        f"counts as kept; sizes grow downwards. In b {most} classes at {shots} shots have a KL of "
-        f"{random:.2g} at random and of {own:.2g} with an intercept. A3's table is pale for "
-        f"matching and dark for random subsets. Bars are {level()} intervals."
+        f"of random ones. With one it is {intercept} times that KL, by a theorem, and {later} "
+        "without gradients from before training. Grey in a counts as kept; sizes grow downwards. "
+        f"In b {most} classes at {shots} shots have a KL of {random:.2g} at random, {own:.2g} with "
+        f"an intercept. A3's table is pale for matching, dark for random. Bars are {level()} "
+        "intervals."
     )

@@ -31,8 +31,7 @@ def relative_by_size(ax, dataset):
             ax.plot(edge, 3, "^", color=style.METHOD[rule]["color"], ms=3, clip_on=False)
         ends[rule] = float(np.median(runs[:, -1]))
     ax.axhline(1, color=style.METHOD["random"]["color"], lw=1.2)
-    names = {rule: "whitened" if rule == WHITE else rule for rule in ends}
-    heights = {names[rule]: height for rule, height in ends.items()}
+    heights = {rule.removeprefix("matching, "): height for rule, height in ends.items()}
     end_labels(ax, heights, [style.METHOD[rule]["color"] for rule in ends])
     ax.set(xlabel="n", ylabel="error relative to random subsets", title="Designs win at many shots")
 

@@ -31,7 +31,7 @@ def plot_normalised(ax, dataset):
     n = trained_length(results.config_of(dataset))
     direct_label(ax, n, 0.5, f"trained on {n}", "dimgrey")
     ax.set(ylim=(1e-5, 1), title="Divided by their number, more help")
-    ax.legend(loc="lower left")
+    ax.legend(loc="lower left", bbox_to_anchor=(0.06, 0))
 
 
 def plot_fixed(ax, dataset):
