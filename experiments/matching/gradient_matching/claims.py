@@ -52,7 +52,7 @@ def ratio(values, axis, above, below):  # [run, ...] -> [R]
 
 def statements(config) -> tuple[Statement, ...]:
     size = config.ablation_size
-    before = "144, and 16" if config.runs > 144 else "16"
+    before = "144 and 16" if config.runs > 144 else "16"
     median = partial(
         Statement, statistic="median", redrawn=f"{config.runs} fresh runs, {before} before"
     )
