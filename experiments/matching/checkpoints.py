@@ -9,6 +9,11 @@ from lsa_lab.training import Training, fit
 from lsa_lab.training.status import refuse_divergence
 
 
+def keys_of(root, runs, count):  # -> count of [runs]
+    """Keys of every run, for each of several uses."""
+    return [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(count)]
+
+
 def sample_pools(task, queries, keys):  # -> Pool [R, m, ...], queries [R, K·queries, ...]
     """A pool for each key, and queries of every cluster of its own."""
 

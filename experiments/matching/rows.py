@@ -8,6 +8,12 @@ from lsa_lab.harness.draw.style import QUANTILES, mean_ends
 _AIR = 5  # points between the edge and a number beside it
 
 
+def span(values) -> str:
+    """The least and the largest, in words."""
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
+
+
 def means(ax, y, samples, span, **look):  # samples [R, len(y)]
     """The mean of the runs in each row and Student's interval."""
     leave_out(ax, samples)

@@ -1,13 +1,16 @@
 """What subsets of a pool teach a stack, and how near their mean gradients come to the pool's (A3).
 
-The stack is masked, normalised linear attention. Its prediction from a subset S is w(S)·x_query,
-and w(S) is read from its last layer map.
+The stack is masked, normalised linear attention that descends. Its prediction from a subset S is
+w(S)·x_query, and w(S) is read from its last layer map.
 """
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from lsa_lab.models import moments
+from lsa_lab import estimators, prompts
+from lsa_lab.models import constructions, moments
+from lsa_lab.tasks import pools
 
 
 def members(indices, m):  # [..., n] -> [..., m]
@@ -16,23 +19,45 @@ def members(indices, m):  # [..., n] -> [..., m]
     return jnp.put_along_axis(chosen, jnp.asarray(indices), 1.0, axis=-1, inplace=False)
 
 
-def scale(gradients):  # [m, p] -> [m, p]
-    """Every entry in units of its own standard deviation, as it is where it does not vary."""
-    spread = gradients.std(0)
-    return gradients / jnp.where(spread > 0, spread, 1)[None]
+def side_by_side(*kinds):  # [m, p] each -> [F, m, largest p]
+    """Zeros added to a gradient change no distance: all kinds of features are one computation."""
+    most = max(rows.shape[1] for rows in kinds)
+    return jnp.stack([jnp.pad(rows, ((0, 0), (0, most - rows.shape[1]))) for rows in kinds])
 
 
-def taught_weights(stack, rows, chosen):  # [m, e], [S, m] -> [S, d]
-    """w(S) of every subset S of the pool: one computation, whatever its size."""
+def first_checkpoints(gradients, counts, d):  # [m, C·d], [K] -> [K, m, C·d]
+    """The gradients at the first checkpoints, zero at later ones."""
+    keep = jnp.arange(gradients.shape[1])[None] < d * jnp.asarray(counts)[:, None]
+    return jnp.where(keep[:, None], gradients[None], 0)
+
+
+def squared_errors(config, pool, chosen, *queries):  # [S, m], Q queries each -> [S, Q] each
+    """Those of gradient descent after every subset: one computation, whatever the sizes."""
+    stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
+    rows = pools.tokens(pool)
 
     def weights(chosen):
         moment = rows.T @ (chosen[:, None] * rows) / chosen.sum()
         return -moments.layer_maps(stack, moment)[-1, -1, :-1]
 
-    return jax.lax.map(weights, chosen, batch_size=32)
+    taught = jax.lax.map(weights, chosen, batch_size=32)
+    return [(taught @ part.x.T - part.y[None]) ** 2 for part in queries]
 
 
-def gaps(gradients, chosen):  # [m, p], [S, m] -> [S]
-    """The objective |mean over the subset - mean over the pool|."""
-    means = (chosen / chosen.sum(1, keepdims=True)) @ gradients
-    return jnp.linalg.norm(means - gradients.mean(0)[None], axis=1)
+def best_step(config):
+    """The best size of a single step on n demonstrations, 1 / (1 + (1 + d + σ²) / n)."""
+    return 1 / (1 + (1 + config.d + config.noise_std**2) / config.n)
+
+
+def bayes_error(config, x, y, x_queries, targets):  # [n, d], [n], [Q, d], [Q] -> []
+    """The mean squared error on the queries of the Bayes rule, ridge regression."""
+    prompt = prompts.Prompt(x, y, x[0], y[0])
+    weights = estimators.gaussian_posterior_mean(prompt, 1.0, config.noise_std**2)
+    return ((x_queries @ weights - targets) ** 2).mean()
+
+
+def means_of_draws(values, starts, axis=1, mean=np.mean):  # [..., S, ...] -> [..., rule, ...]
+    """Values of rules with one subset each, and of each rule with several, whose draws begin at
+    ``starts``, their mean: each subset is judged by itself before the mean is taken."""
+    once, *draws = np.split(values, starts, axis)
+    return np.concatenate([once, *(mean(part, axis, keepdims=True) for part in draws)], axis)

@@ -9,7 +9,6 @@ import pytest
 from experiments.matching.fixed_and_per_query import compute as fixed
 from experiments.matching.fixed_and_per_query import config
 from experiments.matching.many_shots import compute
-from experiments.matching.many_shots.config import TIERS as SHOTS
 from experiments.matching.matching_transfer import learners
 from experiments.matching.matching_transfer.config import TIERS as LEARNERS
 from experiments.models.model import Model
@@ -17,22 +16,7 @@ from experiments.models.named import named
 from experiments.models.regression import dense
 from lsa_lab import prompts
 from lsa_lab.models import constructions, linear_attention
-from lsa_lab.models.trace import predict
 from lsa_lab.tasks import linear
-
-FEW = SHOTS["smoke"]
-
-
-def test_descent_takes_the_best_single_step_in_every_layer_of_every_run():
-    params = compute.descent(FEW)
-    assert params.w_kq.shape[:2] == (FEW.runs, FEW.depth) == (2, 2)
-    rng = np.random.default_rng(0)
-    x, y, query, w = rng.normal(size=(4, 2)), rng.normal(size=4), rng.normal(size=2), np.zeros(2)
-    for _ in range(2):
-        w = w + x.T @ (y - x @ w) / 4 / (1 + 3.25 / 4)
-    rows = np.column_stack([np.concatenate([x, query[None]]), np.append(y, 0.0)])
-    last = jax.tree.map(lambda leaf: leaf[1], params)
-    np.testing.assert_allclose(predict(linear_attention.forward(last, rows)), w @ query)
 
 
 @pytest.mark.parametrize("own_units", [False, True])
@@ -75,7 +59,7 @@ def test_one_task_at_share_0_and_tasks_of_their_own_at_share_1_with_the_same_noi
 @pytest.mark.parametrize("size", [0, 2, 4])
 def test_a_prompt_is_a_fixed_part_and_then_what_is_most_like_the_query(sampled, size):
     pool, queries, *_ = jax.tree.map(lambda leaf: leaf[0], sampled)
-    gradients = jnp.asarray(prompts_gradients(pool))
+    gradients = -pool.y[:, None] * pool.x
     batch = fixed.prompts_of(TINY, size, pool, queries, gradients, jax.random.key(1))
     parts = fixed.ONCE + TINY.random_draws
     x = np.asarray(batch.x).reshape(parts, len(queries.y), TINY.n, TINY.d)
@@ -88,10 +72,6 @@ def test_a_prompt_is_a_fixed_part_and_then_what_is_most_like_the_query(sampled, 
     ]
     best = sorted(left, key=lambda i: -units[i] @ query)[: TINY.n - size]
     np.testing.assert_array_equal(x[0, 0, size:], np.asarray(pool.x)[best])
-
-
-def prompts_gradients(pool):
-    return -pool.y[:, None] * pool.x
 
 
 TRANSFER = LEARNERS["smoke"]

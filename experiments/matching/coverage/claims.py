@@ -12,12 +12,12 @@ from lsa_lab.judging.statistics import worst, worst_elsewhere
 from lsa_lab.store import parts, results
 
 A3 = "A3 (2506.04579)"
+TABLE = f"{A3}, table 6, in our setting"
+QUESTION = f"{A3}, limitations, open question"
 KEPT = 0.5  # KL of matching over that expected of random subsets
-TAUTOLOGY = 'a theorem, "An intercept keeps the shares": no test of the method'
-CONTROL = "derived here, a control"
-ADDED = "added after a look at these runs"
-WORST = "at the size that is worst for the other runs"
-TAGS = {"plain": PROXIES[0], "intercept": PROXIES[1]}  # of several classes: rules, as ids have them
+TAUTOLOGY = 'by the theorem "An intercept keeps the shares", no test of the method'
+CHANGED = "pools and sizes were others, and classes had the squared loss"
+PLAIN, INTERCEPT, LATER = PROXIES
 
 
 def relative_divergence(dataset):  # [kind, run, n, rule]
@@ -45,6 +45,7 @@ def strata_ratio(dataset, kind):  # [run, n]
 
 
 def group_error(dataset, kind, group):  # [run, n]
+    """The error of matching over that of random subsets."""
     error = pools(dataset, kind).error.sel(group=group)
     return error.sel(rule="matching") / error.sel(rule="random")
 
@@ -69,39 +70,18 @@ def statements(config) -> tuple[Statement, ...]:
 
 def group_statements(config) -> tuple[Statement, ...]:
     fresh = f"{config.runs} fresh runs, 16 before"
-
-    def change(kind):
-        loss = "; the logistic loss; it was the squared one" if kind == CLASSES else ""
-        return dict(changed=f"pools and sizes were others{loss}")
-
-    def proxy_words(kind, proxy):
-        classes, place = kind == CLASSES, PROXIES.index(proxy)
-        more = ("", ", with intercept", ", with intercept, its start left out")[place]
-        return dict(
-            source=(CONTROL if place == 1 else f"{A3}, table 6, in our setting")
-            if classes
-            else f"modelled on {A3}, table 6",
-            place=f"n = {max(config.sizes)}" if classes else WORST,
-            more=more,
-            caveat=TAUTOLOGY if classes and place == 1 else "",
-            revision=f"a mean; it was a median; {change(kind)['changed']}" if not place else ADDED,
-            redrawn="" if place == 2 else fresh,
-        )
-
-    def family(id, source, says, *measured, **fields):
-        fields = dict(revision="{changed}", redrawn=fresh, words=change) | fields
-        return Statement(id, source, f"{says} ({{kind}})", *measured, "median", **fields)
-
+    median = partial(Statement, statistic="median", revision=CHANGED, redrawn=fresh)
     return (
         Statement(
             "shares",
-            "{source}",
-            "Matching keeps the clusters' shares twice as well as random subsets ({kind}{more})",
-            "the KL over its expectation for random subsets, {place}",
+            f"modelled on {A3}, table 6",
+            "Matching keeps the clusters' shares twice as well as random subsets ({kind}, {proxy})",
+            "the KL over its expectation for random subsets, of classes at the largest size, else "
+            "at the size that is worst for the other runs",
             at_most=KEPT,
             note="{caveat}",
-            revision="{revision}",
-            redrawn="{redrawn}",
+            revision=f"it was a median; {CHANGED}; rows with an intercept are added",
+            redrawn="{fresh}",
             sample=lambda d, kind, proxy: divergence(d.groups, kind, proxy),
             cells=grid(
                 "classes_shares classes_shares_intercept classes_shares_later "
@@ -110,33 +90,36 @@ def group_statements(config) -> tuple[Statement, ...]:
                 kind=ORDER,
                 proxy=PROXIES,
             ),
-            words=proxy_words,
+            words=lambda kind, proxy: dict(
+                caveat=TAUTOLOGY if (kind, proxy) == (CLASSES, INTERCEPT) else "",
+                fresh="" if proxy == LATER else fresh,
+            ),
             message="Matching keeps the clusters' shares twice as well as random subsets, by "
             "proxies with and without an intercept, whatever the labels",
         ),
-        family(
+        median(
             "minority",
-            f"{A3}, limitations, open question",
-            "Matching teaches the minority no worse than random subsets do",
+            QUESTION,
+            "Matching teaches the minority no worse than random subsets do ({kind})",
             "the error of the minority over that of random subsets, at the worst size",
             at_most=1.1,
-            revision="bound 1.1, no worse; it was 1; {changed}",
+            revision=f"the bound 1.1, no worse, was 1; {CHANGED}",
             sample=lambda d, kind: worst(group_error(d.groups, kind, "minority")),
             cells=grid("classes_minority one_task_minority own_tasks_minority", kind=ORDER),
         ),
-        family(
+        median(
             "favours",
-            f"{A3}, limitations, open question",
-            "What matching gains goes to the majority more than to the minority",
+            QUESTION,
+            "What matching gains goes to the majority more than to the minority ({kind})",
             "the minority's relative error over the majority's, at the size where it is least",
             at_least=1.0,
             sample=lambda d, kind: preference(d.groups, kind),
             cells=grid("classes_favours one_task_favours own_tasks_favours", kind=ORDER),
         ),
-        family(
+        median(
             "strata",
             f"modelled on {A3}, section 4.10",
-            "Stratified random subsets teach as well as matched ones",
+            "Stratified random subsets teach as well as matched ones ({kind})",
             "the error, groups weighed as in pools, over that of matching, at the worst size",
             at_most=1.1,
             sample=lambda d, kind: worst(strata_ratio(d.groups, kind)),
@@ -147,61 +130,56 @@ def group_statements(config) -> tuple[Statement, ...]:
 
 def class_statements(config) -> tuple[Statement, ...]:
     """Those of several classes, whose ids end in their number."""
-    where = f"{{classes}} classes, {config.n} shots"
     before = "144, 36, 48 and 12" if config.runs > 48 else "36 and 12"
     row = partial(Statement, redrawn=f"{config.runs} fresh runs, {before} before")
     reading = "the KL was to the pool's shares; in the table it is to the test set's"
-    kinds = {
-        "plain": dict(proxy="a proxy", source=f"{A3}, table 6, in our setting", caveat=""),
-        "intercept": dict(proxy="a proxy with an intercept", source=CONTROL, caveat=TAUTOLOGY),
-    }
-    matched = partial(row, words=lambda classes, tag: kinds[tag])
+    where = f"{{classes}} classes, {config.n} shots"
 
-    def cells(end):
+    def cells(end=""):
         pairs = [(f"plain_{k}{end}", f"intercept_{k}{end}") for k in config.classes]
-        return grid(" ".join(sum(pairs, ())), classes=config.classes, tag=TAGS)
+        return grid(" ".join(sum(pairs, ())), classes=config.classes, rule=(PLAIN, INTERCEPT))
 
     return (
         row(
+            "matched",
+            TABLE,
+            f"Matching keeps the shares of the classes as well as in the table ({where}, {{rule}})",
+            "the KL of the subset's shares from a test set's",
+            at_most=0.008,
+            note="{caveat}",
+            revision=reading,
+            sample=lambda d, classes, rule: class_values(d, "divergence", classes, rule),
+            cells=cells(),
+            words=lambda classes, rule: dict(caveat=TAUTOLOGY if rule == INTERCEPT else ""),
+            message="Matching keeps the shares of the classes as well as in the table, by a proxy "
+            "with an intercept and without one",
+        ),
+        row(
             "random",
-            f"{A3}, table 6, in our setting",
+            TABLE,
             f"Random subsets miss the shares of the classes as far as in the table ({where})",
             "the KL of their shares from a test set's, mean of draws",
             at_least=0.012,
             at_most=0.020,
             note="chance alone gives about (K - 1) / 2n, and as much for n of the test set",
+            revision=reading,
             sample=lambda d, classes: class_values(d, "divergence", classes, "random"),
             cells={f"random_{k}": dict(classes=k) for k in config.classes},
-            revision=reading,
             message="Random subsets miss the shares of the classes as far as in the table, "
             "whatever the number of classes",
         ),
-        matched(
-            "matched",
-            "{source}",
-            f"Matching by {{proxy}} keeps the shares as well as in the table ({where})",
-            "the KL of the subset's shares from a test set's",
-            at_most=0.008,
-            note="{caveat}",
-            sample=lambda d, classes, tag: class_values(d, "divergence", classes, TAGS[tag]),
-            cells=cells(""),
-            revision=reading,
-            message="Matching keeps the shares as well as in the table, by a proxy with an "
-            "intercept and without one",
-        ),
-        matched(
+        row(
             "error",
             f"{A3}, abstract, in our setting",
-            f"Demonstrations matched by {{proxy}} teach the classes better than random ones "
-            f"({where})",
+            f"Matched demonstrations teach the classes better than random ones ({where}, {{rule}})",
             "the share of wrong answers less the mean of random subsets, same queries",
             at_most=0.0,
-            sample=lambda d, classes, tag: (
-                class_values(d, "wrong", classes, TAGS[tag])
+            sample=lambda d, classes, rule: (
+                class_values(d, "wrong", classes, rule)
                 - class_values(d, "wrong", classes, "random")
             ),
             cells=cells("_error"),
-            message="Demonstrations matched by a proxy teach the classes better than random ones, "
+            message="Matched demonstrations teach the classes better than random ones, by a proxy "
             "with an intercept and without one",
         ),
     )

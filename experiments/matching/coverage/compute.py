@@ -10,13 +10,11 @@ import xarray as xr
 from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
 from experiments.matching.coverage import proxies, several
-from experiments.matching.coverage.config import GROUPS, KINDS, RULES, Config, shares
-from lsa_lab.models import constructions
+from experiments.matching.coverage.config import GROUPS, KINDS, PROXIES, RULES, Config, shares
 from lsa_lab.selection import gradient_matching, rivals
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
-SINGLE = len(RULES) - 2  # rules with one subset of each size
 AXES = ("kind", "run", "n", "rule")
 
 
@@ -49,9 +47,7 @@ def choose(config, size, pool, features, random, keys):  # of K·R runs -> indic
 @partial(jax.jit, static_argnums=0)
 def judge(config, pool, queries, chosen):  # [S, m] of one run
     """Each group's error after every subset, and the minority's share of it."""
-    stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
-    weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
-    squares = (weights @ queries.x.T - queries.y[None]) ** 2  # [S, 2 Q]
+    (squares,) = subsets.squared_errors(config, pool, chosen, queries)  # [S, 2 Q]
     return {
         "error": squares.reshape(-1, 2, config.queries).mean(2),
         "share": chosen @ (pool.cluster == 1).astype(chosen.dtype) / chosen.sum(1),
@@ -73,19 +69,12 @@ def expected_divergence(config, size):
     return probabilities @ divergence(config, numbers / size)
 
 
-def rule_values(config, values):  # [K·R, 3 + 2 S, ...] -> [K·R, 5, ...]
-    """The mean over random subsets and over stratified ones beside the other rules' values: each
-    subset is judged before the mean is taken, for a mean of draws is no subset's own."""
-    parts = np.split(values, [SINGLE, SINGLE + config.random_draws], axis=1)
-    means = [part.mean(1, keepdims=True) for part in parts[1:]]
-    return np.concatenate([parts[0], *means], axis=1)
-
-
 def compute(config: Config, *, progress=None, checkpoints=None):
     root = jax.random.key(config.seed)
     pool, queries = sample(config, jax.random.fold_in(root, 0))
     count, draws = len(pool.y), config.random_draws
     keys = [jax.random.split(jax.random.fold_in(root, tag), count) for tag in (1, 2, 3)]
+    starts = [len(PROXIES), len(PROXIES) + draws]  # of random subsets, and of stratified ones
     features = proxies.features(config, pool, keys[0], progress)
     random = partial(rivals.random_subsets, m=config.m, size=config.m, count=draws)
     orders = jax.jit(jax.vmap(random))(keys[1])
@@ -96,7 +85,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         chosen = choose(config, size, pool, features, orders, keys[2])
         values = jax.device_get(judged(subsets.members(chosen, config.m)))
         values["divergence"] = divergence(config, values.pop("share"))
-        by_size.append({name: rule_values(config, value) for name, value in values.items()})
+        by_size.append({name: subsets.means_of_draws(v, starts) for name, v in values.items()})
 
     def stack_sizes(name):
         values = np.stack([values[name] for values in by_size], axis=1)

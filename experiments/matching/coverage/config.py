@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from experiments.matching.configs import AtLeastTwo, Count, Positive, Proxies
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+from lsa_lab.harness.run.bounds import Seed, between
 
 KINDS = {  # of the labels: PoolTask's own words
     "one task": {},
@@ -20,27 +21,16 @@ GROUPS = ("majority", "minority")
 # Of several classes: gradients of W x and of W x + c by their logistic loss; random subsets.
 SEVERAL_RULES = (*PROXIES[:2], "random")
 
-Count = Annotated[int, at_least(1)]
-More = Annotated[int, at_least(2)]
-Positive = Annotated[float, POSITIVE]
-
 
 @dataclass(frozen=True)
-class Pools(Bounded):
-    """Pools with a cluster for each group or class, the proxies, and the descent that answers."""
+class Pools(Proxies):
+    """Pools with a cluster for each group or class."""
 
-    d: Annotated[int, between(1, 64)] = 8
-    m: More = 512
+    m: AtLeastTwo = 512
     separation: Annotated[float, between(0, 10)] = 2.0  # distance of each cluster's centre from 0
-    depth: Count = 16  # of the stack that answers: steps of gradient descent
-    step: Positive = 0.15  # size of a step of that descent
-    epochs: Count = 10  # of the proxies' training
-    batch: Count = 64  # examples of the pool in a training step
-    learning_rate: Positive = 0.1  # of the linear proxies
-    saves: Count = 10  # checkpoints of each training, at which gradients are matched
-    random_draws: More = 20  # random subsets, to compare with
+    random_draws: AtLeastTwo = 20  # random subsets, to compare with
     queries: Count = 128  # of each group or class
-    runs: More = 24
+    runs: AtLeastTwo = 24
     seed: Seed = 1
 
 
@@ -51,14 +41,14 @@ class Several(Pools):
     A3's tasks have 3 to 5 classes (MNLI, HellaSwag, SST-5, CommonsenseQA).
     """
 
-    m: More = 1024
+    m: AtLeastTwo = 1024
     n: Count = 128  # demonstrations that are chosen: A3's table 6
     classes: Annotated[tuple[int, ...], between(2, 20)] = (3, 5)  # numbers of classes of a pool
     # Decline of the shares, in a line from 1 + this to 1 - this times the mean.
     decline: Annotated[float, between(0, 0.9)] = 0.5
     tests: Count = 1000  # labels of a test set, to whose shares A3's table 6 compares
     queries: Count = 200
-    runs: More = 36
+    runs: AtLeastTwo = 36
     seed: Seed = 4
 
     def __post_init__(self):

@@ -12,8 +12,7 @@ from lsa_lab.judging.statistics import level
 from lsa_lab.store import parts, results
 
 SPAN = (1e-3, 20.0)  # of the KL relative to random subsets
-WORDS = ("no intercept", "intercept", "intercept,\nstart left out")
-NAMES = {rule: f"matching, {words}" for rule, words in zip(PROXIES, WORDS, strict=True)}
+NAMES = ("matching, no intercept", PROXIES[1], f"{PROXIES[1]},\nstart left out", *RULES[3:])
 SEVERAL_SPAN = (3e-4, 0.2)  # of the KL of several classes
 
 
@@ -29,9 +28,7 @@ def plot(dataset):
     axes[1].axvspan(SEVERAL_SPAN[0], bounds["matched"][1], color="grey", alpha=0.12, lw=0)
     rule_points(axes[1], several.divergence, SEVERAL_SPAN)
     style.log_axes(axes[1], x=True, ticks=(1e-3, 0.01, 0.1))
-    axes[1].set(
-        xlabel="KL to a test set; grey: A3's table", title="Without one 2 or 3 classes drift"
-    )
+    axes[1].set(xlabel="KL to a test set; grey: A3's table", title="Without one the shares drift")
     figure.legend(*axes[1].get_legend_handles_labels(), ncols=3, loc="outside upper center")
     return figure
 
@@ -56,25 +53,21 @@ def divergences(ax, ratio):  # [run, n, rule]
     ax.axvspan(SPAN[0], claims.KEPT, color="grey", alpha=0.15, lw=0)
     style.log_axes(ax, x=True, ticks=(0.001, 0.01, 0.1, 1, 10))
     ax.set(xlim=SPAN, ylim=(len(RULES) - 0.5, -0.5))
-    ax.set_yticks(range(len(RULES)), [NAMES.get(rule, rule) for rule in RULES])
+    ax.set_yticks(range(len(RULES)), NAMES)
 
 
 def caption(dataset) -> str:
     config, several = results.config_of(dataset), parts.part(dataset, "several")
     ratios = relative_divergence(dataset).sel(kind=CLASSES).mean("run")
-    plain, intercept, later = (_span(ratios.sel(rule=rule)) for rule in PROXIES)
+    plain, intercept, later = (rows.span(ratios.sel(rule=rule)) for rule in PROXIES)
     most, shots = max(config.several.classes), config.several.n
     kl = several.divergence.sel(classes=most).mean("run")
     own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
     return (
-        f"Without an intercept matching leaves {plain} times the KL of two classes' shares "
-        f"expected at random. With one it leaves {intercept}, a theorem; without "
-        f"gradients before training {later}. Grey in a counts as kept; sizes grow "
-        f"downwards. In b {most} classes at {shots} shots have a KL of {random:.2g} at random, "
-        f"{own:.2g} with an intercept; A3's table is pale for matching, dark for random. Bars are "
-        f"{level()} intervals."
+        f"Without an intercept matched subsets miss two classes' shares by {plain} times the KL "
+        f"of random ones. With one it is {intercept} times that KL, by a theorem, and {later} "
+        "without gradients from before training. Grey in a counts as kept; sizes grow downwards. "
+        f"In b {most} classes at {shots} shots have a KL of {random:.2g} at random, {own:.2g} with "
+        f"an intercept. A3's table is pale for matching, dark for random. Bars are {level()} "
+        "intervals."
     )
-
-
-def _span(values) -> str:
-    return f"{float(values.min()):.2g} to {float(values.max()):.2g}"

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from experiments.matching import checkpoints as matching
+from experiments.matching import subsets
 from experiments.matching.coverage import proxies
 from experiments.matching.coverage.config import SEVERAL_RULES, class_shares
 from lsa_lab.selection import gradient_matching, rivals
@@ -32,7 +33,7 @@ def gradients(weights, x, labels):  # [C, K, e], [m, e], [m] -> [m, C·K·e]
 def choose(config, path, x, labels, keys):  # [2 R, ...] x 3, [R] -> [R, 2 + draws, n]
     """One run after the other: the gradients of all at once would take gigabytes."""
 
-    def subsets(row):
+    def run_choices(row):
         own, key = row
         features = jax.vmap(gradients)(*own)  # [2, m, p]
         matched = [gradient_matching.match(part, config.n).indices for part in features]
@@ -42,7 +43,7 @@ def choose(config, path, x, labels, keys):  # [2 R, ...] x 3, [R] -> [R, 2 + dra
     def run_pairs(a):  # [2 R, ...] -> [R, 2, ...]
         return jnp.moveaxis(a.reshape(2, len(keys), *a.shape[1:]), 1, 0)
 
-    return jax.lax.map(subsets, (jax.tree.map(run_pairs, (path, x, labels)), keys))
+    return jax.lax.map(run_choices, (jax.tree.map(run_pairs, (path, x, labels)), keys))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -74,17 +75,15 @@ def divergence(counts, pool):  # [..., K] x 2 -> [...]
 
 def measure(config, progress):
     values = [measures(config, classes, progress) for classes in config.classes]
-    axes, both = ("classes", "run", "rule"), zip(*values, strict=True)
-    data = dict(
-        zip(("divergence", "wrong"), ((axes, np.stack(part)) for part in both), strict=True)
-    )
-    return xr.Dataset(data, {"classes": list(config.classes), "rule": list(SEVERAL_RULES)})
+    axes, (kl, wrong) = ("classes", "run", "rule"), map(np.stack, zip(*values, strict=True))
+    places = {"classes": list(config.classes), "rule": list(SEVERAL_RULES)}
+    return xr.Dataset({"divergence": (axes, kl), "wrong": (axes, wrong)}, places)
 
 
 def measures(config, classes, progress):  # -> [R, rule], [R, rule]
     """KL to a test set and share of wrong answers by rule; of random subsets the means."""
     root = jax.random.fold_in(jax.random.key(config.seed), classes)
-    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(4)]
+    keys = matching.keys_of(root, config.runs, 4)
     shares = class_shares(config, classes)
     task = pools.PoolTask(config.m, config.d, shares, config.separation, labels="cluster")
     pool, queries = matching.sample_pools(task, config.queries, keys[0])
@@ -95,8 +94,9 @@ def measures(config, classes, progress):  # -> [R, rule], [R, rule]
     labels = np.take_along_axis(np.asarray(pool.cluster)[:, None], np.asarray(chosen), 2)
     counts = (labels[..., None] == np.arange(classes)).sum(2)
     missed = jax.jit(jax.vmap(partial(wrong_answers, config, classes)))(pool, queries, chosen)
-    missed = rule_means(np.asarray(missed) @ np.array(shares))
-    return rule_means(divergence(counts, sample_shares(config, shares, keys[3])[:, None])), missed
+    kl = divergence(counts, sample_shares(config, shares, keys[3])[:, None])
+    values = kl, np.asarray(missed) @ np.array(shares)
+    return [subsets.means_of_draws(value, [len(SEVERAL_RULES) - 1]) for value in values]
 
 
 def sample_shares(config, shares, keys):  # -> [R, K]
@@ -105,7 +105,3 @@ def sample_shares(config, shares, keys):  # -> [R, K]
     draw = jax.vmap(lambda key: jax.random.choice(key, len(shares), (config.tests,), p=law))
     labels = np.asarray(draw(keys))
     return (labels[..., None] == np.arange(len(shares))).mean(1)
-
-
-def rule_means(values):  # [R, 2 + draws] -> [R, rule]
-    return np.concatenate([values[:, :2], values[:, 2:].mean(1, keepdims=True)], axis=1)

@@ -21,14 +21,6 @@ from lsa_lab.judging.statistics import best_elsewhere
 from lsa_lab.store import parts, results
 
 A3 = "A3 (2506.04579)"
-BOTH = "the error at the share that is best in the other runs over that of"
-EITHER = f"{BOTH} all fixed or all per query, whichever is better in the other runs"
-OUTSIDE = "random prompts lie outside its training"  # with heavy covariates, of trained models
-
-
-def lowest(logs, fixed):  # [run, fixed] -> [run]
-    """The error at that of these numbers of fixed ones which is best in the other runs."""
-    return -best_elsewhere(-logs.sel(fixed=fixed).values)
 
 
 def best_share(logs, n):  # [run, ..., fixed] -> [run, ...]
@@ -47,22 +39,24 @@ class Prompts:
     def rule_logs(self, learner, rule="matching"):  # [run, kind, fixed]
         return self.logs.sel(learner=learner, rule=rule)
 
-    def both(self, learner, kind):  # [R]
+    def both(self, learner, kinds):  # [run, kind]
         """The error with both parts."""
         between = [k for k in self.logs.fixed.values if 0 < k < self.n]
-        return lowest(self.rule_logs(learner).sel(kind=kind), between)
+        return self.lowest(learner, kinds, between)
+
+    def lowest(self, learner, kinds, fixed):  # [run, kind]
+        """The error at that of these numbers of fixed ones which is best in the other runs."""
+        logs = self.rule_logs(learner).sel(kind=list(kinds), fixed=fixed)
+        return -best_elsewhere(-logs.values)
 
     def either_ratio(self, learner):  # [R]
-        either = self.rule_logs(learner)
-        gains = [
-            self.both(learner, kind) - lowest(either.sel(kind=kind), [0, self.n])
-            for kind in ("related tasks", "own tasks")
-        ]
-        return np.exp(np.mean(gains, axis=0))
+        kinds = "related tasks", "own tasks"
+        gains = self.both(learner, kinds) - self.lowest(learner, kinds, [0, self.n])
+        return np.exp(gains.mean(1))
 
     def random_ratio(self, learner):  # [R]
         random = self.rule_logs(learner, "random").sel(fixed=self.n, kind=list(KINDS)).values
-        return np.exp((np.stack([self.both(learner, kind) for kind in KINDS], 1) - random).mean(1))
+        return np.exp((self.both(learner, KINDS) - random).mean(1))
 
     def noisy_gain(self, learner):  # [run, kind]
         """Logarithms of errors in noisy pools over those of random subsets, mean over the sizes of
@@ -92,43 +86,38 @@ def statements(config) -> tuple[Statement, ...]:
 
 def mixed_statements(config) -> tuple[Statement, ...]:
     def words(learner):
-        exact, before = learner in EXACT, "9 of 4 and twice 9 of 16"
+        before = "9 of 4 and twice 9 of 16" if learner in EXACT else "9 of 16"
+        source = f"{A3}, hybrid selection"
         return dict(
-            source=f"modelled on {A3}, hybrid selection"
-            if exact
-            else f"{A3}, hybrid selection, in our setting",
-            fresh=f"{config.runs} fresh runs of {config.pools} pools; before, "
-            f"{before if exact else '9 of 16'}",
+            source=f"modelled on {source}" if learner in EXACT else f"{source}, in our setting",
+            fresh=f"{config.runs} fresh runs of {config.pools} pools; before, {before}",
         )
 
-    def family(id, source, sentence, measured, *ratio, ids, **more):
-        shared = dict(cells=grid(ids, learner=MIXED), words=words, redrawn="{fresh}")
-        return Statement(id, source, sentence, measured, *ratio, **shared, **more)
-
+    family = partial(Statement, statistic="ratio", words=words, redrawn="{fresh}")
+    best = "the error at the share that is best in the other runs over that of"
     return (
         family(
             "several_tasks",
             "{source}",
             "Where clusters differ in their tasks, matched and per-query demonstrations together "
             "teach {learner} better than either alone",
-            f"{EITHER}, geometric mean of related and own tasks",
-            "ratio",
+            f"{best} all fixed or all per query, the better of the two in the other runs, "
+            "geometric mean of related and own tasks",
             at_most=1.0,
             note="our reading: the number of demonstrations stays",
-            revision="one row for the two kinds, it was one for each; linear attention, which "
-            "explodes on such prompts, left out",
+            revision="the two kinds of tasks had a row each; linear attention, which explodes on "
+            "such prompts, was there",
             sample=lambda p, learner: p.either_ratio(learner),
-            ids="descent_tasks ridge_tasks softmax_attention_tasks",
+            cells=grid("descent_tasks ridge_tasks softmax_attention_tasks", learner=MIXED),
         ),
         family(
             "random",
             "{source}",
-            "Both together teach {learner} better than random demonstrations",
-            f"{BOTH} random ones, geometric mean of the kinds",
-            "ratio",
+            "Matched and per-query demonstrations together teach {learner} better than random ones",
+            f"{best} random ones, geometric mean of the kinds",
             at_most=0.8,
             sample=lambda p, learner: p.random_ratio(learner),
-            ids="descent_random ridge_random softmax_attention_random",
+            cells=grid("descent_random ridge_random softmax_attention_random", learner=MIXED),
         ),
     )
 
@@ -138,23 +127,23 @@ def noisy_statements(config) -> tuple[Statement, ...]:
     fresh = f"{config.runs} fresh runs of {noisy.pools} pools each, 9 of 16 before"
 
     def words(learner, kind):
-        exact = learner in EXACT
+        outside = kind == HEAVY and learner not in EXACT
         return dict(
-            source=f"modelled on {A3}, abstract" if exact else f"{A3}, abstract, in our setting",
-            named=learner.capitalize(),
-            place="geometric mean of the sizes" if exact else f"n = {noisy.model_size}",
-            caveat=OUTSIDE if kind == HEAVY and not exact else "",
-            fresh=fresh if exact else "",
+            caveat="random prompts lie outside its training" if outside else "",
+            fresh=fresh if learner in EXACT else "",
         )
 
-    row = partial(Statement, note="{caveat}", redrawn="{fresh}", words=words)
+    row = partial(Statement, statistic="ratio", note="{caveat}", redrawn="{fresh}", words=words)
+    over_random = (
+        f"the error over that of random subsets, of trained models at n = {noisy.model_size}, "
+        "else geometric mean of the sizes"
+    )
     return (
         row(
             "gain",
-            "{source}",
+            f"modelled on {A3}, abstract",
             "Matched demonstrations teach {learner} better than random ones ({kind})",
-            "the error over that of random subsets, {place}",
-            "ratio",
+            over_random,
             at_most=1.0,
             sample=lambda p, learner, kind: np.exp(p.noisy_gain(learner).sel(kind=kind).values),
             cells=grid(
@@ -175,9 +164,8 @@ def noisy_statements(config) -> tuple[Statement, ...]:
         row(
             "gain_kept",
             f"modelled on {A3}, its method",
-            "{named} gains as much from matching as in clean pools ({kind})",
-            "the error over that of random subsets, over the same in clean pools, {place}",
-            "ratio",
+            "Matching gains as much for {learner} as in clean pools ({kind})",
+            f"{over_random}, over the same in clean pools",
             at_most=1.25,
             sample=lambda p, learner, kind: p.gain_kept(learner, kind),
             cells=grid(
@@ -196,9 +184,11 @@ def noisy_statements(config) -> tuple[Statement, ...]:
         Statement(
             "outliers",
             f"modelled on {A3}, its method",
-            "Matching picks no more of the {outliers} than random choice does ({kind})",
-            "their share among the chosen over that in the pool, all pools and sizes together",
+            "Matching picks no more of a pool's outliers than random choice does ({kind})",
+            "the outliers' share among the chosen over that in the pool, all pools and sizes "
+            "together",
             at_most=1.1,
+            note="outliers are flipped labels, the longest covariates or the largest noise",
             redrawn=fresh,
             sample=lambda p, kind: p.outlier_ratio().sel(kind=kind).values,
             cells=grid(
@@ -206,6 +196,5 @@ def noisy_statements(config) -> tuple[Statement, ...]:
                 "heavy_noise_outliers",
                 kind=OUTLIERS,
             ),
-            words=lambda kind: dict(outliers=OUTLIERS[kind]),
         ),
     )

@@ -17,6 +17,7 @@ from experiments.matching.fixed_and_per_query.config import (
     TRAINED,
     Config,
 )
+from experiments.matching.subsets import means_of_draws
 from lsa_lab.selection import gradient_matching, rivals, scores
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
@@ -74,10 +75,8 @@ def risks(config, models, pool, queries, gradients, keys):  # -> [learners, R, f
     for size in config.fixed:
         choose = jax.vmap(partial(prompts_of, config, size))
         batch = choose(pool, queries, gradients, keys)  # [R·P, S·Q, ...]
-        means = noisy.subset_errors(config, models, batch, ONCE + config.random_draws)
-        random = means[..., ONCE:].mean(-1, keepdims=True)
-        by_rule = np.concatenate([means[..., :ONCE], random], axis=-1)
-        by_size.append(np.exp(np.log(by_rule).mean(2)))
+        errors = noisy.subset_errors(config, models, batch, ONCE + config.random_draws)
+        by_size.append(noisy.geometric_mean(means_of_draws(errors, [ONCE], -1), 2))
     return np.stack(by_size, axis=-2)
 
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from experiments.matching.configs import AtLeastTwo, Count, Positive, Proxies, check_names
 from experiments.models.named import Named, named
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between
 
 EXACT, TRAINED = ("descent", "ridge"), ("linear attention", "softmax attention")
 LEARNERS = (*EXACT, *TRAINED)  # who answers after the chosen demonstrations
@@ -13,19 +14,11 @@ MIXED = (*EXACT, TRAINED[1])  # linear attention explodes on prompts chosen for 
 MATCHED = ("matching", "matching, whitened")
 RULES = (*MATCHED, "random")  # by which the fixed ones are chosen
 KINDS = {"one task": 0.0, "related tasks": 0.5, "own tasks": 1.0}  # how far the tasks are apart
-# Of noisy pools: what is wrong with each, and which of its demonstrations are its outliers.
 CLEAN, HEAVY = "clean", "heavy covariates"
-OUTLIERS = {
-    "few flipped": "flipped labels",
-    "many flipped": "flipped labels",
-    HEAVY: "longest covariates",
-    "heavy noise": "largest noise",
-}
+OUTLIERS = ("few flipped", "many flipped", HEAVY, "heavy noise")  # noisy pools that have them
 NOISY_KINDS, NOISY_RULES = (CLEAN, *OUTLIERS), (*MATCHED, "mismatching", "random")
 
 MODELS = named("laptop", TRAINED)
-Count = Annotated[int, at_least(1)]
-Positive = Annotated[float, POSITIVE]
 
 
 @dataclass(frozen=True)
@@ -35,7 +28,7 @@ class Noisy(Bounded):
     Errors are on queries with Gaussian covariates and targets without noise.
     """
 
-    m: Annotated[int, at_least(2)] = 256  # the pool
+    m: AtLeastTwo = 256  # the pool
     # Demonstrations that are chosen.
     sizes: Annotated[tuple[int, ...], at_least(2)] = (20, 40, 80)
     model_size: int = 20  # of which the trained models get so many: those of their training
@@ -58,32 +51,25 @@ class Noisy(Bounded):
 
 
 @dataclass(frozen=True)
-class Config(Bounded):
+class Config(Proxies):
     """n demonstrations, some of them chosen once, the rest the most similar to each query.
 
     Pools have clusters, each with weights √(1 - a) w_0 + √a w_c: one task at a = 0, and tasks that
     have nothing in common at a = 1. Both pools and queries keep E|x|² = d, as in training.
     """
 
-    d: Annotated[int, between(1, 64)] = 8
     n: Annotated[int, between(2, "m")] = 20  # demonstrations of a prompt
     # How many of them are the same for all queries.
     fixed: Annotated[tuple[int, ...], between(0, "n")] = (0, 5, 10, 15, 20)
-    m: Annotated[int, at_least(2)] = 256  # the pool
+    m: AtLeastTwo = 256  # the pool
     clusters: Annotated[int, between(2, "m")] = 4  # of a pool
     separation: Annotated[float, at_least(0)] = 2.0  # distance of each cluster's centre from 0
     noise_std: Positive = 0.5  # of the pool's labels
-    depth: Count = 16  # steps of the descent that answers, which a linear stack computes
-    step: Positive = 0.15  # size of each
-    epochs: Count = 10  # of the linear proxy's training, whose gradients are matched
-    batch: Count = 64  # examples of the pool in a step of it
-    learning_rate: Positive = 0.1  # of the proxy
-    saves: Count = 10  # checkpoints of its training
     random_draws: Count = 2  # random fixed parts, to compare with
     queries: Count = 6  # of each cluster
     pools: Count = 32  # of each run and kind
     models: Named = MODELS  # trained attention that answers too
-    runs: Annotated[int, at_least(2)] = 9  # as many as the seeds of the models
+    runs: AtLeastTwo = 9  # as many as the seeds of the models
     seed: Seed = 4
     noisy: Noisy = Noisy()  # pools in which labels or covariates mislead
 
@@ -96,8 +82,7 @@ class Config(Bounded):
         if self.n // 2 not in self.fixed:
             raise ValueError(f"fixed = {self.fixed!r}: n // 2 = {self.n // 2} is among them")
         checks.between(self, "separation", 0, self.d**0.5)
-        if [name for name, _ in self.models] != [*TRAINED]:
-            raise ValueError(f"models: {' and '.join(TRAINED)}, in this order")
+        check_names(self, TRAINED)
 
 
 TIERS = {

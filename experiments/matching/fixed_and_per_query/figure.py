@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.matching import rows
 from experiments.matching.fixed_and_per_query import claims
 from experiments.matching.fixed_and_per_query.claims import best_share
 from experiments.matching.fixed_and_per_query.config import LEARNERS, MIXED, NOISY_KINDS
@@ -57,18 +58,12 @@ def spoilt_map(ax, prompts):
 def caption(dataset) -> str:
     prompts = claims.numbers(dataset)
     shares = best_share(prompts.logs.sel(rule="matching"), prompts.n).median("run")
-    common, own = (shares.sel(kind=kind) for kind in LINES)
-    picked = prompts.outlier_ratio().mean("run")
+    common, own = (rows.span(shares.sel(kind=kind)) for kind in LINES)
+    picked = rows.span(prompts.outlier_ratio().mean("run"))
     return (
-        f"In the median the best prompt takes {_span(common)} of its demonstrations for "
-        f"its own query if all queries have one task, and {_span(own)} if each cluster has its "
-        "own. The rest are matched once for all queries. Panel b has errors with matched "
-        "over those with random demonstrations. "
-        f"Of outliers matching picks {_span(picked)} times their share of the pool. Points "
-        f"are medians with {level()} intervals."
+        f"Where clusters differ in their tasks, the best prompts choose {own} of their "
+        "demonstrations for the query, in the median. Where all queries have one task, they choose "
+        f"{common} of them so. The rest are matched once for all queries. Panel b shows errors "
+        "with matched demonstrations over those with random ones. Of outliers matching picks "
+        f"{picked} times their share of the pool. Points are medians with {level()} intervals."
     )
-
-
-def _span(values) -> str:
-    low, high = float(values.min()), float(values.max())
-    return f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"

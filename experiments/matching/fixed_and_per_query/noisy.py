@@ -9,6 +9,7 @@ import xarray as xr
 
 from experiments.matching import checkpoints
 from experiments.matching.fixed_and_per_query.config import LEARNERS, NOISY_KINDS, NOISY_RULES
+from experiments.matching.subsets import means_of_draws
 from experiments.models.model import Model
 from lsa_lab import estimators
 from lsa_lab.models import moments
@@ -25,19 +26,15 @@ def proxy_gradients(config, pool, keys, progress):  # of N pools -> [N, m, p]
 
 
 def subset_errors(config, models, batch, subsets):  # leaves [R·P, S·Q, ...] -> [learners, R, P, S]
-    """Mean squared errors over the queries of each pool."""
-    pools = len(batch.y_query) // config.runs
+    """Mean squared errors over the queries of each pool, of the exact learners and then of the
+    trained models, which compute in float32."""
+    count = len(batch.y_query) // config.runs
     batch = jax.tree.map(lambda x: x.reshape(config.runs, -1, *x.shape[2:]), batch)
-    squared = squared_errors(config, models, batch)
-    return squared.reshape(len(squared), config.runs, pools, subsets, -1).mean(-1)
-
-
-def squared_errors(config, by_name, batch):  # of prompts, leaves [R, B, ...] -> [learners, R, B]
-    """Those of the exact learners, then of the trained models, which compute in float32."""
-    exact = np.asarray(_exact(config, batch))
     single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), batch)
-    trained_ones = [np.asarray(_answers(model, single), float)[None] for model in by_name.values()]
-    return (np.concatenate([exact, *trained_ones]) - np.asarray(batch.y_query)) ** 2
+    trained = [np.asarray(_answers(model, single), float) for model in models.values()]
+    answers = np.stack([*np.asarray(_exact(config, batch)), *trained])
+    squared = (answers - np.asarray(batch.y_query)) ** 2
+    return squared.reshape(len(squared), config.runs, count, subsets, -1).mean(-1)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -65,11 +62,8 @@ ONCE = len(NOISY_RULES) - 1  # rules with one subset of each size; then random d
 def sample(config, kind, keys):
     """Pools [N, m, ...] of a kind, their outliers [N, m], and Gaussian queries [N, Q, ...]."""
     noisy, (few, many) = config.noisy, config.noisy.flips
-    spoilt = {
-        "few flipped": {"flips": few},
-        "many flipped": {"flips": many},
-        "heavy covariates": {"tail": noisy.tail},
-    }
+    spoilt = {"few flipped": {"flips": few}, "many flipped": {"flips": many}}
+    spoilt["heavy covariates"] = {"tail": noisy.tail}
     clean = pools.PoolTask(noisy.m, config.d, noise_std=config.noise_std)
     task = clean.replace(**spoilt.get(kind, {}))
 
@@ -120,19 +114,11 @@ def geometric_mean(errors, axis, keepdims=False):
     return np.exp(np.log(errors).mean(axis, keepdims=keepdims))
 
 
-def rule_values(values, mean):  # [..., S] -> [..., rule]
-    """The rules with one subset, and the mean of the random ones."""
-    return np.concatenate([values[..., :ONCE], mean(values[..., ONCE:], -1, keepdims=True)], -1)
-
-
 def measure(config, models, progress):
     """The errors of every learner after subsets of each size from each kind of pool, of random ones
     and over pools their geometric mean, for descent explodes on rare ones; and who is chosen."""
     noisy, root = config.noisy, jax.random.key(config.noisy.seed)
-    keys = [
-        jax.random.split(jax.random.fold_in(root, tag), config.runs * noisy.pools)
-        for tag in range(3)
-    ]
+    keys = checkpoints.keys_of(root, config.runs * noisy.pools, 3)
     errors, shares, marks = [], [], []
     for kind in NOISY_KINDS:
         pool, outliers, queries = sample(config, kind, keys[0])
@@ -140,15 +126,14 @@ def measure(config, models, progress):
         marks.append(np.asarray(outliers).reshape(config.runs, -1).mean(1))
         for size in noisy.sizes:
             chosen = choose(noisy, size, gradients, keys[2])
-            batch, answering = prompts_after(pool, chosen, queries), {}
-            if size == noisy.model_size:
-                answering = models
+            batch = prompts_after(pool, chosen, queries)
+            answering = models if size == noisy.model_size else {}
             means = subset_errors(config, answering, batch, chosen.shape[1])
-            values = geometric_mean(rule_values(means, geometric_mean), -2)
+            values = geometric_mean(means_of_draws(means, [ONCE], -1, geometric_mean), -2)
             lacking = ((0, len(LEARNERS) - len(values)), *[(0, 0)] * 2)
             errors.append(np.pad(values, lacking, constant_values=np.nan))
             marked = np.take_along_axis(np.asarray(outliers)[:, None], np.asarray(chosen), 2)
-            share = rule_values(marked.mean(2), np.mean)
+            share = means_of_draws(marked.mean(2), [ONCE])
             shares.append(share.reshape(config.runs, noisy.pools, -1).mean(1))
 
     def table(values):  # [kind·n] of [..., run, rule] -> [..., kind, run, n, rule]

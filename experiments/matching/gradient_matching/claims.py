@@ -12,11 +12,6 @@ A3 = "A3 (2506.04579)"
 # Random has rows of its own; the first two are A3's own baselines.
 RIVALS = ("best of 5", "k-means", "similarity", "determinantal", "leverage", "stratified")
 PUBLISHED = RIVALS[:2]
-PLACES = {  # checkpoints that are matched
-    "late": "the last {} checkpoints",
-    "last": "the last checkpoint alone",
-}
-ELSEWHERE = "at the size that is worst for the other runs"
 
 
 class Subsets:
@@ -41,17 +36,6 @@ class Subsets:
         """Errors of a rule over those of a rival."""
         return self.error.sel(rule=rule) / self.error.sel(rule=rival)
 
-    def least_mismatched(self):  # [R]
-        """The relative error of mismatching at the size where its median is least."""
-        return worst(self.relative.sel(rule="mismatching"), lambda runs: -np.median(runs))
-
-    def swaps(self):  # [R]
-        gap = self.dataset.gap_by_swaps
-        return (gap / gap.isel(swaps=0)).isel(swaps=-1).values
-
-    def one_checkpoint(self):  # [R]
-        return (self.dataset.by_used.isel(used=0) / self.dataset.by_used.isel(used=-1)).values
-
     def matched_early(self, early, later):  # [R]
         """The error with early checkpoints over that with later ones."""
         error = self.curriculum.error.sel(matched=[early, later]).transpose("matched", "run").values
@@ -61,13 +45,20 @@ class Subsets:
 numbers = Subsets
 
 
+def ratio(values, axis, above, below):  # [run, ...] -> [R]
+    """The values at one place of an axis over those at another."""
+    return (values.isel({axis: above}) / values.isel({axis: below})).values
+
+
 def statements(config) -> tuple[Statement, ...]:
     size = config.ablation_size
-    before = "144, and 16" if config.runs > 144 else "16"
-    added = partial(Statement, statistic="median")
-    median = partial(added, redrawn=f"{config.runs} fresh runs, {before} before")
+    before = "144 and 16" if config.runs > 144 else "16"
+    median = partial(
+        Statement, statistic="median", redrawn=f"{config.runs} fresh runs, {before} before"
+    )
     over_random = "the error over that of the median random subset"
-    curriculum = dict(
+    added = partial(
+        median,
         revision="added: one checkpoint had stood against many",
         redrawn=f"{config.curriculum.runs} fresh runs, {config.runs} before",
     )
@@ -84,10 +75,9 @@ def statements(config) -> tuple[Statement, ...]:
             "over_rival",
             "{source}",
             "Matching teaches better than {rival} at every size",
-            f"the error over that of {{rival}}, {ELSEWHERE}",
+            "the error over that of {rival}, at the size that is worst for the other runs",
             at_most=1.0,
-            revision="a row for each rival, it was the best on average; the worst size was that of "
-            "the judged runs",
+            revision="the rival was the best on average; the size was the worst of the judged runs",
             sample=lambda s, rival: worst_elsewhere(s.ratio(rival)),
             cells=grid(
                 "over_best_of_5 over_k_means over_similarity over_determinantal over_leverage "
@@ -115,10 +105,11 @@ def statements(config) -> tuple[Statement, ...]:
             "{n} mismatched demonstrations teach worse than {n} random ones",
             over_random,
             at_least=1.0,
-            note="at the smallest size the stack explodes",
+            note="at the smallest size, which no row judges, the stack explodes",
             revision="added, a size each: the row on the least of all sizes fails",
             sample=lambda s, n: s.relative.sel(rule="mismatching", n=n).values,
-            cells=mismatched_cells(config),
+            cells={f"mismatched_{n}": dict(n=n) for n in config.sizes[1:-1]}
+            | {"mismatched_at_most": dict(n=config.sizes[-1])},
             message="Mismatched demonstrations teach worse than random ones, size by size",
         ),
         median(
@@ -128,7 +119,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{over_random}, at the size where it is least",
             at_least=1.0,
             revision="the random subsets were others, and it failed",
-            sample=lambda s: s.least_mismatched(),
+            sample=lambda s: worst(s.relative.sel(rule="mismatching"), lambda x: -np.median(x)),
         ),
         median(
             "prefix",
@@ -144,7 +135,7 @@ def statements(config) -> tuple[Statement, ...]:
             "Swaps improve what greedy choice has reached",
             f"the objective over that of greedy choice alone, n = {size}",
             at_most=0.8,
-            sample=lambda s: s.swaps(),
+            sample=lambda s: ratio(s.dataset.gap_by_swaps, "swaps", -1, 0),
         ),
         median(
             "checkpoints",
@@ -153,7 +144,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"the error with one checkpoint over that with all, n = {size}",
             at_least=1.5,
             note="one checkpoint stands against many",
-            sample=lambda s: s.one_checkpoint(),
+            sample=lambda s: ratio(s.dataset.by_used, "used", 0, -1),
         ),
         added(
             "checkpoints_equal",
@@ -163,26 +154,20 @@ def statements(config) -> tuple[Statement, ...]:
             f"the error with early checkpoints over that with those along the training, n = {size}",
             at_least=1.5,
             sample=lambda s: s.matched_early("early", "along"),
-            **curriculum,
         ),
         added(
             "checkpoints_where",
             "derived here, a control",
-            "Matching {places} chooses better than matching equally many early checkpoints",
+            "Matching checkpoints from the end of the training chooses better than matching "
+            "equally many from its start ({later} over {early})",
             f"the error with early checkpoints over that with late ones, n = {size}",
             unjudged="of a bound of 1.5, set before the run, one fails and one is undecided",
+            note=f"the first {config.saves} and the last {config.saves}, or the first one and the "
+            "last one",
             sample=lambda s, early, later: s.matched_early(early, later),
             cells={
                 "checkpoints_late": dict(early="early", later="late"),
                 "one_last": dict(early="first", later="last"),
             },
-            words=lambda early, later: dict(places=PLACES[later].format(config.saves)),
-            **curriculum,
         ),
     )
-
-
-def mismatched_cells(config):
-    """A cell for each size; that of the most keeps the id which it had alone."""
-    cells = {f"mismatched_{n}": dict(n=n) for n in config.sizes[:-1]}
-    return cells | {"mismatched_at_most": dict(n=config.sizes[-1])}

@@ -17,7 +17,6 @@ from experiments.matching.gradient_matching.config import (
     RULES,
     Config,
 )
-from lsa_lab.models import constructions
 from lsa_lab.selection import diversity, gradient_matching, prefix, rivals, scores
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
@@ -51,9 +50,7 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
             ranked[0, :size],
             jnp.argsort(pool.y)[rivals.stratified(keys[1], labels, size)],
         ]
-        white = gradient_matching.whitened(features[0], size)
-        white = jnp.pad(white, ((0, 0), (0, features.shape[2] - white.shape[1])))
-        every = jnp.concatenate([features, white[None]])
+        every = subsets.side_by_side(*features, gradient_matching.whitened(features[0], size))
         matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
         return jnp.concatenate([matched, jnp.stack(once), ranked[1:, :size]])
 
@@ -64,10 +61,8 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
 def ablate(config, linear, others):  # [m, p], [A, m, p'] of one run -> indices [A + budgets, n]
     """The choices from fewer checkpoints and other prefixes, and with fewer swaps."""
     match = partial(gradient_matching.match, size=config.ablation_size)
-    fewer = jnp.arange(linear.shape[1])[None] < config.d * jnp.asarray(config.used)[:, None]
-    cut = jnp.where(fewer[:, None], linear[None], 0)
-    cut = jnp.pad(cut, ((0, 0), (0, 0), (0, others.shape[2] - cut.shape[2])))
-    every = jnp.concatenate([cut, others])
+    cut = subsets.first_checkpoints(linear, config.used, config.d)
+    every = subsets.side_by_side(*cut, *others)
     matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
     swapped = [match(linear, max_swaps=swaps).indices for swaps in config.budgets]
     return jnp.concatenate([matched, jnp.stack(swapped)])
@@ -76,26 +71,22 @@ def ablate(config, linear, others):  # [m, p], [A, m, p'] of one run -> indices 
 def measure_curriculum(config, progress):
     """The error after each of ``CHECKPOINTS`` on pools of their own."""
     root, runs = jax.random.key(config.curriculum.seed), config.curriculum.runs
-    keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(2)]
+    keys = matching.keys_of(root, runs, 2)
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
     pool, queries = matching.sample_pools(task, config.queries, keys[0])
-    recipe = partial(
-        prefix.Recipe, epochs=config.epochs, batch=config.batch, learning_rate=config.linear_rate
-    )
-    steps = recipe(saves=config.saves).steps(config.m)
-    every = recipe(saves=steps)
+    steps = learners.recipe(config, config.linear_rate, config.saves).steps(config.m)
+    every = learners.recipe(config, config.linear_rate, saves=steps)
     path = matching.linear_checkpoints(pool, every, keys[1], "gradient_matching", progress)
     error = jax.lax.map(partial(checkpoint_errors, config, steps), (pool, queries, path))
-    return xr.Dataset(
-        {"error": (("run", "matched"), np.asarray(error))}, {"matched": list(CHECKPOINTS)}
-    )
+    data = {"error": (("run", "matched"), np.asarray(error))}
+    return xr.Dataset(data, {"matched": list(CHECKPOINTS)})
 
 
 def checkpoint_errors(config, steps, row):  # of one run -> [5]
     pool, queries, path = row
     few, every = config.saves, np.arange(steps)
-    kept = jnp.array([every < 1, every >= steps - 1, every < few, every >= steps - few])
-    kept = jnp.concatenate([kept, (every % (steps // few) == 0)[None]])
+    kept = [every < 1, every >= steps - 1, every < few, every >= steps - few]
+    kept = jnp.array([*kept, every % (steps // few) == 0])
     gradients = prefix.linear_gradients(path, pool)
 
     def choose(keep):  # zeros change no distance
@@ -103,9 +94,7 @@ def checkpoint_errors(config, steps, row):  # of one run -> [5]
         return gradient_matching.match(part, config.ablation_size).indices
 
     chosen = subsets.members(jax.lax.map(choose, kept), config.m)
-    stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
-    weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
-    return ((weights @ queries.x.T - queries.y[None]) ** 2).mean(1)
+    return subsets.squared_errors(config, pool, chosen, queries)[0].mean(1)
 
 
 ONCE = len(MATCHING) + len(OTHERS)  # rules with one subset of each size
@@ -114,32 +103,28 @@ ONCE = len(MATCHING) + len(OTHERS)  # rules with one subset of each size
 def sample(config, keys, key_noise):  # -> Pool [R, m, ...], queries [R, Q, ...], validation
     task = pools.PoolTask(config.m, config.d, noise_std=config.noise_std)
     pool, both = matching.sample_pools(task, config.queries + config.validation, keys)
-    queries = jax.tree.map(lambda leaf: leaf[:, : config.queries], both)
-    validation = jax.tree.map(lambda leaf: leaf[:, config.queries :], both)
+    parts = slice(config.queries), slice(config.queries, None)
+    queries, validation = (jax.tree.map(lambda x, s=s: x[:, s], both) for s in parts)
     noise = jax.random.normal(key_noise, validation.y.shape)
     return pool, queries, validation.replace(y=validation.y + config.noise_std * noise)
 
 
 @partial(jax.jit, static_argnums=0)
 def errors(config, pool, queries, validation, gradients, chosen):  # [S, m] of one run
-    """Squared errors [S, Q] after every subset, the error on the validation, and the objective."""
-    stack = constructions.gradient_descent(jnp.full(config.depth, config.step), config.d)
-    weights = subsets.taught_weights(stack, pools.tokens(pool), chosen)
-    return (
-        (weights @ queries.x.T - queries.y[None]) ** 2,
-        ((weights @ validation.x.T - validation.y[None]) ** 2).mean(1),
-        subsets.gaps(gradients, chosen),
-    )
+    """Squared errors [S, Q] after every subset, the error on the validation, and the objective:
+    |mean over the subset - mean over the pool| of the gradients."""
+    squares, validated = subsets.squared_errors(config, pool, chosen, queries, validation)
+    means = (chosen / chosen.sum(1, keepdims=True)) @ gradients
+    return squares, validated.mean(1), jnp.linalg.norm(means - gradients.mean(0)[None], axis=1)
 
 
 def judge(config, *rows):  # -> a function: indices [R, S, n] -> [R, S, Q], [R, S], [R, S]
     """``errors`` of all runs, for any number of subsets of any size in one compiled computation:
     they are filled up with whole pools to one S."""
-    of_run = partial(errors, config)
 
     @jax.jit
     def measure_runs(*rows):  # some at a time, for the memory
-        return jax.lax.map(lambda row: of_run(*row), rows, batch_size=32)
+        return jax.lax.map(lambda row: errors(config, *row), rows, batch_size=32)
 
     most = ONCE + config.tries + config.random_draws + config.queries
 
@@ -157,17 +142,15 @@ def rule_errors(config, squares, validated):  # -> [R, rule]
     queries of what is chosen for each alone."""
     tries, random, each = np.cumsum([ONCE, config.tries, config.random_draws])
     best = validated[:, tries:random].argmin(1)[:, None]
-    own = np.diagonal(squares[:, each:], axis1=1, axis2=2)
-
+    own = np.diagonal(squares[:, each:], axis1=1, axis2=2).mean(1)
     errors = squares.mean(2)
-    tried = np.take_along_axis(errors[:, tries:random], best, axis=1)
-    median = np.median(errors[:, random:each], axis=1)[:, None]
-    return np.concatenate([errors[:, :tries], tried, median, own.mean(1)[:, None]], axis=1)
+    tried = np.take_along_axis(errors[:, tries:random], best, axis=1)[:, 0]
+    median = np.median(errors[:, random:each], axis=1)
+    return np.column_stack([errors[:, :tries], tried, median, own])
 
 
 def ablations(config, judged, linear, prefixes):
     """Errors and objectives with fewer checkpoints, other prefixes, fewer swaps, and no choice."""
-
     chosen = jax.lax.map(lambda row: ablate(config, *row), (linear, prefixes), batch_size=16)
     squares, _, gap = judged(chosen)
     ends = np.cumsum([len(config.used), len(config.prefix_lengths)])
@@ -183,18 +166,15 @@ def ablations(config, judged, linear, prefixes):
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     root = jax.random.key(config.seed)
-    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
+    keys = matching.keys_of(root, config.runs, 5)
     pool, queries, validation = sample(config, keys[0], jax.random.fold_in(root, 5))
     linear, prefixes, features = learners.gradients(config, pool, keys[1], keys[2][0], progress)
     judged = judge(config, pool, queries, validation, features[:, 0])
     ranked = jax.vmap(partial(rank_all, config))(pool, queries.x, keys[4])
     rows = pool, features, ranked
-    by_size = [
-        rule_errors(config, *judged(choose(config, size, *rows, keys[3]))[:2])
-        for size in config.sizes
-    ]
-    error = np.stack(by_size, axis=1)
-    data = {"error": (("run", "n", "rule"), error)}
+    chosen = (choose(config, size, *rows, keys[3]) for size in config.sizes)
+    by_size = [rule_errors(config, *judged(indices)[:2]) for indices in chosen]
+    data = {"error": (("run", "n", "rule"), np.stack(by_size, axis=1))}
     places = {"n": config.sizes, "rule": RULES, "length": config.prefix_lengths}
     places |= {"used": config.used, "swaps": config.budgets}
     data |= ablations(config, judged, linear, prefixes)

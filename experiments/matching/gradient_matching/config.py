@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from experiments.matching.configs import AtLeastTwo, Count, Positive
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between
 
 # A subset of each size by each of these rules,
 WHITE = "matching, whitened"
@@ -17,16 +18,12 @@ LENGTH = 4  # tokens of the prefix whose gradients are matched at every size: A3
 # One checkpoint of the proxy, or as many as ``saves``: its first steps, its last, and evenly.
 CHECKPOINTS = ("first", "last", "early", "late", "along")
 
-Count = Annotated[int, at_least(1)]
-Several = Annotated[int, at_least(2)]
-Positive = Annotated[float, POSITIVE]
-
 
 @dataclass(frozen=True)
 class Curriculum(Bounded):
     """Equally many checkpoints from different parts of the proxy's training."""
 
-    runs: Several = 32
+    runs: AtLeastTwo = 32
     seed: Seed = 31
 
 
@@ -40,7 +37,7 @@ class Config(Bounded):
     """
 
     d: Annotated[int, between(1, 64)] = 8
-    m: Several = 256  # the pool
+    m: AtLeastTwo = 256  # the pool
     noise_std: Positive = 1.0  # of its labels; w ~ N(0, I)
     # Demonstrations that are chosen.
     sizes: Annotated[tuple[int, ...], between(1, "m")] = (4, 8, 16, 32, 64, 128)
@@ -57,12 +54,12 @@ class Config(Bounded):
     used: Annotated[tuple[int, ...], between(1, "saves")] = (1, 2, 4, 6, 8, 9, 10)
     # Swaps; the last three are A3's.
     budgets: Annotated[tuple[int, ...], at_least(0)] = (0, 1, 3, 32, 1000)
-    random_draws: Several = 20  # random subsets, to compare with
-    tries: Several = 5  # random subsets of best-of-5
+    random_draws: AtLeastTwo = 20  # random subsets, to compare with
+    tries: AtLeastTwo = 5  # random subsets of best-of-5
     validation: Count = 32  # noisy examples that choose among the tries
     strata: Count = 4  # of the labels' ranks
     queries: Count = 128  # after each prompt
-    runs: Several = 32
+    runs: AtLeastTwo = 32
     seed: Seed = 1
     curriculum: Curriculum = Curriculum()  # one checkpoint or ten, from other parts of training
 

@@ -31,8 +31,7 @@ def relative_by_size(ax, dataset):
             ax.plot(edge, 3, "^", color=style.METHOD[rule]["color"], ms=3, clip_on=False)
         ends[rule] = float(np.median(runs[:, -1]))
     ax.axhline(1, color=style.METHOD["random"]["color"], lw=1.2)
-    names = {rule: "whitened" if rule == WHITE else rule for rule in ends}
-    heights = {names[rule]: height for rule, height in ends.items()}
+    heights = {rule.removeprefix("matching, "): height for rule, height in ends.items()}
     end_labels(ax, heights, [style.METHOD[rule]["color"] for rule in ends])
     ax.set(xlabel="n", ylabel="error relative to random subsets", title="Designs win at many shots")
 
@@ -64,13 +63,9 @@ def caption(dataset) -> str:
     matched = subsets.relative.sel(rule="matching").median("run")
     diverse = subsets.ratio("determinantal").median("run")
     return (
-        f"Matched demonstrations leave {_span(matched)} of the error of random subsets. "
-        f"They leave {_span(diverse)} of the error of determinantal ones, which see no gradient. "
-        f"A stack of {config.depth} steps of descent learns from n of {config.m} "
-        f"noisy demonstrations. Points are medians of {config.runs} runs, and bars hold the middle "
-        f"80 % of them."
+        f"Matched demonstrations leave {rows.span(matched)} of the error of random subsets. "
+        f"They leave {rows.span(diverse)} of the error of determinantal ones, which see no "
+        f"gradient. A stack of {config.depth} steps of descent learns from n of {config.m} noisy "
+        f"demonstrations. Points are medians of {config.runs} runs, and bars hold the middle 80 % "
+        "of them."
     )
-
-
-def _span(medians):  # [n]
-    return f"{float(medians.min()):.2g} to {float(medians.max()):.2g}"

@@ -3,27 +3,28 @@
 The linear proxy, and prefixes of several lengths in front of one layer of masked linear attention.
 """
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 
-from experiments.matching import checkpoints
+from experiments.matching import checkpoints, subsets
 from experiments.matching.gradient_matching.config import LENGTH
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection import prefix, rivals
 from lsa_lab.tasks import pools
 
 
+def recipe(config, learning_rate, saves):
+    sizes = dict(epochs=config.epochs, batch=config.batch)
+    return prefix.Recipe(**sizes, saves=saves, learning_rate=learning_rate)
+
+
 def gradients(config, pool, keys_linear, key_prefix, progress):
     """Gradients of the linear proxy [R, m, p] and of each prefix [R, K, m, p'], and the features
-    that are matched [R, F, m, p''], as ``features`` returns them."""
-    name, lengths = "gradient_matching", tuple(config.prefix_lengths)
-    recipe = partial(prefix.Recipe, epochs=config.epochs, batch=config.batch, saves=config.saves)
-    rates = (config.linear_rate, config.prefix_rate)
-    linear, literal = (recipe(learning_rate=rate) for rate in rates)
-    path = checkpoints.linear_checkpoints(pool, linear, keys_linear, name, progress)
-    prefixes = prefix_checkpoints(pool, lengths, literal, key_prefix, name, progress)
+    that are matched [R, F, m, p'']."""
+    lengths, linear = tuple(config.prefix_lengths), recipe(config, config.linear_rate, config.saves)
+    path = checkpoints.linear_checkpoints(pool, linear, keys_linear, "gradient_matching", progress)
+    literal = recipe(config, config.prefix_rate, config.saves)
+    prefixes = prefix_checkpoints(pool, lengths, literal, key_prefix, progress)
 
     def run_gradients(row):
         prefixes, pool = row
@@ -36,15 +37,9 @@ def gradients(config, pool, keys_linear, key_prefix, progress):
         oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
         used = literal[:, lengths.index(LENGTH)].reshape(*linear.shape[:2], config.saves, -1)
         used = used[..., : LENGTH * (config.d + 1)].reshape(*linear.shape[:2], -1)
-        return linear, literal, jax.vmap(features)(linear, used, oracle)
+        return linear, literal, jax.vmap(subsets.side_by_side)(linear, used, oracle)
 
     return collect(pool, path, prefixes)
-
-
-def features(*kinds):  # [m, p] each -> [F, m, largest p]
-    """Zeros added to a gradient change no distance: all kinds of features are one computation."""
-    most = max(rows.shape[1] for rows in kinds)
-    return jnp.stack([jnp.pad(rows, ((0, 0), (0, most - rows.shape[1]))) for rows in kinds])
 
 
 def one_layer(d, scale):  # -> Params
@@ -52,7 +47,7 @@ def one_layer(d, scale):  # -> Params
     return constructions.gradient_descent(jnp.full(1, scale), d)
 
 
-def prefix_checkpoints(pool, lengths, recipe, key, label, progress=None):  # -> [R, K, C, k, e]
+def prefix_checkpoints(pool, lengths, recipe, key, progress=None):  # -> [R, K, C, k, e]
     """Prefixes of several lengths in front of the one-layer model, along their training.
 
     All have the width k of the longest, and zeros after their own tokens: the model is quadratic in
@@ -72,15 +67,13 @@ def prefix_checkpoints(pool, lengths, recipe, key, label, progress=None):  # -> 
     scales = jnp.tile(longest / jnp.asarray(lengths, float), runs)
 
     def loss(z, batch, row):
-        return prefix.batch_loss(
-            linear_attention.forward, one_layer(d, row[2]), z, pools.Pool(*batch)
-        )
+        params = one_layer(d, row[2])
+        return prefix.batch_loss(linear_attention.forward, params, z, pools.Pool(*batch))
 
     keys = jnp.repeat(jax.random.split(key_data, runs), count)
     starts, rows = start.reshape(-1, longest, d + 1), (*again, scales)
-    path = checkpoints.trained_path(
-        loss, recipe, starts, keys, rows, f"{label}: prefixes", progress
-    )
+    label = "gradient_matching: prefixes"
+    path = checkpoints.trained_path(loss, recipe, starts, keys, rows, label, progress)
     return path.reshape(runs, count, *path.shape[1:])
 
 

@@ -8,15 +8,11 @@ import numpy as np
 import xarray as xr
 
 from experiments.matching.many_shots.config import LINEAR, SCALINGS, TRAINED, Config
+from experiments.matching.subsets import best_step
 from experiments.models.model import Model
 from lsa_lab.models import constructions, moments
 from lsa_lab.prompts import tokens
 from lsa_lab.tasks.linear import LinearTask, sample
-
-
-def step_size(config):
-    """The best of a single step at the trained length."""
-    return 1 / (1 + (1 + config.d + config.noise_std**2) / config.n)
 
 
 @partial(jax.jit, static_argnums=(0, 2))
@@ -75,7 +71,7 @@ def linear_errors(config, own_units, params, prompts):  # -> [R, noise, shots, 2
         penalty = noise_std**2 / n * jnp.eye(config.d)[None]
         posterior = jnp.linalg.solve(gram + penalty, label[:, :, None])[:, :, 0]
         bayes = jnp.median(((posterior * x_query).sum(1) - y_query) ** 2)
-        largest = step_size(config) * longer * jnp.median(jnp.linalg.eigvalsh(gram)[:, -1])
+        largest = best_step(config) * longer * jnp.median(jnp.linalg.eigvalsh(gram)[:, -1])
         return jnp.stack(errors), bayes, largest
 
     def run(row):
@@ -83,11 +79,8 @@ def linear_errors(config, own_units, params, prompts):  # -> [R, noise, shots, 2
         shots, noises = jnp.asarray(config.shots, float), jnp.asarray(config.noises)
 
         def noise_errors(row):
-            moments_of_noise, noise_std = row
-            return jax.lax.map(
-                lambda of_length: cell(params, of_length[0], x, y, of_length[1], noise_std),
-                (moments_of_noise, shots),
-            )
+            lengths, std = (row[0], shots), row[1]
+            return jax.lax.map(lambda each: cell(params, each[0], x, y, each[1], std), lengths)
 
         return jax.lax.map(noise_errors, (second_moments, noises))
 
@@ -100,13 +93,11 @@ def linear_wrong(config, own_units, params, prompts):  # of classes -> [R, shots
 
     def run(row):
         params, (second_moments, x, y) = row
+        models = [*zip(params, own_units, strict=True)]
 
         def cell(second_moment):
             batch_last = jnp.moveaxis(second_moment, 0, -1)
-            answers = [
-                predictions(model, own, batch_last, x.T, 1.0)
-                for model, own in zip(params, own_units, strict=True)
-            ]
+            answers = [predictions(*model, batch_last, x.T, 1.0) for model in models]
             return (jnp.stack(answers) * y[None] <= 0).mean(1)
 
         return jax.lax.map(cell, second_moments[0])
@@ -118,9 +109,8 @@ def linear_wrong(config, own_units, params, prompts):  # of classes -> [R, shots
 def softmax_answers(config, models: Model, n, labels, keys):  # leaves [R, ...] -> [R, B], [R, B]
     """Predictions and targets, one prompt at a time: its T² scores per head are the memory. Shorter
     prompts are the first demonstrations of the longest."""
-    task = LinearTask(
-        config.softmax_most, config.d, noise_std=config.noise_std, labels=labels, dtype=jnp.float32
-    )
+    law = dict(noise_std=config.noise_std, labels=labels, dtype=jnp.float32)
+    task = LinearTask(config.softmax_most, config.d, **law)
 
     def run(row):
         model, key = row
@@ -137,7 +127,7 @@ def softmax_answers(config, models: Model, n, labels, keys):  # leaves [R, ...] 
 
 
 def descent(config):  # -> Params [R, ...], the same for all runs
-    steps = jnp.full(config.depth, step_size(config))
+    steps = jnp.full(config.depth, best_step(config))
     stack = constructions.gradient_descent(steps, config.d)
     return jax.tree.map(lambda leaf: jnp.repeat(leaf[None], config.runs, 0), stack)
 
@@ -168,13 +158,8 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "wrong": (("run", "shots", "model"), wrong),
             "softmax_wrong": (("few", "run"), softmax_wrong),
         },
-        {
-            "noise": list(config.noises),
-            "shots": list(config.shots),
-            "few": few,
-            "model": list(LINEAR),
-            "scaling": list(SCALINGS),
-        },
+        {"noise": list(config.noises), "shots": list(config.shots), "few": few}
+        | {"model": list(LINEAR), "scaling": list(SCALINGS)},
     )
 
 

@@ -3,69 +3,46 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, named
-from experiments.models.specs import Task, restored
-from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+from experiments.matching.configs import AtLeastTwo, Positive, Trained, check_names
+from experiments.models.named import named
+from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
 LINEAR = ("descent", "linear")  # constructed and trained
 TRAINED = ("linear attention", "softmax attention")  # the second and the third stack
 ALL = (*LINEAR, "softmax")
 SCALINGS = ("by n", "fixed")  # what linear attention divides by: its n, or that of training
 
-Shots = Annotated[tuple[int, ...], between(2, 1 << 20)]
-
-
-def task_of(config) -> Task:
-    """What both models of a config are trained on, of this code or out of a result."""
-    return restored(config.models[0][1]).task
+Shots = Annotated[tuple[int, ...], between(2, 1 << 20), INCREASING]
 
 
 @dataclass(frozen=True)
-class Config(Bounded):
+class Config(Trained):
     """Three stacks of one depth, far beyond the number of demonstrations they are trained on."""
 
-    models: Named  # the trained stacks, in the order of TRAINED
     # Demonstrations in the test.
     shots: Shots = (20, 32, 64, 128, 256, 512, 1024, 2048, 4096)
     class_shots: tuple[int, int] = (128, 1024)  # between which the paper's classification loses
     softmax_most: int = 1024  # demonstrations: its cost grows with their square
     noises: Annotated[tuple[float, ...], at_least(0)] = (0.0, 0.5, 1.0)  # of the test's labels
     # Of the labels in training, and for softmax and two classes in the test.
-    noise_std: Annotated[float, POSITIVE] = 0.5
+    noise_std: Positive = 0.5
     depth: Annotated[int, between(1, 8)] = 4  # of the constructed descent
     runs: int = 9  # as many as the seeds of the models
-    test_prompts: Annotated[int, at_least(2)] = 400  # of each run
+    test_prompts: AtLeastTwo = 400  # of each run
     # The same for softmax stacks, which cost more.
-    softmax_prompts: Annotated[int, at_least(2)] = 32
+    softmax_prompts: AtLeastTwo = 32
     seed: Seed = 3
 
     def __post_init__(self):
         super().__post_init__()
-        if [name for name, _ in self.models] != [*TRAINED]:
-            raise ValueError(f"models: {' and '.join(TRAINED)}, in this order")
-        if len({(spec.task.d, *spec.task.lengths) for _, spec in self.models}) > 1:
-            raise ValueError(f"models are trained on d = {self.d} and n = {self.n}")
-        for _, spec in self.models:
-            checks.between(self, "runs", 2, spec.training.seeds)
+        check_names(self, TRAINED)
         kept = [count for count in self.shots if count <= self.softmax_most]
-        if list(self.shots) != sorted({*self.shots, self.n}) or min(self.shots) < self.n:
+        if self.shots[0] != self.n:
             raise ValueError(f"shots = {self.shots!r}: choose increasing numbers from n = {self.n}")
-        if len(self.shots) < 2 or len(kept) < 2:
-            raise ValueError(f"softmax_most = {self.softmax_most}: two of shots are at most this")
-        if 0 not in self.noises or self.noise_std not in self.noises:
+        if not {0, self.noise_std} <= {*self.noises}:
             raise ValueError(f"noises = {self.noises!r}: choose 0 and noise_std among them")
         if not {*self.class_shots} <= {*kept} or len({*self.class_shots}) < 2:
             raise ValueError(f"class_shots = {self.class_shots!r}: two of {kept}")
-
-    @property
-    def d(self) -> int:
-        return task_of(self).d
-
-    @property
-    def n(self) -> int:
-        """Demonstrations in training, and what a fixed normalisation divides by."""
-        return max(task_of(self).lengths)
 
 
 TIERS = {

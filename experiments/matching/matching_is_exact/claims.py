@@ -9,12 +9,12 @@ from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.store import parts, results
 
 A3 = "modelled on A3 (2506.04579), its method"
-CLEAN = "for prompts without noise"  # on which softmax is trained; the pools have noise
+CLEAN = "softmax is trained on prompts without noise; the pools have noise"
 NEARER = 0.9  # a gap of at most this share of another is nearer
 EFFECT = "its bound, .9, was set upon the effect and left it undecided"
-WITH_THE_RULE = "added, with the rule, to runs that others had judged"
-LESSER = "the kinds of weights apart, each run its own; it was the lesser, four runs sharing one"
-TRIAL = "added after a trial, in which scaling alone gave a part of the gain over plain matching"
+WITH_THE_RULE = "added, with the rule, to runs that other rows had judged"
+LESSER = "random and trained weights had one row, the lesser gap, and four runs shared weights"
+TRIAL = "added: in a trial scaling alone gave a part of the gain over plain matching"
 
 
 class Gaps:
@@ -58,24 +58,18 @@ def statements(config) -> tuple[Statement, ...]:
     before = (96, 32, 16) if later else (16,)
     more = config.subsets.runs
     softmax = partial(median, redrawn=fresh(config.trained, *before))
-    by_weights = dict(random="", trained=CLEAN)
-    matched = "the gap with matched moments over that without"
-    by_learner = {
-        "descent": dict(
-            gap=deep,
-            caveat="",
-            over_scaled="It comes nearer than the one that merely scaled gradients choose: "
-            "whitening is more than units",
-            since_scaled=fresh(more, 192, 96) if later else fresh(more, 48),
-        ),
-        "softmax": dict(
-            gap="the gap",
-            caveat=CLEAN,
-            over_scaled="So it does before softmax with trained weights: whitening is more than "
-            "units",
-            since_scaled=fresh(config.trained, 96) if later else "",
-        ),
+    whitened = partial(median, revision=WITH_THE_RULE)
+    since_the_rule = fresh(more, 192, 192, 64, 48) if later else fresh(more, 48)
+    since_scaled = {
+        "descent": fresh(more, 192, 96) if later else fresh(more, 48),
+        "softmax": fresh(config.trained, 96) if later else "",
     }
+    nearer = partial(
+        softmax,
+        source=A3,
+        measured="the gap with matched moments over that without",
+        revision="added",
+    )
     return (
         softmax(
             "softmax_departs",
@@ -83,33 +77,26 @@ def statements(config) -> tuple[Statement, ...]:
             "Softmax departs with {weights} weights: equal moments are not enough",
             "the gap between a set with the pool's moments and the pool",
             at_least=0.02,
-            note="{caveat}",
+            note=CLEAN,
             revision=LESSER,
             sample=lambda g, weights: g.softmax(weights).values,
-            cells=grid("softmax_random softmax_trained", weights=by_weights),
-            words=lambda weights: dict(caveat=by_weights[weights]),
+            cells=grid("softmax_random softmax_trained", weights=("random", "trained")),
             message="Softmax departs with random weights and with trained ones: equal moments are "
             "not enough",
         ),
-        softmax(
+        nearer(
             "softmax_trained_nearer",
-            A3,
-            "Softmax with trained weights is nearer to its pool after a set with the pool's "
+            says="Softmax with trained weights is nearer to its pool after a set with the pool's "
             "moments than after one without",
-            matched,
             at_most=NEARER,
             note=CLEAN,
-            revision="added",
             sample=lambda g: (g.softmax("trained") / g.softmax("trained", 0)).values,
         ),
-        softmax(
+        nearer(
             "softmax_random_nearer",
-            A3,
-            "Softmax with random weights is nearer to its pool after a set with the pool's "
+            says="Softmax with random weights is nearer to its pool after a set with the pool's "
             "moments than after one without",
-            matched,
             unjudged=EFFECT,
-            revision="added",
             sample=lambda g: (g.softmax("random") / g.softmax("random", 0)).values,
         ),
         median(
@@ -122,34 +109,33 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda g: (g.chosen("plain") / g.random).values,
         ),
         # Before the whitened rows of the paper tier are the laptop's 48 runs, 12 with softmax.
-        median(
+        whitened(
             "whitened_subset",
             A3,
-            "A subset chosen by whitened gradients at d + 1 checkpoints comes near to it",
+            "A subset chosen by whitened gradients at d + 1 checkpoints comes near to its pool",
             f"{deep} over that of the median random subset",
             at_most=0.3,
-            revision=WITH_THE_RULE,
-            redrawn=fresh(more, 192, 192, 64, 48) if later else fresh(more, 48),
+            redrawn=since_the_rule,
             sample=lambda g: (g.chosen("whitened") / g.random).values,
         ),
-        median(
+        whitened(
             "whitened_nearer",
             A3,
-            "It comes nearer than the one that plain gradients choose",
+            "A subset chosen by whitened gradients comes nearer to its pool than one chosen by "
+            "plain gradients",
             f"{deep} over that after plain matching",
             at_most=NEARER,
-            revision=WITH_THE_RULE,
-            redrawn=fresh(more, 192, 192, 64, 48) if later else fresh(more, 48),
+            redrawn=since_the_rule,
             sample=lambda g: g.ratio("plain", "descent"),
         ),
-        median(
+        whitened(
             "whitened_softmax",
             A3,
-            "So it does before softmax with trained weights",
+            "Before softmax with trained weights, too, a subset chosen by whitened gradients comes "
+            "nearer than one chosen by plain gradients",
             "the gap over that after plain matching",
             unjudged=EFFECT,
             note=CLEAN,
-            revision=WITH_THE_RULE,
             redrawn=fresh(config.trained, 96, 32, 12) if later else "",
             sample=lambda g: g.ratio("plain", "softmax"),
         ),
@@ -157,15 +143,17 @@ def statements(config) -> tuple[Statement, ...]:
         median(
             "whitened_over_units",
             "derived here",
-            "{over_scaled}",
-            "{gap} over that after matching of gradients whose entries have one size",
+            "A subset that whitened gradients choose comes nearer than one that merely scaled "
+            "gradients choose, before {learner}",
+            f"the gap, of descent that of {max(config.depths)} layers, over that after matching of "
+            "gradients whose entries have one size",
             at_most=NEARER,
-            note="{caveat}",
+            note=CLEAN,
             revision=TRIAL,
-            redrawn="{since_scaled}",
+            redrawn="{fresh}",
             sample=lambda g, learner: g.ratio("scaled", learner),
-            cells=grid("whitened_over_scaled whitened_over_scaled_softmax", learner=by_learner),
-            words=lambda learner: by_learner[learner],
+            cells=grid("whitened_over_scaled whitened_over_scaled_softmax", learner=since_scaled),
+            words=lambda learner: dict(fresh=since_scaled[learner]),
             message="A subset that whitened gradients choose comes nearer than one that merely "
             "scaled gradients choose, before descent and before softmax",
         ),

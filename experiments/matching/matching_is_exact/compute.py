@@ -11,8 +11,8 @@ import xarray as xr
 from experiments.matching import checkpoints as matching
 from experiments.matching.matching_is_exact.config import MATCHING, SQUARES, Config
 from experiments.matching.matching_is_exact.twins import rescaled_subsets, subsets, twins
+from experiments.matching.subsets import bayes_error
 from experiments.models.model import forward
-from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.selection import prefix
@@ -39,14 +39,13 @@ def gaps(forward, params, sets, pool, queries):  # [S, n, e], [m, e], [Q, d] of 
 
 
 @partial(jax.jit, static_argnums=0)
-def errors(forward, params, sets, queries, clean):  # [n, e], [Q, d], [Q] of R -> [R]
+def errors(forward, *rows):  # params, [n, e], [Q, d], [Q] of R -> [R]
     """The mean squared error on the queries of each run, after its set."""
 
     def run_error(row):
-        params, rows, queries, clean = row
-        return ((answers(forward, params, rows, queries) - clean) ** 2).mean()
+        return ((answers(forward, *row[:3]) - row[3]) ** 2).mean()
 
-    return jax.lax.map(run_error, (params, sets, queries, clean))
+    return jax.lax.map(run_error, rows)
 
 
 def descents(config):  # -> Params [R, L, 1, e, e] by name
@@ -60,13 +59,6 @@ def descents(config):  # -> Params [R, L, 1, e, e] by name
         return jax.tree.map(lambda w: jnp.broadcast_to(w, (config.runs, *w.shape)), params)
 
     return {f"descent, {depth}": cut(depth) for depth in config.depths}
-
-
-def softmax_stacks(runs):  # -> forward, Params [R, ...] twice
-    """Weights before and after training, of the runs that have them."""
-    path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs.path)
-    ends = [jax.tree.map(operator.itemgetter((slice(None), end)), path) for end in (0, -1)]
-    return forward(runs.spec), ends
 
 
 @partial(jax.jit, static_argnums=0)
@@ -104,25 +96,22 @@ def chosen_sets(config, pool, proxy, keys):  # -> [R, most + draws, n, e], [R, 2
 def subset_gaps(config, progress):
     """Gaps of the deepest descent after chosen and random subsets, of pools of their own."""
     root, runs = jax.random.key(config.subsets.seed), config.subsets.runs
-    keys = [jax.random.split(jax.random.fold_in(root, tag), runs) for tag in range(3)]
+    keys = matching.keys_of(root, runs, 3)
     _, pool, queries, proxy = sample(config, keys, progress)
     depth = max(config.depths)
     stack = constructions.gradient_descent(jnp.full(depth, config.step), config.d)
     stacks = jax.tree.map(lambda w: jnp.broadcast_to(w, (runs, *w.shape)), stack)
-    plain, others = (
-        np.asarray(
-            gaps(linear_attention.forward, stacks, sets, jax.vmap(pools.tokens)(pool), queries.x)
-        )
-        for sets in chosen_sets(config, pool, proxy, keys[2])
-    )
+    rows, chosen = jax.vmap(pools.tokens)(pool), chosen_sets(config, pool, proxy, keys[2])
+    measure = partial(gaps, linear_attention.forward, stacks)
+    plain, others = (np.asarray(measure(sets, rows, queries.x)) for sets in chosen)
     whitened, scaled = others.T
-    data = {"subset": (("run", "pick"), plain), "whitened": ("run", whitened)}
-    return xr.Dataset(data | {"scaled": ("run", scaled)})
+    data = {"whitened": ("run", whitened), "scaled": ("run", scaled)}
+    return xr.Dataset({"subset": (("run", "pick"), plain)} | data)
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     root = jax.random.key(config.seed)
-    keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(5)]
+    keys = matching.keys_of(root, config.runs, 5)
     both, pool, queries, proxy = sample(config, keys, progress)
     sets, rows = twins_of_pools(config, both, pool, proxy, keys[2])
     if not np.isfinite(sets).all():
@@ -131,51 +120,36 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     plain, others = chosen_sets(config, pool, proxy, keys[4])
     random = plain[:, config.most :]
     matched = jnp.concatenate([plain[:, config.d][:, None], others], axis=1)
-    softmax = models["brief softmax"]
-    data = {"linear": linear_gaps(config, linear, sets, rows, queries.x)}
-    data |= softmax_gaps(config, softmax, sets, rows, random, matched, queries)
-    coordinates = {"model": list(linear), "square": list(SQUARES)}
-    coordinates |= {"matched": np.arange(config.most + 1), "weights": ["random", "trained"]}
-    coordinates["gradients"] = list(MATCHING)
-    main = xr.Dataset(data, coordinates)
-    return parts.join(main, subsets=subset_gaps(config, progress))
-
-
-def linear_gaps(config, linear, sets, rows, x_queries):
     flat = sets.reshape(config.runs, -1, *sets.shape[-2:])
-    run = linear_attention.forward
-    values = [gaps(run, params, flat, rows, x_queries) for params in linear.values()]
+    run = partial(gaps, linear_attention.forward)
+    linear_gaps = [run(stack, flat, rows, queries.x) for stack in linear.values()]
     shape = (len(linear), config.runs, config.most + 1, len(SQUARES))
-    return ("model", "run", "matched", "square"), np.stack(values).reshape(shape)
+    data = {"linear": (("model", "run", "matched", "square"), np.stack(linear_gaps).reshape(shape))}
+    data |= softmax_gaps(config, models["brief softmax"], sets, rows, random, matched, queries)
+    places = {"model": list(linear), "square": list(SQUARES), "gradients": list(MATCHING)}
+    places |= {"matched": np.arange(config.most + 1), "weights": ["random", "trained"]}
+    main = xr.Dataset(data, places)
+    return parts.join(main, subsets=subset_gaps(config, progress))
 
 
 def softmax_gaps(config, runs, sets, rows, random, matched, queries):
     """Gaps of twins with y² matched, after subsets that plain, whitened and scaled
     gradients choose, and after random ones; errors after the first of these, and the best."""
-    run, ends = softmax_stacks(runs)
-    few = jax.tree.map(lambda leaf: leaf[: config.trained], (sets[:, :, 1], rows, queries.x))
-    values = [gaps(run, params, *few) for params in ends]
-    chosen, by_chance = (
-        np.stack([gaps(run, params, part[: config.trained], *few[1:]) for params in ends])
-        for part in (matched, random)
-    )
-    first = random[:, 0], queries.x, queries.clean
-    test = jax.tree.map(lambda leaf: leaf[: config.trained], first)
+    run = forward(runs.spec)  # with weights before and after training, of the runs that have them
+    path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs.path)
+    ends = [jax.tree.map(operator.itemgetter((slice(None), end)), path) for end in (0, -1)]
+    every = sets[:, :, 1], matched, random, rows, queries.x, queries.clean
+    sets, matched, random, rows, *test = (part[: config.trained] for part in every)
+    first, axes = random[:, 0], ("weights", "pair")
+
+    def end_gaps(sets):
+        return np.stack([gaps(run, params, sets, rows, test[0]) for params in ends])
+
+    bayes = jax.vmap(partial(bayes_error, config))(first[..., :-1], first[..., -1], *test)
     return {
-        "softmax": (("weights", "pair", "matched"), np.stack(values)),
-        "softmax_subset": (("weights", "pair", "gradients"), chosen),
-        "softmax_random": (("weights", "pair", "draw"), by_chance),
-        "error": (("weights", "pair"), np.stack([errors(run, p, *test) for p in ends])),
-        "bayes": ("pair", bayes_errors(config, *test)),
+        "softmax": ((*axes, "matched"), end_gaps(sets)),
+        "softmax_subset": ((*axes, "gradients"), end_gaps(matched)),
+        "softmax_random": ((*axes, "draw"), end_gaps(random)),
+        "error": (axes, np.stack([errors(run, params, first, *test) for params in ends])),
+        "bayes": ("pair", np.asarray(bayes)),
     }
-
-
-def bayes_errors(config, sets, x_queries, clean):  # [R, n, e], [R, Q, d], [R, Q] -> [R]
-    """The mean squared error of the Bayes rule, ridge regression."""
-
-    def run_error(rows, x_queries, clean):
-        prompt = prompts.Prompt(rows[:, :-1], rows[:, -1], x_queries[0], clean[0])
-        weights = estimators.gaussian_posterior_mean(prompt, 1.0, config.noise_std**2)
-        return ((x_queries @ weights - clean) ** 2).mean()
-
-    return np.asarray(jax.vmap(run_error)(sets, x_queries, clean))

@@ -3,23 +3,21 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from experiments.matching.configs import AtLeastTwo, Count, Positive
 from experiments.models.named import Named
 from experiments.models.regression import kernel_spec
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, between
 
 SQUARES = ("free", "matched")  # the mean of y², of which no gradient knows
 MATCHING = ("plain", "whitened", "scaled")  # gradients that choose a subset
-
-Count = Annotated[int, at_least(1)]
-Positive = Annotated[float, POSITIVE]
 
 
 @dataclass(frozen=True)
 class Subsets(Bounded):
     """More pools, after whose subsets descent alone answers."""
 
-    runs: Annotated[int, at_least(2)] = 48
+    runs: AtLeastTwo = 48
     seed: Seed = 11
 
 
@@ -31,7 +29,7 @@ class Config(Bounded):
     """
 
     d: Annotated[int, between(2, 16)] = 5
-    m: Annotated[int, at_least(2)] = 128  # the pool
+    m: AtLeastTwo = 128  # the pool
     n: int = 24  # a twin, and a subset chosen from the pool
     noise_std: Positive = 0.5
     # Ends of the covariates' variances.
@@ -48,7 +46,7 @@ class Config(Bounded):
     learning_rate: Positive = 0.01
     queries: Count = 64  # after each prompt
     random_draws: Count = 20  # random subsets of the pool, to compare with
-    runs: Annotated[int, at_least(2)] = 48
+    runs: AtLeastTwo = 48
     # How many of the runs have softmax weights of their own.
     trained: Annotated[int, between(1, "runs")] = 12
     seed: Seed = 1

@@ -9,7 +9,6 @@ from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.store import results
 
 ROUNDING, LEAST = 1e-10, 1e-17
-GAP = "gap / size of predictions"
 
 
 def plot(dataset):
@@ -20,42 +19,33 @@ def plot(dataset):
     axes[0].set_title("Descent equals its pool at d + 1")
     softmax(axes[1], dataset)
     for ax in axes:
-        twins(ax, dataset, config)
-        axis_to_rounding(ax, config)
-    axes[1].set_ylabel("")
+        scales(ax, dataset, config)
+    axes[0].set_ylabel("gap / size of predictions")
     return figure
 
 
-def twins(ax, dataset, config):
-    """Axes for sets that match some checkpoints, and where these are d + 1."""
+def scales(ax, dataset, config):
+    """Sets that match some checkpoints, and where these are d + 1; one scale for all models, from
+    beyond the size of the predictions to rounding."""
     style.log_axes(ax, y=True)
     ax.axvline(config.d + 1, color="grey", lw=0.8, ls="--")
-    ax.set(xlabel="matched checkpoints", ylabel=GAP)
-    ax.set_xticks(dataset.matched.values)
-
-
-def axis_to_rounding(ax, config):
-    """One scale for all models: from beyond the size of the predictions to rounding."""
     ax.axhspan(LEAST, ROUNDING, color="grey", alpha=0.15, lw=0)
     direct_label(ax, 0, ROUNDING, "rounding", "dimgrey", (0.1, -2))
     direct_label(ax, config.d + 1, 3e-6, "d + 1", "dimgrey")
+    ax.set(xlabel="matched checkpoints", xticks=dataset.matched.values)
     ax.set(ylim=(LEAST, 100), yticks=[1e-15, 1e-10, 1e-5, 1])
 
 
-def look_of(config, depth: int) -> dict:
+def descents(ax, gaps, config):
     """A colour and a marker for each depth, the deepest one the darkest."""
     import matplotlib
 
-    i = config.depths.index(depth)
-    share = 0.7 * (1 - i / max(1, len(config.depths) - 1))
-    return {"color": matplotlib.colormaps["viridis"](share), "marker": style.MARKERS[i]}
-
-
-def descents(ax, gaps, config):
+    colors = matplotlib.colormaps["viridis"](np.linspace(0.7, 0, len(config.depths)))
     for i, depth in enumerate(config.depths):
         runs = gaps.sel(model=f"descent, {depth}").transpose("run", "matched").values
-        x, label = gaps.matched.values + 0.1 * (i - 1.5), f"{depth} layer{'s' * (depth > 1)}"
-        upright(ax, x, runs, LEAST, label=label, **look_of(config, depth))
+        look = dict(color=colors[i], marker=style.MARKERS[i])
+        look["label"] = f"{depth} layer{'s' * (depth > 1)}"
+        upright(ax, gaps.matched.values + 0.1 * (i - 1.5), runs, LEAST, **look)
 
 
 def softmax(ax, dataset):
@@ -80,9 +70,10 @@ def caption(dataset) -> str:
     gap = float((chosen.chosen("plain") / chosen.random).median("run"))
     return (
         "Sets that match a pool's mean gradients at d + 1 checkpoints equal the pool for descent "
-        f"of any depth. Softmax still differs by {float(softmax.sel(weights='trained')):.2g} with "
-        f"trained weights, whose error is {float(far):.2g} times the Bayes rule's; there squared "
-        f"labels are matched, too. Sets are drawn anew but for these gradients. {config.n} of "
-        f"{config.m} chosen to match leave {gap:.2g} of a random subset's gap. Points "
-        f"are medians of {config.runs} runs with their middle 80 %."
+        "of any depth. Trained softmax attention still differs by "
+        f"{float(softmax.sel(weights='trained')):.2g} of its predictions' size, with squared "
+        f"labels matched, too. Its error there is {float(far):.2g} times the Bayes rule's. "
+        f"A real subset, {config.n} of {config.m} chosen to match, leaves {gap:.2g} of a random "
+        "subset's gap. "
+        f"Points are medians of {config.runs} runs with their middle 80 %."
     )

@@ -4,8 +4,9 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from experiments.matching.subsets import scale
+from experiments.matching.subsets import first_checkpoints
 from lsa_lab.selection import gradient_matching, prefix, rivals
 
 
@@ -61,25 +62,23 @@ def fixed_part(h, v):
     return h @ v @ jnp.linalg.solve(v.T @ h @ v, v.T @ h)
 
 
-def first_checkpoints(config, pool, path):  # -> [most, m, p], zero for later ones
-    gradients = prefix.linear_gradients(path, pool)
-    keep = jnp.arange(gradients.shape[1])[None] < config.d * jnp.arange(1, config.most + 1)[:, None]
-    return jnp.where(keep[:, None], gradients[None], 0)
-
-
 @partial(jax.jit, static_argnums=0)
 def rescaled_subsets(config, pool, path):  # -> indices [2, n]
-    """Matched at d + 1 checkpoints by whitened gradients, and by merely scaled ones: whitened entry
-    by entry, without a rotation."""
-    gradients = first_checkpoints(config, pool, path)[config.d]
+    """Matched at d + 1 checkpoints by whitened gradients, and by merely scaled ones: every entry in
+    units of its own standard deviation, as it is where it does not vary, without a rotation."""
+    gradients = prefix.linear_gradients(path, pool)
+    (gradients,) = first_checkpoints(gradients, [config.d + 1], config.d)
+    spread = gradients.std(0)
+    scaled = gradients / jnp.where(spread > 0, spread, 1)[None]
     whitened = gradient_matching.match(gradients, config.n, whiten=True).indices
-    return jnp.stack([whitened, gradient_matching.match(scale(gradients), config.n).indices])
+    return jnp.stack([whitened, gradient_matching.match(scaled, config.n).indices])
 
 
 @partial(jax.jit, static_argnums=0)
 def subsets(config, pool, path, key):  # -> indices [most + draws, n]
     """Matched to the first 1, 2, ... checkpoints, then random ones."""
-    fewer = first_checkpoints(config, pool, path)
+    gradients = prefix.linear_gradients(path, pool)
+    fewer = first_checkpoints(gradients, np.arange(1, config.most + 1), config.d)
     chosen = jax.vmap(lambda part: gradient_matching.match(part, config.n).indices)(fewer)
     random = rivals.random_subsets(key, config.m, config.n, config.random_draws)
     return jnp.concatenate([chosen, random])

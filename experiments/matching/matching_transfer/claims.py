@@ -5,26 +5,22 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from experiments.matching.matching_transfer.config import BAYES, SMALL, STACK, TRAINED
+from experiments.matching.matching_transfer.config import (
+    BAYES,
+    GRADIENTS,
+    SMALL,
+    STACK,
+    TRAINED,
+    TUNED,
+)
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 
 A3 = "A3 (2506.04579)"
 TRANSFER = f"{A3}, abstract, in our setting"
-RANKING = f"modelled on {A3}, transfer to larger models"
-BRIEF = "models trained to the end, at d = 8; they were brief, at d = 4"
-NEW = "added: a proxy of another architecture"
-LEARNERS = {  # by the rule that matches their gradients
-    "linear proxy": "the linear proxy",
-    "prefix": "a prefix of one-layer attention",
-    "stack prefix": "a prefix of a trained linear stack",
-}
-FINE_TUNED = {
-    "linear model": "a linear model fine-tuned on a subset",
-    "own prefix": "a prefix of its own fine-tuned on a subset",
-}
+BRIEF = "models are trained to the end, at d = 8; they were trained briefly, at d = 4"
+PREFIXES = "prefixes stand before one layer of attention, and before a trained linear stack"
 FEWEST_POOLS = 5  # of a run: fewer have no median that rare bad subsets leave alone
-ADDED = "added after a look: rows on chosen subsets had hidden that ranks do not transfer"
 
 
 class Transfer:
@@ -52,10 +48,6 @@ class Transfer:
     def rank(self, proxy, target):  # [R]
         """The correlation of the proxy's errors with the target's."""
         return self.dataset.spearman.sel(target=proxy, other=target).values
-
-    def worst_rank(self, proxy):  # [R]
-        pairs = self.dataset.spearman.sel(target=proxy, other=self.larger)
-        return worst(pairs.transpose("run", ...), least)
 
     def rank_of_tuned(self, learner, model):  # [R]
         return self.dataset.by_tuned.sel(learner=learner, model=model).values
@@ -88,25 +80,24 @@ def statements(config) -> tuple[Statement, ...]:
         again(
             "every_target",
             TRANSFER,
-            "Subsets that match gradients of {learner} help every target",
+            "Subsets that match gradients of the {rule} help every target",
             f"the error over that of the median random subset, in each run's median pool, {place}",
             **bounded(at_most=1.0),
-            revision="{change}; the words did not name the pool, and said larger models",
+            note=PREFIXES,
+            revision=f"{BRIEF}; the stack prefix is added; the words did not name the pool, and "
+            "said larger models",
             sample=lambda t, rule: worst(t.ratio(rule)),
-            cells=grid("proxy prefix stack", rule=LEARNERS),
-            words=lambda rule: dict(
-                learner=LEARNERS[rule], change=NEW if rule == "stack prefix" else BRIEF
-            ),
+            cells=grid("proxy prefix stack", rule=GRADIENTS),
         ),
         again(
             "over_diverse",
             f"modelled on {A3}, baselines",
-            "Subsets that match gradients of {learner} help the {target} more than determinantal "
+            "Subsets that match gradients of the {rule} help the {target} more than determinantal "
             "subsets, chosen without a gradient, do",
             "the error over that of the determinantal subset, in each run's median pool",
             **bounded(at_most=1.0),
-            revision="added as a null; trained targets alone: descents explode after such subsets; "
-            "the words did not name the pool",
+            revision="added as a null, of trained targets alone, for descents explode after such "
+            "subsets; the words did not name the pool",
             sample=lambda t, rule, target: t.diverse_ratio(rule, target),
             cells=grid(
                 "proxy_over_diverse_linear proxy_over_diverse_softmax "
@@ -114,10 +105,9 @@ def statements(config) -> tuple[Statement, ...]:
                 "prefix_over_diverse_softmax prefix_over_diverse_transformer "
                 "stack_over_diverse_linear stack_over_diverse_softmax "
                 "stack_over_diverse_transformer",
-                rule=LEARNERS,
+                rule=GRADIENTS,
                 target=TRAINED,
             ),
-            words=lambda rule, target: dict(learner=LEARNERS[rule]),
             message="Subsets that match gradients help trained models more than determinantal ones",
         ),
         again(
@@ -132,12 +122,12 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         again(
             "rank_random",
-            RANKING,
+            f"modelled on {A3}, transfer to larger models",
             "Random subsets rank alike on one layer and on every larger model",
             f"{correlation}, {place}",
             at_least=0.5,
             revision=BRIEF,
-            sample=lambda t: t.worst_rank(SMALL),
+            sample=lambda t: worst(np.transpose([t.rank(SMALL, each) for each in t.larger]), least),
         ),
         again(
             "stack_ranks",
@@ -146,25 +136,24 @@ def statements(config) -> tuple[Statement, ...]:
             "another architecture",
             f"{correlation} of both models' errors",
             at_least=0.5,
-            revision=ADDED,
+            revision="added: rows on chosen subsets had hidden that ranks do not transfer",
             sample=lambda t, target: t.rank(STACK, target),
             cells=grid("stack_ranks_softmax stack_ranks_transformer", target=TRAINED[1:]),
         ),
         again(
             "fine_tuning",
             f"{A3}, abstract, hypothesis, in our setting",
-            "{learner} errs on the random subsets on which the {model} errs in context",
+            "The {tuned}, fine-tuned on a random subset, errs as the {model} does in context",
             f"{correlation} of both errors",
             at_least=0.5,
-            revision="added after a look at rows that had asked for it only through gaps",
+            revision="added: other rows had asked for it only through gaps",
             sample=lambda t, tuned, model: t.rank_of_tuned(tuned, model),
             cells=grid(
                 "linear_tuned_as_linear linear_tuned_as_softmax linear_tuned_as_transformer "
                 "own_tuned_as_linear own_tuned_as_softmax own_tuned_as_transformer",
-                tuned=FINE_TUNED,
+                tuned=TUNED,
                 model=TRAINED,
             ),
-            words=lambda tuned, model: dict(learner=FINE_TUNED[tuned].capitalize()),
             message="A learner fine-tuned on a random subset errs as trained models do in context",
         ),
         again(

@@ -17,45 +17,38 @@ from experiments.matching.matching_transfer.config import (
     Config,
     targets,
 )
-from experiments.matching.matching_transfer.learners import (
-    bayes_errors,
-    constructed_errors,
-    errors,
-    squared_error,
-)
+from experiments.matching.subsets import side_by_side
 from lsa_lab import estimators, prompts
 from lsa_lab.models import moments
 from lsa_lab.selection import diversity, gradient_matching, prefix, rivals
 from lsa_lab.tasks import pools
 
 
-def features(config, pool, learners):  # of one pool -> [F, m, p], in the order of GRADIENTS
-    """What is matched, padded to one width: zeros beside it change no distance."""
+def features(config, pool, prefixes):  # of one pool -> [F, m, p], in the order of GRADIENTS
+    """What is matched."""
     steps = jnp.full(config.checkpoints - 1, 0.3)  # from w = 0, in small steps
     whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
     linear = prefix.linear_gradients(estimators.gradient_descent(whole, steps), pool)
-    parts = [linear]
-    for model, path in learners.values():
-        parts.append(prefix.example_gradients(squared_error, model, path, (pool.x, pool.y)))
-    width = max(part.shape[1] for part in parts)
-    return jnp.stack([jnp.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
+    loss, examples = learners.squared_error, (pool.x, pool.y)
+    others = (prefix.example_gradients(loss, *path, examples) for path in prefixes.values())
+    return side_by_side(linear, *others)
 
 
 @partial(moments.compiled, static_argnums=0)
-def choose(config, pool, learners, keys):  # -> indices [G, S, n]
+def choose(config, pool, prefixes, keys):  # -> indices [G, S, n]
     """The choice of each of ``RULES``, then random subsets."""
     match = partial(gradient_matching.match, size=config.n)
 
     def choice(row):
-        pool, learners, key = row
-        parts = features(config, pool, learners)
+        pool, prefixes, key = row
+        parts = features(config, pool, prefixes)
         chosen = jax.lax.map(lambda part: match(part).indices, parts)
         mismatched = match(parts[0], reverse=True).indices
         diverse = diversity.determinantal(pools.tokens(pool), config.n, ridge=1.0)
         others = rivals.random_subsets(key, config.m, config.n, config.random_subsets)
         return jnp.concatenate([chosen, jnp.stack([mismatched, diverse]), others])
 
-    return jax.lax.map(choice, (pool, learners, keys))
+    return jax.lax.map(choice, (pool, prefixes, keys))
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -63,14 +56,14 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     keys = [jax.random.fold_in(root, tag) for tag in range(4)]
     trained = {name: runs.models(seeds=slice(config.runs)) for name, runs in models.items()}
     x, y, *queries = teach(config, trained[STACK], keys, progress)
-    by_target = [*np.asarray(constructed_errors(config, x, y, queries))]
+    by_target = [*np.asarray(learners.constructed_errors(config, x, y, queries))]
     single = [jnp.asarray(part, jnp.float32) for part in (x, y, *queries)]
     for model in trained.values():
-        by_target.append(np.asarray(errors(model, *single[:2], single[2:]), float))
+        by_target.append(np.asarray(learners.errors(model, *single[:2], single[2:]), float))
     error = np.stack(by_target)  # [targets, R, P, S]
     chosen, random = error[..., : len(RULES)], error[..., len(RULES) :]
     others = x[:, :, len(RULES) :], y[:, :, len(RULES) :]
-    bayes = np.asarray(bayes_errors(config, *others, *queries))
+    bayes = np.asarray(learners.bayes_errors(config, *others, *queries))
     few = [part[:, : config.tuned_pools] for part in (*others, *queries)]
     tuned = tuned_errors(config, trained, few, keys[3])
     taught = random[-len(trained) :, :, : config.tuned_pools]
@@ -85,13 +78,8 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
             "tuned": (("learner", "model", "run", "tuned_pool", "subset"), tuned),
             "by_tuned": (("model", "learner", "run"), np.stack(by_tuned)),
         },
-        {
-            "target": targets(config),
-            "other": targets(config),
-            "rule": list(RULES),
-            "learner": [*TUNED, BAYES],
-            "model": list(trained),
-        },
+        {"target": targets(config), "other": targets(config), "rule": list(RULES)}
+        | {"learner": [*TUNED, BAYES], "model": list(trained)},
     )
 
 
@@ -122,14 +110,12 @@ def tuned_errors(config, trained, subsets, key):  # -> [learner, model, R, P, S]
     """Errors of each of ``TUNED`` after fine-tuning on the subsets, and of the Bayes rule."""
     zero, stack = jnp.zeros((config.runs, config.d)), trained[STACK]
     linear = learners.tune(config, learners.linear_answers, stack, zero, *subsets)
-    bayes = np.asarray(bayes_errors(config, *subsets))
+    bayes = np.asarray(learners.bayes_errors(config, *subsets))
     rows = (learners.prefix_starts(config, config.runs, key), *subsets)
     single = [jnp.asarray(part, jnp.float32) for part in rows]
-    own = [
-        learners.tune(config, learners.prefix_answers, model, *single) for model in trained.values()
-    ]
-    alone = (np.broadcast_to(each, (len(own), *each.shape)) for each in (linear, bayes))
-    return np.stack([next(alone), np.stack(own), next(alone)])
+    tune = partial(learners.tune, config, learners.prefix_answers)
+    own = [tune(model, *single) for model in trained.values()]
+    return np.stack(np.broadcast_arrays(linear, np.stack(own), bayes))
 
 
 def rank_correlation(left, right):  # [A, R, P, S], [B, R, P, S] -> [A, B, R]

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, named
-from experiments.models.specs import Task, restored
+from experiments.matching.configs import AtLeastTwo, Count, Positive, Trained, check_names
+from experiments.models.named import named
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between, divides
+from lsa_lab.harness.run.bounds import Seed, between, divides
 
 SMALL = "one layer"  # the model on which a prefix is trained; the linear proxy's first step
 TRAINED = ("linear attention", "softmax attention", "transformer")
@@ -19,55 +19,33 @@ RULES = (*GRADIENTS, "mismatched", "determinantal")
 TUNED = ("linear model", "own prefix")
 BAYES = "Bayes rule"  # which reads the subset
 
-Count = Annotated[int, at_least(1)]
-
-
-def task_of(config) -> Task:
-    """What the trained targets of a config are trained on, of this code or out of a result."""
-    return restored(config.models[0][1]).task
-
 
 @dataclass(frozen=True)
-class Config(Bounded):
+class Config(Trained):
     """Subsets chosen on small models, used on larger ones, and models fine-tuned on subsets."""
 
-    models: Named  # the trained targets
-    noise_std: Annotated[float, POSITIVE] = 0.5  # of the labels, in training and in the pool
+    noise_std: Positive = 0.5  # of the labels, in training and in the pool
     m: Annotated[int, between(2, 10_000)] = 256  # the pool
     pools: Count = 2  # of each run
     tuned_pools: Count = 1  # on whose subsets models are fine-tuned
     queries: Count = 32  # of each pool
-    random_subsets: Annotated[int, at_least(2)] = 24  # of each pool, to compare with
+    random_subsets: AtLeastTwo = 24  # of each pool, to compare with
     # Checkpoints of the linear proxy's descent and of the prefix's training.
     checkpoints: Annotated[int, divides("prefix_steps")] = 10
     prefix_length: Count = 4  # tokens whose gradients a prefix has
-    prefix_rate: Annotated[float, POSITIVE] = 0.03  # learning rate of the prefixes
+    prefix_rate: Positive = 0.03  # learning rate of the prefixes
     prefix_steps: int = 200  # training steps of the prefixes
     tuned_steps: Count = 100  # of what is trained on a subset alone
     # Layers of the constructed stacks.
     descents: Annotated[tuple[int, ...], between(1, 64)] = (4, 16)
-    runs: Annotated[int, at_least(2)] = 9  # as many as the seeds of the models
+    runs: AtLeastTwo = 9  # as many as the seeds of the models
     seed: Seed = 21
 
     def __post_init__(self):
         super().__post_init__()
-        if [name for name, _ in self.models] != [*TRAINED]:
-            raise ValueError(f"models: {', '.join(TRAINED)}, in this order")
+        check_names(self, TRAINED)
         checks.between(self, "m", self.n + 1, 10_000)
         checks.between(self, "tuned_pools", 1, self.pools)
-        for _, spec in self.models:
-            if (spec.task.d, *spec.task.lengths) != (self.d, self.n):
-                raise ValueError(f"models are trained on d = {self.d} and n = {self.n}")
-            checks.between(self, "runs", 2, spec.training.seeds)
-
-    @property
-    def d(self) -> int:
-        return task_of(self).d
-
-    @property
-    def n(self) -> int:
-        """Demonstrations in training, and the size of a subset."""
-        return max(task_of(self).lengths)
 
 
 TIERS = {

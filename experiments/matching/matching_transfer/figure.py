@@ -3,8 +3,9 @@
 import numpy as np
 
 from experiments.matching import rows
+from experiments.matching.configs import trained_length
 from experiments.matching.matching_transfer import claims
-from experiments.matching.matching_transfer.config import BAYES, RULES, SMALL, STACK, TUNED, task_of
+from experiments.matching.matching_transfer.config import BAYES, RULES, SMALL, STACK, TUNED
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
@@ -24,7 +25,7 @@ def plot(dataset):
 
 def caption(dataset) -> str:
     config, transfer = results.config_of(dataset), claims.numbers(dataset)
-    task, last = task_of(config), dataset.model.values[-1]
+    last = dataset.model.values[-1]
     medians = transfer.ratios.sel(target=transfer.larger).median("run")
     far = transfer.bayes_ratios().sel(target=last)
     own, bayes = (np.median(transfer.rank_of_tuned(each, last)) for each in (TUNED[1], BAYES))
@@ -33,7 +34,7 @@ def caption(dataset) -> str:
         f"{float(medians.sel(rule='prefix').max()):.2g} of a random subset's error. Errors after "
         f"fine-tuning the {last} on a random subset correlate by {own:.2g} with its errors in "
         f"context, and the Bayes rule's correlate by {bayes:.2g}. Subsets are "
-        f"{max(task.lengths)} of {config.m} demonstrations, after which the {last} has "
+        f"{trained_length(config)} of {config.m} demonstrations, after which the {last} has "
         f"{float(far):.2g} times the Bayes rule's error. Points are medians and middle 80 % of "
         f"{config.runs} runs."
     )

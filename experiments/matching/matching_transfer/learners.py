@@ -12,9 +12,10 @@ import numpy as np
 import optax
 
 from experiments.matching.checkpoints import watched
+from experiments.matching.subsets import bayes_error, best_step
 from experiments.models.model import Model
 from experiments.models.regression import dense
-from lsa_lab import estimators, prompts
+from lsa_lab import prompts
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import prefix
 from lsa_lab.training import Training
@@ -25,21 +26,18 @@ def one_layer(config):
     return constructions.one_step_optimum(jnp.eye(config.d), config.n, config.noise_std**2)
 
 
-def descent(config):
-    """Its step again and again; the first layers are the shorter descents."""
-    step = 1 / (1 + (1 + config.d + config.noise_std**2) / config.n)
-    return constructions.gradient_descent(jnp.full(max(config.descents), step), config.d)
-
-
 @partial(jax.jit, static_argnums=0)
 def constructed_errors(config, x, y, queries):
     """Errors [1 + descents, R, P, S] of one layer and of each descent, whose answers are linear in
-    the query, after subsets x [R, P, S, n, d] and y, on queries [R, P, Q, d] and their answers."""
+    the query, after subsets x [R, P, S, n, d] and y, on queries [R, P, Q, d] and their answers; the
+    first layers of the longest descent are the shorter ones."""
+    steps = jnp.full(max(config.descents), best_step(config))
+    descent = constructions.gradient_descent(steps, config.d)
 
     def errors(x, y, x_queries, y_queries):
         moment = prompts.second_moment(prompts.Prompt(x, y, x[0], y[0]))
         shallow = moments.layer_maps(one_layer(config), moment)
-        deep = moments.layer_maps(descent(config), moment)
+        deep = moments.layer_maps(descent, moment)
         maps = jnp.stack([shallow[1], *(deep[depth] for depth in config.descents)])
         weights = -maps[:, -1, :-1]
         return ((weights @ x_queries.T - y_queries[None]) ** 2).mean(1)
@@ -51,13 +49,7 @@ def constructed_errors(config, x, y, queries):
 @partial(jax.jit, static_argnums=0)
 def bayes_errors(config, x, y, x_queries, y_queries):  # as for ``constructed_errors`` -> [R, P, S]
     """Mean squared error of the Bayes rule on the queries of each pool, after every subset."""
-
-    def errors(x, y, x_queries, y_queries):
-        prompt = prompts.Prompt(x, y, x[0], y[0])
-        weights = estimators.gaussian_posterior_mean(prompt, 1.0, config.noise_std**2)
-        return ((x_queries @ weights - y_queries) ** 2).mean()
-
-    over_pools = jax.vmap(jax.vmap(errors, (0, 0, None, None)))
+    over_pools = jax.vmap(jax.vmap(partial(bayes_error, config), (0, 0, None, None)))
     return jax.lax.map(lambda row: over_pools(*row), (x, y, x_queries, y_queries))
 
 
