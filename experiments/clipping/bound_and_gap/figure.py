@@ -5,7 +5,7 @@ import numpy as np
 
 from experiments.clipping.bound_and_gap import claims
 from experiments.clipping.bound_and_gap.claims import CELLS, EXACT, changes, least_bounds
-from experiments.clipping.clipped_models import diverged, shades
+from experiments.clipping.drawing import quality, shades
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.judging.claims import evidence
@@ -70,18 +70,14 @@ def plot_truncations(ax, dataset):
 
 def caption(dataset) -> str:
     _, samples = evidence(claims, dataset)
-    clipped = parts.part(dataset, "clipped")
-    truncations = claims.numbers(dataset).clipped
+    clipped, truncations = parts.part(dataset, "clipped"), claims.numbers(dataset).clipped
     equal, rises = (float(samples[id].mean()) for id in ("ranks_at_equal_n", "bound_falls"))
-    falls, luck = (
-        float((truncations.risk_change(name) < 0).mean()) for name in ("risk", "random_risk")
-    )
-    far = float(np.exp(np.log(clipped.over_ridge).mean()))
+    falls, luck = (float((truncations.risk_change(edit) < 0).mean()) for edit in claims.SIDES)
     return (
-        "A2's bound does not rank generalisation gaps at equal n: the rank correlation is "
-        f"{equal:.2f}. Clipping a layer of a trained stack raises the bound in {rises:.0%} of "
-        f"cases. It lowers the risk in {falls:.0%}; random edits of the same size do in "
-        f"{luck:.0%}. Large marks have more label noise. The bound assumes noise c; b takes "
-        f"{best_c(clipped):g}, at which it rises least often. Stacks have {far:.3g} times "
-        f"ridge's risk, and {diverged(clipped)} of {clipped.sizes['run']} diverged. "
+        "A2's bound does not rank generalisation gaps where n is the same: their rank correlation "
+        f"is {equal:.2f}. Clipping a layer of a trained stack raises the bound in {rises:.0%} of "
+        f"cases. It lowers the risk in {falls:.0%}, and random edits of the same size do in "
+        f"{luck:.0%}. Large marks in a have more label noise. The bound assumes noise of variance "
+        f"c, and b takes c = {best_c(clipped):g}, at which the bound rises least often. "
+        + quality(clipped, clipped.over_ridge, 1)
     )

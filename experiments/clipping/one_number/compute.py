@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import PARTS
 from experiments.clipping.one_number.config import (
     CLASSES,
@@ -29,20 +30,6 @@ from experiments.models.model import Model, cut
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import readings
 from lsa_lab.models import moments
-
-
-def tasks_of(spec, config):
-    """The task of training, and others that differ from it in one thing."""
-    trained = tasks.distribution(spec.task, dtype=jnp.float32)
-    eye = jnp.eye(spec.task.d, dtype=jnp.float32)
-    trained = trained.replace(covariance=eye)
-    others = (
-        trained.replace(noise_std=0.0),
-        trained.replace(n=trained.n // config.fewer),
-        trained.replace(covariance=config.small**2 * eye),
-        trained.replace(covariance=config.large**2 * eye),
-    )
-    return dict(zip(TASKS, (trained, *others), strict=True))
 
 
 class Edited:
@@ -91,51 +78,51 @@ def predict(spec, stacked, batch):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    root = jax.random.key(config.seed)
-    rows, shares = {name: [] for name in models}, []
+    root, rows, shares = jax.random.key(config.seed), {}, []
     for place, (name, spec) in enumerate(config.models):
-        finished = models[name]
-        params = finished.models(seeds=finished.finished[0]).params
-        own_tasks = tasks_of(spec, config)
-        count = len(params.w_q)
-        steps = range(count)
+        params = models[name].models(seeds=models[name].finished[0]).params
+        runs = range(len(params.w_q))
         if progress is not None:
-            steps = progress.track(steps, description=f"one_number: {name}")
-        of_model = []
-        for run in steps:
+            runs = progress.track(runs, description=f"one_number: {name}")
+        key, measured = jax.random.fold_in(root, place), []
+        for run in runs:
             model = Edited(spec, jax.tree.map(operator.itemgetter(run), params), run)
-            key = jax.random.fold_in(jax.random.fold_in(root, place), run)
-            keys = jax.random.split(key, len(own_tasks))
-            deepest = [_deepest(model.params, module, config.top_k) for module in PARTS.values()]
-            by_task = []
-            for own, (label, task) in zip(keys, own_tasks.items(), strict=True):
-                batch = tasks.draw(own, task, config.validation + config.test)
-                repeats = own_tasks[TRAINED].n // task.n
-                batch = batch.replace(
-                    x=jnp.tile(batch.x, (1, repeats, 1)), y=jnp.tile(batch.y, (1, repeats))
-                )
-                parts = [
-                    jax.tree.map(lambda leaf, at=at: leaf[at], batch)
-                    for at in (slice(config.validation), slice(config.validation, None))
-                ]
-                by_task.append(search_task(model, name, deepest, *parts, config))
-                if label == TRAINED:
-                    of_model.append(share_table(model, parts[0], config))
-            rows[name].append(by_task)
-        shares.append(of_model)
+            measured.append(measure_run(model, name, jax.random.fold_in(key, run), config))
+        by_task, tables = zip(*measured, strict=True)
+        rows[name] = np.moveaxis(np.array(by_task), 0, 1)  # [task, run, ...]
+        shares.append(tables)
     return dataset_of(config, models, rows, shares)
+
+
+def measure_run(model, name, key, config):  # -> [task, ...], the table of shares
+    """What edits and maps do on every task, and how affine edits are on that of training."""
+    n = max(model.spec.task.lengths)
+    every = trained_models.shifted_tasks(model.spec, n // config.fewer, config.small, config.large)
+    deepest = [
+        trained_models.deepest(model.params, module, config.top_k) for module in PARTS.values()
+    ]
+    rows = []
+    for own, label in zip(jax.random.split(key, len(TASKS)), TASKS, strict=True):
+        batch = tasks.draw(own, every[label], config.validation + config.test)
+        batch = trained_models.repeated(batch, n // every[label].n)
+        validation, test = (
+            jax.tree.map(lambda leaf, at=at: leaf[at], batch)
+            for at in (slice(config.validation), slice(config.validation, None))
+        )
+        rows.append(search_task(model, name, deepest, validation, test, config))
+        if label == TRAINED:
+            table = share_table(model, validation, config)
+    return rows, table
 
 
 def dataset_of(config, models, rows, shares):
     depths = {spec.architecture.depth for _, spec in config.models}
     if len(depths) > 1 or len({len(own) for own in shares}) > 1:
         raise ValueError(f"models of {depths} layers: choose two of one depth and as many runs")
-    reordered = {name: np.moveaxis(np.array(own), 0, 1) for name, own in rows.items()}
-    gains = reordered[REGRESSION]  # [task, run, M + 2 S]
-    status = [str(each) for each in models[REGRESSION].status]
+    gains = rows[REGRESSION]  # [task, run, M + 2 S]
     return xr.Dataset(
         {
-            "test": (("task", "run", "rule", "reading"), reordered[CLASSES]),
+            "test": (("task", "run", "rule", "reading"), rows[CLASSES]),
             "gain": (("task", "run", "map"), gains[..., : len(MAPS)]),
             "searched_gain": (("task", "run", "search"), gains[..., len(MAPS) : -len(SEARCHES)]),
             "gain_beyond": (("task", "run", "search"), gains[..., -len(SEARCHES) :]),
@@ -143,7 +130,7 @@ def dataset_of(config, models, rows, shares):
                 ("model", "run", "kind", "part", "layer", "clipping", "measure"),
                 np.array(shares),
             ),
-            "status": ("trained", status),
+            "status": ("trained", [str(each) for each in models[REGRESSION].status]),
         },
         {
             "task": list(TASKS),
@@ -159,11 +146,6 @@ def dataset_of(config, models, rows, shares):
             "measure": ["R2", "share"],
         },
     )
-
-
-def _deepest(params, module, top_k) -> int:
-    conditions = clipping.condition_numbers(params, module)
-    return int(max(np.lexsort((np.arange(len(conditions)), conditions))[-top_k:]))
 
 
 def share_table(model, batch, config):  # -> [kind, part, layer, rate, 2]
