@@ -44,15 +44,6 @@ def spec_of(config) -> Spec:
     return restored(spec)
 
 
-def fresh(config) -> str:
-    """The runs that judge every row since the look that all experiments on these models have had.
-
-    Those of the paper tier are none of the laptop's.
-    """
-    runs = f"{spec_of(config).training.seeds} runs at 1.1 times the risk of least squares"
-    return f"{runs}, noise 0.5; 12 at 12 times, noise 0.1, before"
-
-
 def fresh_prompts(config) -> str:
     """The draws that judge rows on clipped models since their answers are cut."""
     return f"fresh prompts of the same {spec_of(config).training.seeds} runs"

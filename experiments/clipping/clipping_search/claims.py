@@ -16,30 +16,12 @@ class Gains:
     """What searches and the rival gain, as shares of the unclipped risk."""
 
     def __init__(self, dataset):
-        self.dataset = dataset
-        self.test = dataset.test_gain  # (task, search, run)
+        self.test, self.scaled = dataset.test_gain, dataset.scaled_gain  # (task, search, run)
         self.optimism = (dataset.validation_gain - self.test).mean("task")
         self.algorithm = self.test.sel(search=list(ALGORITHM))
         # Of the two parts that which gains more on validation.
         first = dataset.validation_gain.sel(search=list(ALGORITHM)).argmax("search")
         self.better = self.algorithm.isel(search=first)  # (task, run)
-
-    def gain(self, task, part):  # [R]
-        return self.test.sel(search=f"Algorithm 1, {part}", task=task).values
-
-    def share_of_gains(self):  # [R]
-        return (self.algorithm >= WORTHWHILE).mean(("task", "search")).values
-
-    def wins(self):  # [R]
-        """Wins less losses, as a share of the searches."""
-        return np.sign(self.algorithm).mean(("task", "search")).values
-
-    def rival_share(self):  # [R]
-        as_much = self.dataset.scaled_gain >= self.better - WORTHWHILE
-        return as_much.mean("task").values
-
-    def idle_share(self):  # [R]
-        return (self.better <= WORTHWHILE).mean("task").values
 
     def selection(self, wide):  # [R]
         """What Algorithm 1 gains on validation beyond test, or the wide search beyond it."""
@@ -62,7 +44,9 @@ def statements(config) -> tuple[Statement, ...]:
             GAIN,
             at_least=WORTHWHILE,
             note="table C.5: +.019 of score on average",
-            sample=lambda g, part, task: g.gain(task, part),
+            sample=lambda g, part, task: (
+                g.test.sel(search=f"Algorithm 1, {part}", task=task).values
+            ),
             cells=grid(
                 "attention_as_trained attention_no_noise attention_more_noise "
                 "attention_fewer_shots attention_smaller_inputs attention_larger_inputs "
@@ -80,7 +64,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"the share of tasks and parts in which it gains {WORTHWHILE:g} of the risk or more",
             at_least=0.5,
             note="the mean over tasks, which was judged before, is that of larger inputs",
-            sample=lambda g: g.share_of_gains(),
+            sample=lambda g: (g.algorithm >= WORTHWHILE).mean(("task", "search")).values,
         ),
         cut(
             "algorithm_wins",
@@ -89,7 +73,7 @@ def statements(config) -> tuple[Statement, ...]:
             "wins less losses on test, as a share of the searches,",
             at_least=0.1,
             note="table C.5: 20 wins, 3 losses, 5 ties",
-            sample=lambda g: g.wins(),
+            sample=lambda g: np.sign(g.algorithm).mean(("task", "search")).values,
         ),
         Statement(
             "scaled_answers",
@@ -100,7 +84,7 @@ def statements(config) -> tuple[Statement, ...]:
             at_least=0.5,
             note="the null of Algorithm 1: a rival that edits no weight",
             revision="added; a row for each task was undecided in four of seven",
-            sample=lambda g: g.rival_share(),
+            sample=lambda g: (g.scaled >= g.better - WORTHWHILE).mean("task").values,
         ),
         Statement(
             "no_edit",
@@ -110,7 +94,7 @@ def statements(config) -> tuple[Statement, ...]:
             "that gains more on validation",
             unjudged="a null for scaled_answers, whose number may be one",
             revision="added",
-            sample=lambda g: g.idle_share(),
+            sample=lambda g: (g.better <= WORTHWHILE).mean("task").values,
         ),
         cut(
             "matched",

@@ -163,26 +163,25 @@ def share_table(model, batch, config):  # -> [kind, part, layer, rate, 2]
 
 def search_task(model, name, deepest, validation, test, config):
     """What searches and maps of the answer do on one task."""
-    places = list(itertools.product(KINDS, zip(deepest, PARTS.values(), strict=True)))
+    places = itertools.product(KINDS, zip(deepest, PARTS.values(), strict=True))
     edits = [[(kind, (*place, rate)) for rate in config.rates] for kind, place in places]
     plain, *tried = model.answers([None, *itertools.chain(*edits)], validation)
-    tried = np.reshape(tried, (len(places), len(config.rates), -1))
+    tried = np.reshape(tried, (len(edits), len(config.rates), -1))
     judge = accuracy if name == CLASSES else fit
-    goods = [[judge(values, validation) for values in own] for own in tried]
-    chosen = [
-        None if max(own) <= judge(plain, validation) else int(np.argmax(own)) for own in goods
+    chosen, before = [], []
+    for own, answers in zip(edits, tried, strict=True):
+        goods = [judge(values, validation) for values in answers]
+        best = int(np.argmax(goods))
+        gains = goods[best] > judge(plain, validation)
+        chosen.append(own[best] if gains else None)
+        before.append(answers[best] if gains else plain)
+    unedited, *after = model.answers([None, *chosen], test)
+    pairs = {UNEDITED: (plain, unedited)}
+    pairs |= zip(SEARCHES, zip(before, after, strict=True), strict=True)
+    if name != CLASSES:
+        return read_regression(pairs, validation, test)
+    free = [
+        model.answers([None], each.replace(x_query=jnp.zeros_like(each.x_query)))[0]
+        for each in (validation, test)
     ]
-    unedited, *after = model.answers(
-        [None, *(None if c is None else own[c] for own, c in zip(edits, chosen, strict=True))], test
-    )
-    before = [plain if c is None else own[c] for own, c in zip(tried, chosen, strict=True)]
-    pairs = {UNEDITED: (plain, unedited)} | {
-        search: pair for search, *pair in zip(SEARCHES, before, after, strict=True)
-    }
-    if name == CLASSES:
-        free = [
-            model.answers([None], each.replace(x_query=jnp.zeros_like(each.x_query)))[0]
-            for each in (validation, test)
-        ]
-        return read_classes(pairs, free, validation, test)
-    return read_regression(pairs, validation, test)
+    return read_classes(pairs, free, validation, test)

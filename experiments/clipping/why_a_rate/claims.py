@@ -35,7 +35,7 @@ class Searched:
     def __init__(self, dataset):
         self.dataset = dataset
         self.test = dataset.change.sel(prompts="test")
-        self.dropped = self.test.isel(rate=-1)
+        self.dropped = self.test.isel(rate=-1).sel(module="layer")  # whole layers
 
     def gain(self, search, condition):  # [R]
         return self.dataset.gain.sel(search=search, condition=condition).values
@@ -52,17 +52,10 @@ class Searched:
         beyond = differs - (by_luck + by_luck.sel(condition="matched", drop=True)) / 2
         return beyond.sel(condition=list(OTHERS)).mean("condition").values
 
-    def harm_by_drop(self, condition):  # [R]
-        own = self.dropped.sel(module="layer", condition=condition)
-        return abs(own).median("layer").values
-
     def drop_over_clip(self):  # [R]
         clipped = self.test.isel(rate=best_rates(self.dataset, modules=tuple(MODULES)))
-        spared = (np.log1p(self.dropped) - np.log1p(clipped)).sel(module="layer")
+        spared = np.log1p(self.dropped) - np.log1p(clipped.sel(module="layer"))
         return spared.mean(("condition", "layer")).values
-
-    def drop_over_whole(self):  # [R]
-        return np.log1p(self.dropped).sel(module="layer").mean(("condition", "layer")).values
 
     def rival_over_clip(self, rival):  # [R]
         rates = list(results.config_of(self.dataset).rival_rates)
@@ -148,7 +141,9 @@ def statements(config) -> tuple[Statement, ...]:
             "Dropping a layer of our models neither harms nor improves: {condition}",
             "the median over layers of |risk without it / risk - 1|,",
             at_most=0.05,
-            sample=lambda s, condition: s.harm_by_drop(condition),
+            sample=lambda s, condition: (
+                abs(s.dropped.sel(condition=condition)).median("layer").values
+            ),
             cells=grid(
                 "dropping_is_harmless dropping_under_trained dropping_noisy dropping_shifted",
                 condition=CONDITIONS,
@@ -172,7 +167,7 @@ def statements(config) -> tuple[Statement, ...]:
             "log(risk dropped / risk unclipped), averaged over conditions and layers,",
             unjudged="the null of clip_or_drop: what clipping adds to it is the search's own",
             revision="added",
-            sample=lambda s: s.drop_over_whole(),
+            sample=lambda s: np.log1p(s.dropped).mean(("condition", "layer")).values,
         ),
         row(
             "clip_or_rival",
