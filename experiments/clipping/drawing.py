@@ -12,10 +12,7 @@ def quality(dataset, risk, ridge, where="") -> str:
     far = float(np.exp(np.log(risk / ridge).mean()))
     diverged = sum(text.startswith("diverged") for text in dataset.status.values)
     others = f" Another {diverged} diverged." if diverged else ""
-    return (
-        f"The {dataset.sizes['run']} trained models have {far:.3g} times the risk of ridge "
-        f"regression{where}.{others} "
-    )
+    return f"The {dataset.sizes['run']} models have {far:.3g} times ridge's risk{where}.{others} "
 
 
 def plot_rows(ax, names, series, apart=0.2):

@@ -90,7 +90,7 @@ def statements(config) -> tuple[Statement, ...]:
             "no_edit",
             "derived here",
             "On most tasks no edit at all gains as much as Algorithm 1",
-            f"the share of tasks in which Algorithm 1 gains {WORTHWHILE:g} or less, by the part "
+            f"the share of tasks in which Algorithm 1 gains {WORTHWHILE:g} or less on the part "
             "that gains more on validation",
             unjudged="a null for scaled_answers, whose number may be one",
             revision="added",
@@ -109,8 +109,8 @@ def statements(config) -> tuple[Statement, ...]:
             "optimism",
             "derived here",
             "The gain on validation is in part won by selection: {search}",
-            "the gain on validation less that on test, averaged over tasks, of Algorithm 1, or of "
-            f"the search of {WIDE} less that,",
+            "the gain on validation less that on test, averaged over tasks; of the wide search, of "
+            f"{WIDE}, it is reckoned from that of Algorithm 1,",
             at_least=0.0,
             sample=lambda g, search: g.selection(search == "wide search"),
             cells=grid("selection wider_is_more_optimistic", search=("Algorithm 1", "wide search")),

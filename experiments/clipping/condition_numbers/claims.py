@@ -73,9 +73,9 @@ def statements(config) -> tuple[Statement, ...]:
     disturbed, harmed = config.disturbed, " and ".join(HARMED)
     ends = f"last {config.ends} layers less first {config.ends}"
     less = dict(deep=ends, last="last layer less the mean of the others")
-    tolerance = f"the risk after clipping {config.rate:g} over that before"
+    tolerance = f"and of what clipping at rate {config.rate:g} multiplies the risk by,"
     correlation = "Spearman's correlation over layers, averaged over modules, of the"
-    move = "the mean square by which answers move, over that of answers,"
+    move = "how far answers move, in mean square,"
     measures = {
         "condition number": lambda c: c.correlation(c.after, HARMED),
         "depth": lambda c: c.depth_correlation(HARMED),
@@ -111,7 +111,7 @@ def statements(config) -> tuple[Statement, ...]:
             "condition_tells",
             "A2 (2406.03768), section 3.4, our reading, in our setting",
             "In our models the layer with the larger condition number tolerates clipping better",
-            f"{correlation} condition number with {tolerance}",
+            f"{correlation} condition number {tolerance}",
             at_most=0.0,
             note="A2: it may serve as a reference for which layer to prune",
             sample=lambda c: c.correlation(c.after),
@@ -120,7 +120,7 @@ def statements(config) -> tuple[Statement, ...]:
             "condition_beats_depth",
             "derived here",
             "Its condition number tells better than its depth alone which layer tolerates clipping",
-            f"{correlation} condition number with {tolerance}, less that of depth,",
+            f"{correlation} condition number {tolerance} less that of depth,",
             at_most=0.0,
             note="the null of condition_tells; depth has one sign for W_q and W_k and the other "
             "for W_v and W_o, so that its mean over matrices says little: see harm_by",
@@ -142,7 +142,7 @@ def statements(config) -> tuple[Statement, ...]:
             "derived here",
             "For the two matrices that carry the harm the {measure} tells which layer tolerates "
             "clipping",
-            f"Spearman's correlation over layers, averaged over {harmed}, of the {{measure}} with "
+            f"Spearman's correlation over layers, averaged over {harmed}, of the {{measure}} "
             f"{tolerance}",
             unjudged="the two sides of condition_beats_depth_harm",
             revision="added",
@@ -153,7 +153,7 @@ def statements(config) -> tuple[Statement, ...]:
             "stable_rank_tells",
             "derived here",
             "In our models the layer with the smaller stable rank tolerates clipping better",
-            f"{correlation} stable rank with {tolerance}",
+            f"{correlation} stable rank {tolerance}",
             at_least=0.0,
             sample=lambda c: c.correlation(c.final.stable_rank),
         ),
@@ -162,7 +162,7 @@ def statements(config) -> tuple[Statement, ...]:
             "A2 (2406.03768), Case 1, our reading, in our setting",
             "The worse conditioned a matrix, the more a disturbance of what it reads moves answers",
             "Spearman's correlation over layers, averaged over modules, of condition number and "
-            f"{move} when its input is disturbed by {disturbed.level:g}",
+            f"of {move} when its input is disturbed by {disturbed.level:g},",
             at_least=0.0,
             note="Case 1 itself speaks of solving a system, which no layer does; of disturbed "
             "weights matrices differ in sign",
@@ -172,8 +172,8 @@ def statements(config) -> tuple[Statement, ...]:
             "clipping_removes",
             "A2 (2406.03768), section 3.4, our reading, in our setting",
             "A clipped matrix spreads less of a disturbance of what it reads than the whole one",
-            f"log10 of {move} clipped at rate {disturbed.rate:g} over whole, averaged over layers "
-            "and modules,",
+            f"log10 of {move} with the matrix clipped at rate {disturbed.rate:g} over with it "
+            "whole, averaged over layers and modules,",
             at_most=0.0,
             note="a clipped matrix is smaller too: size_explains",
             sample=lambda c: removed_share(c.disturbed).mean(CELLS).values,
@@ -182,8 +182,8 @@ def statements(config) -> tuple[Statement, ...]:
             "size_explains",
             "derived here",
             "Clipping takes away as much of a disturbance as of the matrix",
-            f"log10 of {move} clipped over whole, less log10 of the ratio of |W|_F², averaged over "
-            "layers and modules,",
+            f"log10 of {move} with the matrix clipped over with it whole, less log10 of the ratio "
+            "of |W|_F², averaged over layers and modules,",
             margin=0.01,
             note="the null of clipping_removes: on average over directions both fall alike "
             '(docs/theory, "Solving and applying an ill-conditioned matrix")',

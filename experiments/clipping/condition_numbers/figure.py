@@ -64,6 +64,5 @@ def caption(dataset) -> str:
         f"{samples['harm_by_depth'].mean():.2f}, and with condition numbers of "
         f"{samples['harm_by_condition'].mean():.2f}. The MLP's matrix out of the last layer is an "
         "exception. Bars in a are the middle 80 % of runs. In b each matrix is clipped by "
-        f"{config.rate:g}, and lines join layers. "
-        + quality(dataset, dataset.unclipped, dataset.ridge)
+        f"{config.rate:g}. " + quality(dataset, dataset.unclipped, dataset.ridge)
     )

@@ -5,9 +5,18 @@ import numpy as np
 from experiments.clipping.clipped_models import PARTS
 from experiments.clipping.drawing import plot_rows
 from experiments.clipping.one_number import claims
-from experiments.clipping.one_number.config import CLIPPED, KINDS, NO_NOISE, TASKS
+from experiments.clipping.one_number.config import (
+    CLASSES,
+    CLIPPED,
+    KINDS,
+    NO_NOISE,
+    REGRESSION,
+    TASKS,
+)
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
+
+NAMES = {CLASSES: "two-class models", REGRESSION: "regression models"}
 
 
 def plot(dataset):
@@ -22,7 +31,7 @@ def plot_shares(ax, dataset):
         for kind, line in zip(KINDS, ("-", "--"), strict=True):
             runs = rows.sel(model=model, kind=kind).transpose("run", "layer")
             kind_name = "clipping" if kind == CLIPPED else kind
-            label = f"{claims.NAMES[model]}, {kind_name}"
+            label = f"{NAMES[model]}, {kind_name}"
             style.mean_band(ax, dataset.layer.values, runs, label, color, marker, line)
     ax.set(xticks=dataset.layer.values, xlabel="layer that is edited", ylim=(0, 1))
     ax.set_ylabel("affine share of the change")
@@ -46,12 +55,12 @@ def plot_beyond(ax, dataset):
 
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
-    shares = [numbers.shares(model, part).mean() for model in claims.NAMES for part in PARTS]
+    shares = [numbers.shares(model, part).mean() for model in NAMES for part in PARTS]
     edit, random = (numbers.beyond("MLP", NO_NOISE, kind).mean() for kind in KINDS)
     return (
         f"An affine map of the answer accounts for {min(shares):.0%} to {max(shares):.0%} of what "
-        "clipping changes in a model. This share is averaged over layers, and differs by model and "
-        "part. Clipping rarely gains beyond such a map. Without noise Algorithm 1 on the MLP gains "
+        "clipping changes, by model and part. Clipping rarely gains beyond such a map. "
+        "Without noise Algorithm 1 on the MLP gains "
         f"{edit:+.0%} of the risk beyond it, and a random edit of the same size {random:+.0%}. In "
         "two-class models Algorithm 1 changes accuracy by "
         f"{numbers.searched(CLIPPED).mean():+.4f}. Bands and bars are intervals over "

@@ -90,10 +90,7 @@ def explained(dataset) -> np.ndarray:  # [R]
 
 def statements(config) -> tuple[Statement, ...]:
     norms = {"own": "|G_t| of its layer", "sum": "Σ|G_t|²"}
-    movements = {
-        "moves": ("less Σ|G_t|² moves", "the mean |log(after / before)| over draws"),
-        "spread": ("less the change of Σ|G_t|² varies", "the deviation of log(after / before)"),
-    }
+    movements = {"moves": "less Σ|G_t|² moves", "spread": "less the change of Σ|G_t|² varies"}
     over = {"random": "seeds", "trained": "runs"}
 
     def words(kind, norm="own", movement="moves"):
@@ -102,8 +99,7 @@ def statements(config) -> tuple[Statement, ...]:
             over=over[kind],
             redrawn=FRESH[kind],
             norm=norms[norm],
-            less=movements[movement][0],
-            size=movements[movement][1],
+            less=movements[movement],
             revision="it was |median log ratio|, which cancels" if first else "added",
         )
 
@@ -149,7 +145,7 @@ def statements(config) -> tuple[Statement, ...]:
             "deep_changes_less",
             f"{A2}, Remark 5, our reading, in our setting",
             "The deeper the truncated layer of a {kind} stack, the {less}",
-            "{size}, last layer less first layer,",
+            "the mean size, or the deviation, of log(after / before), last layer less first layer,",
             at_most=0.0,
             revision="{revision}",
             sample=last_less_first,

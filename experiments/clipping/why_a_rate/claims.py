@@ -74,7 +74,6 @@ def statements(config) -> tuple[Statement, ...]:
     row = partial(Statement, redrawn=fresh_prompts(config))
     by_condition = partial(row, revision=f"by condition; it was the mean over them; {CUT}")
     searched = f"Clipping searched with {config.prompts} prompts lowers our models' risk"
-    gain = "the gain on test, relative, of the layer, module and rate that validation chose,"
     rivals = {
         "prune": (f"modelled on {PAPER}, Remark 6", "pruning by magnitude to equally many numbers"),
         "project": ("derived here", "a random projection to the same rank"),
@@ -84,7 +83,7 @@ def statements(config) -> tuple[Statement, ...]:
             "gain",
             "{source}",
             f"{searched}: {{condition}}",
-            gain,
+            "the relative gain on test of the layer, module and rate that validation chose,",
             at_least=WORTHWHILE,
             revision=CUT,
             sample=lambda s, condition: s.gain("of all", condition),
@@ -100,7 +99,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{PAPER}, appendix B.3, in our setting",
             "Clipping W_K alone, at its best layer and rate, gains nothing to speak of: "
             "{condition}",
-            f"{gain} of W_K alone,",
+            "the relative gain on test of the layer and rate of W_K that validation chose,",
             at_most=WORTHWHILE,
             note="A2's W_K of one layer, on prompts as in training: +0, +0 and +.01 of score",
             sample=lambda s, condition: s.gain("of w_k", condition),

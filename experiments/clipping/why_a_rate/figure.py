@@ -55,15 +55,14 @@ def caption(dataset) -> str:
     config, searched = results.config_of(dataset), claims.numbers(dataset)
     gains = {name: float(searched.gain("of all", name).mean()) for name in CONDITIONS}
     least, most = min(gains, key=gains.get), max(gains, key=gains.get)
-    alone = float(searched.gain("of w_k", "matched").mean())
     alike = max(searched.correlation(name).mean() for name in PREDICTORS)
     matched = dataset.sel(condition="matched", prompts="test")
     return (
-        f"A searched edit lowers the risk by {gains[most]:.0%} on {most} prompts, and on {least} "
-        f"ones it changes it by {-gains[least]:+.1%}. On matched prompts W_K alone changes it by "
-        f"{-alone:+.1%}. Ranks that spectra predict correlate with searched ranks by at most "
-        f"{alike:.2f}, those of a second search by {repeats(dataset).mean():.2f}. Answers are cut "
-        f"at twice the largest label. Edits are chosen on {config.prompts} prompts and judged on "
-        f"{config.more_prompts} others. Bars in a are {level()} intervals, and in b they span the "
-        "middle 80 %. " + quality(dataset, matched.risk, matched.ridge, " on matched prompts")
+        f"A searched edit lowers the risk by {gains[most]:.0%} on {most} prompts and changes it by "
+        f"{-gains[least]:+.1%} on {least} ones. Ranks that spectra predict correlate with searched "
+        f"ranks by at most {alike:.2f}, and those of a second search by "
+        f"{repeats(dataset).mean():.2f}. Answers are cut at twice the largest label. Edits are "
+        f"chosen on {config.prompts} prompts and judged on others. Bars in a are {level()} "
+        "intervals, and in b they span the middle 80 %. "
+        + quality(dataset, matched.risk, matched.ridge, " on matched prompts")
     )
