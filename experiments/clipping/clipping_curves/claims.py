@@ -128,8 +128,8 @@ def statements(config) -> tuple[Statement, ...]:
             "shallow_collapses",
             FIGURE_1,
             "Clipping the {part} of layer {layer} sharply leaves our models guessing",
-            f"the risk with it clipped at {max(config.rates):g} over that of predicting 0, a guess, "
-            "and 1 where it is more,",
+            f"the risk with it clipped at {max(config.rates):g} over that of predicting 0, which "
+            "is a guess, and 1 where it is more,",
             at_least=0.9,
             sample=lambda c, part, layer: c.sharp(part, layer),
             cells=layer_cells(
