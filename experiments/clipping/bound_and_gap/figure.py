@@ -25,17 +25,14 @@ def whole_grid(ax, dataset):
     sizes = np.linspace(3, 6, dataset.sizes["noise"])
     style.log_axes(ax, x=True)
     left = 0.5 * float(gaps.where(gaps > 0).min())
-    for i, (n, shade) in enumerate(
-        zip(dataset.shots.values, shades(len(dataset.shots)), strict=True)
-    ):
-        for j, size in enumerate(sizes):
-            x, y = (values.isel(shots=i, noise=j).values for values in (gaps, least))
+    for n, shade in zip(dataset.shots.values, shades(len(dataset.shots)), strict=True):
+        for noise, size in zip(dataset.noise.values, sizes, strict=True):
+            x, y = (values.sel(shots=n, noise=noise).values for values in (gaps, least))
             ax.plot(x[x > 0], y[x > 0], "o", color=shade, ms=size, mec="white", mew=0.4)
             for value, height in zip(x[x <= 0], y[x <= 0], strict=True):
                 ax.plot(left, height, "<", color=shade, mfc="white", ms=5, clip_on=False)
-                direct_label(
-                    ax, left, height, f"{value:.1g}".replace("-", "\u2212"), shade, (5, -2)
-                )
+                label = f"{value:.1g}".replace("-", "\u2212")
+                direct_label(ax, left, height, label, shade, (5, -2))
         ax.plot([], [], "o", color=shade, label=f"n = {n:g}")
     ax.legend(loc="upper left")
     largest = results.config_of(dataset).largest_loss
