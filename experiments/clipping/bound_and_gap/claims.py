@@ -164,8 +164,8 @@ def statements(config) -> tuple[Statement, ...]:
             f"modelled on {THEOREM}",
             "The least bound over c on the gap of descent without noise is below the largest loss "
             f"{config.largest_loss:g}, which bounds every gap",
-            "the largest loss less the least over c of the bound and of what the noise adds to the "
-            "two risks, at the worst place of the grid,",
+            "the largest loss less the least over c of the bound and of what the noise changes in "
+            "the two risks, at the worst place of the grid,",
             at_least=0.0,
             note="the bound at c holds with that noise; c is chosen on the other tasks",
             sample=lambda b: b.room(),

@@ -1,7 +1,7 @@
 """What `condition_numbers` judges: where they are large, what they say about clipping, and who
 spreads disturbances."""
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -24,13 +24,10 @@ class Conditions:
         self.final, self.first = dataset.isel(steps=-1), dataset.isel(steps=0)
         self.after, self.before = (np.log10(each.condition) for each in (self.final, self.first))
 
-    @cached_property
-    def trained_tilt(self):  # (run,)
-        return tilt(self.after, self.ends).mean("module")
-
-    @cached_property
-    def random_tilt(self):  # (run,)
-        return tilt(self.before, self.ends).mean("module")
+    def tilt(self, logs):  # [R]
+        """Deep layers less shallow ones."""
+        shallow, deep = shallow_and_deep(logs, self.ends)
+        return (deep - shallow).mean("module").values
 
     def last_less_others(self):  # [R]
         others = self.after.isel(layer=slice(-1)).mean("layer")
@@ -49,12 +46,6 @@ class Conditions:
 
 
 numbers = Conditions
-
-
-def tilt(logs, ends):  # (run, layer, ...) -> (run, ...)
-    """Deep less shallow."""
-    shallow, deep = shallow_and_deep(logs, ends)
-    return deep - shallow
 
 
 def rank_correlations(left, right):  # (run, layer, module) twice -> [R, M]
@@ -90,9 +81,7 @@ def statements(config) -> tuple[Statement, ...]:
             "In our models condition numbers grow with depth: {less}",
             "log10 of the condition number, {less}, averaged over modules,",
             at_least=0.0,
-            sample=lambda c, layers: (
-                c.trained_tilt.values if layers == "deep" else c.last_less_others()
-            ),
+            sample=lambda c, layers: c.tilt(c.after) if layers == "deep" else c.last_less_others(),
             cells=grid("deep_is_larger last_is_largest", layers=less),
             words=lambda layers: dict(less=less[layers]),
             message="Deep layers of our models, and the last one, have larger condition numbers "
@@ -105,7 +94,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"log10 of the condition number before training, {ends}, averaged over modules,",
             margin=0.3,
             note="a control: before training layers are alike but for luck",
-            sample=lambda c: c.random_tilt.values,
+            sample=lambda c: c.tilt(c.before),
         ),
         tells(
             "condition_tells",
