@@ -73,7 +73,7 @@ def caption(dataset) -> str:
     return (
         "A2's bound does not rank generalisation gaps where n is the same: their rank correlation "
         f"is {equal:.2f}. Clipping a layer of a trained stack raises the bound in {rises:.0%} of "
-        f"cases. It lowers the risk in {falls:.0%}, and random edits of the same size do in "
+        f"cases. It lowers the risk in {falls:.0%}; random edits of the same size do in "
         f"{luck:.0%}. Large marks in a have more label noise. Panel b takes the bound's noise c = "
         f"{best_c(clipped):g}, at which it rises least often. "
         + quality(clipped, clipped.over_ridge, 1)

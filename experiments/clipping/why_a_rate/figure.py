@@ -10,7 +10,6 @@ from experiments.clipping.why_a_rate.rate_rules import MATRICES, PREDICTORS, rep
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
 
 SEARCHED = {"of all": "best of all edits", "of w_k": "best of W_K alone"}
 
@@ -52,7 +51,7 @@ def plot_matrices(ax, dataset):
 
 
 def caption(dataset) -> str:
-    config, searched = results.config_of(dataset), claims.numbers(dataset)
+    searched = claims.numbers(dataset)
     gains = {name: float(searched.gain("of all", name).mean()) for name in CONDITIONS}
     least, most = min(gains, key=gains.get), max(gains, key=gains.get)
     alike = max(searched.correlation(name).mean() for name in PREDICTORS)
@@ -62,7 +61,6 @@ def caption(dataset) -> str:
         f"{-gains[least]:+.1%} on {least} ones. Ranks that spectra predict correlate with searched "
         f"ranks by at most {alike:.2f}, and those of a second search by "
         f"{repeats(dataset).mean():.2f}. Answers are cut at twice the largest label. Edits are "
-        f"chosen on {config.prompts} prompts and judged on others. Bars in a are {level()} "
-        "intervals, and in b they span the middle 80 %. "
-        + quality(dataset, matched.risk, matched.ridge, " on matched prompts")
+        f"judged on fresh prompts. Bars in a are {level()} intervals, and in b they span the "
+        "middle 80 %. " + quality(dataset, matched.risk, matched.ridge, " on matched prompts")
     )
