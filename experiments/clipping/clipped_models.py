@@ -1,14 +1,20 @@
 """The trained models that experiments on clipping share, in numbers, and their layers. No jax."""
 
+from typing import Annotated
+
 import numpy as np
 
 from experiments.models.named import Named, named
 from experiments.models.regression import dense
 from experiments.models.specs import Spec, restored
+from lsa_lab.harness.run.bounds import between
 
+Rates = Annotated[tuple[float, ...], between(0.0, 0.999)]  # of clipping
+DROPPED = 1.0  # the rate that stands for rank 0
+WORTHWHILE = 0.01  # share of the risk that is a gain to speak of
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
 # What changed in rows on clipped models after a look, and the draws that judge them since.
-CUT = "answers are cut at twice the largest label of their prompt; squared errors had no bound"
+CUT = "answers are cut at twice the largest label of their prompt, for errors had no bound"
 _SIZES = {"smoke": dict(d=2, n=4, depth=2)}
 _RECIPES = {
     "smoke": dict(steps=10, batch=8, seeds=3),
@@ -38,23 +44,9 @@ def spec_of(config) -> Spec:
     return restored(spec)
 
 
-def fresh(config) -> str:
-    """The runs that judge every row since the look that all experiments on these models have had.
-
-    Those of the paper tier are none of the laptop's.
-    """
-    runs = f"{spec_of(config).training.seeds} runs at 1.1 times the risk of least squares"
-    return f"{runs}, noise 0.5; 12 at 12 times, noise 0.1, before"
-
-
 def fresh_prompts(config) -> str:
     """The draws that judge rows on clipped models since their answers are cut."""
     return f"fresh prompts of the same {spec_of(config).training.seeds} runs"
-
-
-def diverged(dataset) -> int:
-    """How many of the trainings in ``status`` diverged, which no figure shows."""
-    return sum(text.startswith("diverged") for text in dataset.status.values)
 
 
 def shallow_and_deep(values, count):
@@ -68,10 +60,3 @@ def gains_by_others(changes):  # (run, layer, part, rate) -> [R]
     table = changes.transpose("run", ...).values.reshape(changes.sizes["run"], -1)
     others = table.sum(0, keepdims=True) - table
     return table[np.arange(len(table)), others.argmin(1)]
-
-
-def shades(count):  # -> [count, 4]
-    """A colour for each layer, the deeper the paler."""
-    from matplotlib import colormaps
-
-    return colormaps["viridis"](np.linspace(0, 0.8, count))

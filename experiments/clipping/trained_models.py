@@ -93,6 +93,31 @@ def ridge_risks(batch, noise_std):  # Prompt [R, B] -> [R]
     return jax.vmap(jax.vmap(error))(batch).mean(-1)
 
 
+def shifted_tasks(spec, short, small, large):  # -> {name: LinearTask}
+    """The task of training, and others that differ from it in one thing; all have prompts as large
+    as w ~ N(0, I) gives but for the scale of x."""
+    task = tasks.distribution(spec.task, dtype=jnp.float32)
+    task = task.replace(covariance=jnp.eye(spec.task.d, dtype=jnp.float32))
+    return {
+        "as trained": task,
+        "no noise": task.replace(noise_std=0.0),
+        "fewer shots": task.replace(n=short),
+        "smaller inputs": task.replace(covariance=small**2 * task.covariance),
+        "larger inputs": task.replace(covariance=large**2 * task.covariance),
+    }
+
+
+def repeated(batch, times):  # Prompt [..., n] -> [..., times n]
+    """Softmax reads a demonstration given k times as it reads it once, if all are."""
+    return batch.replace(x=jnp.tile(batch.x, (times, 1)), y=jnp.tile(batch.y, times))
+
+
+def deepest(params, module, top_k) -> int:
+    """The layer that A2's Algorithm 1 clips: of the ``top_k`` by condition number the deepest."""
+    conditions = clipping.condition_numbers(params, module)
+    return int(max(np.lexsort((np.arange(len(conditions)), conditions))[-top_k:]))
+
+
 def float64_params(runs):  # -> params [R', ...]
     """The params of the linear stacks that did not diverge."""
     return runs.models(seeds=runs.finished[0]).cast_float64().params

@@ -1,7 +1,6 @@
 """`clipping_curves` and `condition_numbers`: risks and spectra of untrained models, one by one."""
 
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -11,8 +10,7 @@ import pytest
 import xarray as xr
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipped_models import gains_by_others, spec_of, transformer
-from experiments.clipping.clipping_curves import claims
+from experiments.clipping.clipped_models import gains_by_others, spec_of
 from experiments.clipping.clipping_curves import compute as clipping_curves
 from experiments.clipping.clipping_curves.config import TIERS as CURVES
 from experiments.clipping.condition_numbers import compute as condition_numbers
@@ -22,10 +20,8 @@ from experiments.clipping.condition_numbers.config import TIERS as CONDITIONS
 from experiments.models.model import Model, init
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
-from lsa_lab.store import results
 from lsa_lab.training.status import Status
 
-ROOT = Path(__file__).resolve().parents[2]
 CONFIG = CURVES["smoke"]
 SPEC = spec_of(CONFIG)
 N, NOISE = max(SPEC.task.lengths), SPEC.task.noise_std
@@ -117,26 +113,16 @@ def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path):
     np.testing.assert_allclose(values.ridge.sel(run=1), ridge, rtol=1e-3)
 
 
-def test_judged_risks_of_clipped_models_stay_below_ten_times_that_of_predicting_0():
-    committed = claims.numbers(results.load(ROOT / "figures" / "clipping_curves" / "result.nc"))
-    drastic = committed.factors * committed.unclipped
-    assert 1 < float(drastic.mean("run").max()) < 10
-    assert committed.sharp("attention", 2).max() == 1
-
-
-((_, SMOKE),) = transformer("smoke")
-TASK = distribution(SMOKE.task, dtype=jnp.float32)
-
-
 def test_a_model_that_explodes_is_judged_by_answers_that_are_cut():
-    params = jax.vmap(partial(init, SMOKE))(jax.random.split(jax.random.key(3), 1))
-    batch = trained_models.own_prompts(jax.random.key(4), TASK, 1, 5)
+    params = jax.vmap(partial(init, SPEC))(jax.random.split(jax.random.key(3), 1))
+    task = distribution(SPEC.task, dtype=jnp.float32)
+    batch = trained_models.own_prompts(jax.random.key(4), task, 1, 5)
     loud = params.replace(w_o=1e6 * params.w_o, mlp_out=1e6 * params.mlp_out)
     labels, target = np.abs(np.asarray(batch.y[0])).max(1), np.asarray(batch.y_query[0])
     furthest = (2 * labels + np.abs(target)) ** 2
-    risk = trained_models.own_risks(SMOKE)(loud, batch)[0]
+    risk = trained_models.own_risks(SPEC)(loud, batch)[0]
     assert 0 < risk <= furthest.mean()
-    assert trained_models.own_risks(SMOKE, cut=False)(loud, batch)[0] > 1e3 * furthest.mean()
+    assert trained_models.own_risks(SPEC, cut=False)(loud, batch)[0] > 1e3 * furthest.mean()
 
 
 def test_no_edit_is_chosen_by_the_run_it_is_judged_on():

@@ -44,14 +44,14 @@ def test_the_logs_have_as_many_gains_as_losses():
 
 
 CONFIG = TIERS["smoke"]  # d = 2, n = 4, short 2, sparsity 1, noise 0.5 and 1
-SPEC, SIZE = spec_of(CONFIG), 4000
+SPEC = spec_of(CONFIG)
 HALVES = slice(8), slice(8, None)  # to search with, and to test on
 
 
 @pytest.fixture(scope="module")
 def models():
     params = jax.jit(jax.vmap(partial(init, SPEC)))(jax.random.split(jax.random.key(1), 2))
-    task = compute.shifted_tasks(CONFIG)["as trained"]
+    task = compute.tasks_of(CONFIG)["as trained"]
     return params, compute.draw(jax.random.split(jax.random.key(2), 2), task, 16, CONFIG.n)
 
 

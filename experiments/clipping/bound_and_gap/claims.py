@@ -12,16 +12,12 @@ from lsa_lab.store import parts, results
 
 PAPER = "A2 (2406.03768)"
 THEOREM = f"{PAPER}, Theorem 2"
-SPREAD = "c_t is the spread of G_t over the prompts of a task, tr Cov / e², as Assumption 1 has it"
-ALONE = "it was c = 0.01 alone"
 EXACT = 1e-9  # relative change that is none
 PLACES = ("module", "layer")
 CELLS = (*PLACES, "rank")
-DROPS = f"{PAPER}, appendix B.6, our reading, in our setting"
+SIDES = {"truncation": "risk", "a random edit": "random_risk"}  # the risk after each
 BEST_C = "at the c of C = cI that suits the statement best on the other runs"
-RUNS = "16 fresh runs, 10 before"
-FRESH = f"{RUNS}, with four times the prompts"
-MAY = f'{BEST_C}; A2 says that lower norms "may" help, and warns of lost expressive power'
+MAY = f'{BEST_C}; A2 says that lower norms "may" lower the risk, and warns of lost expressive power'
 
 
 class Bounds:
@@ -33,7 +29,10 @@ class Bounds:
         self.clipped = Truncations(parts.part(dataset, "clipped"))
 
     def excess(self, bound, gap):
-        return _least(self.dataset[bound] - np.abs(self.dataset[gap]))
+        return least(self.dataset[bound] - np.abs(self.dataset[gap]))
+
+    def room(self):
+        return least(self.largest_loss - least_bounds(self.dataset))
 
     @cached_property
     def everywhere(self):  # [G, c]
@@ -59,45 +58,45 @@ class Truncations:
     def __init__(self, dataset):
         self.dataset = dataset.transpose("run", *CELLS, "update_noise", ...)
         self.bound_change = changes(self.dataset.bound)
-
-    def rises(self):
-        return -best_elsewhere(-(self.bound_change > EXACT).mean(CELLS).values)
+        self.least_rank = self.dataset.bound.argmin("rank")  # the place on that axis
+        self.dropped = len(self.dataset["rank"]) - 1
 
     @cached_property
-    def falls(self):  # {whose: (run, c)}
+    def falls(self):  # {edit: (run, c)}
         """The shares with a lower risk, of the truncations with a lower bound and of random edits
         which are as large."""
         lower = self.bound_change < -EXACT
         return {
-            name: (lower & (self.risk_change(name) < 0)).sum(CELLS) / lower.sum(CELLS).clip(1)
-            for name in ("risk", "random_risk")
+            edit: (lower & (self.risk_change(edit) < 0)).sum(CELLS) / lower.sum(CELLS).clip(1)
+            for edit in SIDES
         }
 
-    def risk_falls(self):
-        return best_elsewhere((self.falls["risk"] - self.falls["random_risk"]).values)
+    @cached_property
+    def lead(self):  # (run, c)
+        return self.falls["truncation"] - self.falls["a random edit"]
 
-    def share_of_falls(self, whose):
+    def share_of_falls(self, edit):
         """One of the shares, at the c at which the other runs differ most from random edits."""
-        less = self.falls["risk"] - self.falls["random_risk"]
-        chosen = (less.sum("run") - less).argmax("update_noise")
-        return self.falls[whose].isel(update_noise=chosen).values
+        chosen = (self.lead.sum("run") - self.lead).argmax("update_noise")
+        return self.falls[edit].isel(update_noise=chosen).values
 
-    def risk_change(self, name):
-        return self.dataset[name].isel(rank=slice(1, None)) / self.dataset.risk.isel(rank=0) - 1
+    def risk_change(self, edit):
+        risk = self.dataset[SIDES[edit]].isel(rank=slice(1, None))
+        return risk / self.dataset.risk.isel(rank=0) - 1
 
     def correlation(self, loss):
         ranked = rank_correlations(self.dataset.bound, self.dataset[loss], ["rank"])
         return best_elsewhere(ranked.mean((1, 2)))
 
-    def least_elsewhere(self):
-        """The share of layers at which the bound is not least when they are dropped."""
-        elsewhere = self.dataset.bound.argmin("rank") < len(self.dataset["rank"]) - 1
-        return -best_elsewhere(-elsewhere.mean(PLACES).values)
-
     def rise_at_drop(self):
         """What a layer's drop, through either matrix, adds to the gap."""
         gap = self.dataset.gap
         return (gap.isel(rank=-1) - gap.isel(rank=0)).mean("module").mean("layer").values
+
+
+def least_share(cases, over) -> np.ndarray:  # (run, *over, c) -> [R]
+    """A share of cases, at the c at which it is least on the other runs."""
+    return -best_elsewhere(-cases.mean(over).values)
 
 
 def least_bounds(dataset):  # -> (group, *GRID)
@@ -122,62 +121,58 @@ def changes(values):  # (..., rank, ...) -> the same but for the full rank
     return (values / values.isel(rank=0) - 1).isel(rank=slice(1, None))
 
 
-def _least(values) -> np.ndarray:  # [G, ...] -> [G]
+def least(values) -> np.ndarray:  # [G, ...] -> [G]
     return worst(values, lambda groups: -groups.mean())
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*_about_the_height(config), *_about_the_order(), *_about_clipping())
-
-
-def _about_the_height(config) -> tuple[Statement, ...]:
-    positive = partial(Statement, at_least=0.0, over="tasks", redrawn="fresh tasks")
+    of_tasks = partial(
+        Statement, over="tasks", redrawn="fresh tasks", revision="it was c = 0.01 alone"
+    )
+    ranked = partial(of_tasks, note="c is that which ranks best on the other tasks, for all places")
+    of_runs = partial(
+        Statement,
+        note=BEST_C,
+        revision="it was c = 0.01",
+        redrawn="16 fresh runs, 10 before, with four times the prompts",
+    )
+    reading = "our reading, in our setting"
+    share = "the share of matrices, layers and ranks"
     return (
-        positive(
+        of_tasks(
             "above",
-            f"{THEOREM} and Assumption 1, our reading, in our setting",
+            f"{THEOREM} and Assumption 1, {reading}",
             "With noise as large as the spread of the updates the bound lies above descent's gap",
             "bound - |gap| at the worst place of the grid",
-            note=SPREAD,
-            revision=f"{ALONE}, which was ours",
+            at_least=0.0,
+            note="c_t is the spread of G_t over the prompts of a task, tr Cov / e², as "
+            "Assumption 1 has it",
             sample=lambda b: b.excess("spread_bound", "gap"),
         ),
-        positive(
+        of_tasks(
             "above_with_noise",
             f"{THEOREM}, as stated",
             "The bound lies above the gap of descent that has the noise assumed, whatever its c",
             "bound - |gap| at the worst c and place of the grid",
+            at_least=0.0,
             note="the updates are those of the noisy path; a mean stands inside the logarithm",
-            revision=f"{ALONE}, with the updates of the path without noise",
+            revision="it was c = 0.01 alone, with the updates of the path without noise",
             sample=lambda b: b.excess("noisy_bound", "noisy_gap"),
         ),
-        positive(
+        of_tasks(
             "says_something",
             f"modelled on {THEOREM}",
             "The least bound over c on the gap of descent without noise is below the largest loss "
             f"{config.largest_loss:g}, which bounds every gap",
-            "largest loss - least of (bound + what the noise changes in the two risks), where that "
-            "is smallest",
+            "the largest loss less the least over c of the bound and of what the noise changes in "
+            "the two risks, at the worst place of the grid,",
+            at_least=0.0,
             note="the bound at c holds with that noise; c is chosen on the other tasks",
-            revision=ALONE,
-            sample=lambda b: _least(b.largest_loss - least_bounds(b.dataset)),
+            sample=lambda b: b.room(),
         ),
-    )
-
-
-def _about_the_order() -> tuple[Statement, ...]:
-    source = f"{THEOREM} and Remark 4, our reading, in our setting"
-    ranked = partial(
-        Statement,
-        over="tasks",
-        note="c is free: of all c that which ranks best on the other tasks, one for the whole grid",
-        revision=ALONE,
-        redrawn="fresh tasks",
-    )
-    return (
         ranked(
             "ranks",
-            source,
+            f"{THEOREM} and Remark 4, {reading}",
             "The bound ranks depths, numbers of demonstrations and noises as the gap does, at the "
             "best c",
             "Spearman's correlation over the whole grid",
@@ -186,8 +181,8 @@ def _about_the_order() -> tuple[Statement, ...]:
         ),
         ranked(
             "ranks_at_equal_n",
-            source,
-            "It ranks depths and noises as the gap does where n is the same, at the best c",
+            f"{THEOREM} and Remark 4, {reading}",
+            "Where n is the same the bound ranks depths and noises as the gap does, at the best c",
             "Spearman's correlation at equal n, averaged over n,",
             at_least=0.5,
             sample=lambda b: b.equal_n_correlation(),
@@ -200,78 +195,68 @@ def _about_the_order() -> tuple[Statement, ...]:
             at_least=0.0,
             sample=lambda b: b.lead_over_counting(),
         ),
-    )
-
-
-def _about_clipping() -> tuple[Statement, ...]:
-    share = "the share of matrices, layers and ranks"
-    over_c = partial(Statement, note=BEST_C, revision="it was c = 0.01", redrawn=FRESH)
-    edits = {"risk": "truncation", "random_risk": "a random edit as large"}
-    losses = {"risk": ("the risk", MAY), "gap": ("the generalisation gap", BEST_C)}
-    return (
-        over_c(
+        of_runs(
             "bound_falls",
-            f"{PAPER}, Remark 6 and Theorem 2, our reading, in our setting",
+            f"{PAPER}, Remark 6 and Theorem 2, {reading}",
             "Truncating w_kq or w_pv of a trained stack lowers the bound of Theorem 2",
             f"{share} at which it rises",
             at_most=0.05,
-            sample=lambda b: b.clipped.rises(),
+            sample=lambda b: least_share(b.clipped.bound_change > EXACT, CELLS),
         ),
-        over_c(
+        of_runs(
             "risk_falls_with_it",
-            f"{PAPER}, Remark 4, our reading, in our setting",
+            f"{PAPER}, Remark 4, {reading}",
             "Where truncation lowers the bound, it lowers the risk more often than random edits "
             "that are as large",
-            f"{share}, of those with a lower bound, in which the risk is lower, less that of the "
-            "random edits",
+            f"{share} with a lower bound in which the risk is lower, less that of random edits,",
             at_least=0.0,
-            sample=lambda b: b.clipped.risk_falls(),
+            sample=lambda b: best_elsewhere(b.clipped.lead.values),
             note=MAY,
             revision="less that of random edits; it was the share",
             redrawn="",
         ),
-        over_c(
+        of_runs(
             "falls_with_the_bound",
             "derived here",
-            "Where truncation lowers the bound, {edits} lowers the risk",
-            f"{share}, of those with a lower bound, in which the risk is lower after {{edits}},",
+            "Where truncation lowers the bound, {edit} lowers the risk",
+            f"{share} with a lower bound in which the risk is lower after {{edit}}",
             unjudged="the two sides of risk_falls_with_it",
-            sample=lambda b, whose: b.clipped.share_of_falls(whose),
-            cells=grid("truncation_lowers_risk random_lowers_risk", whose=edits),
-            words=lambda whose: dict(edits=edits[whose]),
-            revision="added after a look at these runs",
+            sample=lambda b, edit: b.clipped.share_of_falls(edit),
+            cells=grid("truncation_lowers_risk random_lowers_risk", edit=SIDES),
+            message="Where truncation lowers the bound, it lowers the risk, and a random edit as "
+            "large does",
+            revision="added",
             redrawn="",
         ),
-        over_c(
+        of_runs(
             "ranks_kept",
-            f"{THEOREM} and Remark 4, our reading, in our setting",
-            "Over the ranks kept the bound and {other} fall together",
-            "Spearman's correlation over the ranks kept, averaged over matrices and layers",
+            f"{THEOREM} and Remark 4, {reading}",
+            "Over the ranks kept the bound and the {loss} fall together",
+            "Spearman's correlation over the ranks kept, averaged over matrices and layers,",
             at_least=0.5,
             sample=lambda b, loss: b.clipped.correlation(loss),
-            cells=grid("ranks_risks ranks_gaps", loss=losses),
-            words=lambda loss: dict(zip(("other", "note"), losses[loss], strict=True)),
+            cells=grid("ranks_risks ranks_gaps", loss=("risk", "gap")),
             message="Over the ranks kept the bound falls together with the risk and with the "
             "generalisation gap",
-            note="{note}",
+            note=MAY,
         ),
-        over_c(
+        of_runs(
             "least_when_dropped",
-            DROPS,
+            f"{PAPER}, appendix B.6, {reading}",
             "The bound is least where the layer is dropped",
             "the share of matrices and layers in which it is not",
             at_most=0.05,
-            sample=lambda b: b.clipped.least_elsewhere(),
+            sample=lambda b: least_share(b.clipped.least_rank < b.clipped.dropped, PLACES),
         ),
         Statement(
             "gap_least_when_dropped",
-            DROPS,
+            f"{PAPER}, appendix B.6, {reading}",
             "On average a layer dropped makes the generalisation gap no larger",
-            "the gap when dropped - the gap unclipped, averaged over layers",
+            "the gap when dropped - the gap unclipped, averaged over layers,",
             at_most=0.0,
             note='A2 says that it "may be the best option for generalization error"',
             revision="four times the prompts, for it was undecided",
-            redrawn=RUNS,
+            redrawn="16 fresh runs, 10 before",
             sample=lambda b: b.clipped.rise_at_drop(),
         ),
     )

@@ -4,19 +4,21 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from experiments.clipping.clipped_models import CUT, PARTS, fresh_prompts, gains_by_others, spec_of
-from experiments.clipping.clipping_curves.config import DROPPED
+from experiments.clipping.clipped_models import (
+    CUT,
+    DROPPED,
+    PARTS,
+    fresh_prompts,
+    gains_by_others,
+    spec_of,
+)
 from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.store import results
 
 FIGURE_1 = "A2 (2406.03768), figure 1, in our setting"
 FIGURE_2 = "A2 (2406.03768), figure 2, our reading, in our setting"
-PLACES = {"attention": "attention", "MLP": "MLP"}
-BY_LAYER = f"by layer; it was an average of two. {CUT.capitalize()}"
 LAST = "last"
-LAYERS = (1, 2, 3, LAST)
-SHALLOW = (1, 2)  # layers of which A2's figure 2 speaks
-ATTENTION = ("attention",)  # alone where no layer's MLP degrades, and layers have no order
+SHALLOW = dict(layers=(1, 2), parts=("attention",))  # A2's figure 2; no layer's MLP degrades
 
 
 class Clipped:
@@ -50,7 +52,8 @@ class Clipped:
         return values.sel(rate=slice(self.config.high, DROPPED - 1e-9)).mean("rate")
 
     def place(self, values, part, layer, shots="trained"):  # [R]
-        return pick(values.sel(shots=self.shots[shots], part=part), layer).values
+        own = values.sel(shots=self.shots[shots], part=part)
+        return (own.isel(layer=-1) if layer == LAST else own.sel(layer=layer)).values
 
     def sharp(self, part, layer):  # [R]
         """The risk with a layer clipped the most, over that of predicting 0, which is a guess: no
@@ -62,11 +65,6 @@ class Clipped:
 numbers = Clipped
 
 
-def pick(values, layer):
-    """One layer by its number, or the last one."""
-    return values.isel(layer=-1) if layer == LAST else values.sel(layer=layer)
-
-
 def able(unclipped, most) -> int:
     """The fewest shots at which unclipped models do the task: their risk is a share of that of
     predicting 0; of shots that are all too few the most."""
@@ -74,8 +72,8 @@ def able(unclipped, most) -> int:
     return int(within.min() if len(within) else unclipped.shots.max())
 
 
-def layer_cells(config, ids, layers, parts=PARTS):
-    """The cells of some parts and of those of some layers that the models have."""
+def layer_cells(config, ids, layers=(1, 2, 3, LAST), parts=tuple(PARTS)):
+    """The cells of some parts and of those layers that the models have."""
     depth = spec_of(config).architecture.depth
     have = [layer for layer in layers if layer == LAST or layer < depth]
     return having(grid(ids, part=parts, layer=layers), layer=have)
@@ -87,13 +85,12 @@ def statements(config) -> tuple[Statement, ...]:
     less = f"at few shots less that at {n}, averaged over rates >= {config.high:g},"
     few = f"few: the fewest with {config.able:g} of the risk of predicting 0 or less"
     looked = partial(Statement, redrawn=fresh_prompts(config))
-    row = partial(looked, revision=BY_LAYER, words=lambda part, layer: dict(place=PLACES[part]))
-    shots = {"few": "few", "trained": f"{n}"}
+    row = partial(looked, revision=f"by layer; it was an average of two; {CUT}")
     return (
         row(
             "deep_bears_more",
             FIGURE_1,
-            "The {place} of layer {layer} of our models tolerates less clipping than that of the "
+            "The {part} of layer {layer} of our models tolerates less clipping than that of the "
             "last layer",
             f"the risk with it clipped over that with the last layer clipped, {high}",
             "ratio",
@@ -104,16 +101,17 @@ def statements(config) -> tuple[Statement, ...]:
             cells=layer_cells(
                 config,
                 "attention_deep_bears_more attention_2_bears_less attention_3_bears_less",
-                LAYERS[:-1],
-                ATTENTION,
+                (1, 2, 3),
+                ("attention",),
             ),
-            message="A layer of our models tolerates less clipping than the last one",
+            message="Attention in an earlier layer of our models tolerates less clipping than in "
+            "the last one",
         ),
         row(
             "deep_is_flat",
             FIGURE_1,
-            "The {place} of the {layer} layer of our models can be reduced drastically without "
-            "much degradation",
+            "The {part} of layer {layer} of our models can be reduced drastically without much "
+            "degradation",
             f"the risk clipped over unclipped, {high}",
             "ratio",
             at_most=1.1,
@@ -123,16 +121,15 @@ def statements(config) -> tuple[Statement, ...]:
                 config,
                 "attention_1_is_flat attention_2_is_flat attention_3_is_flat "
                 "attention_deep_is_flat mlp_1_is_flat mlp_2_is_flat mlp_3_is_flat mlp_deep_is_flat",
-                LAYERS,
             ),
             message="A layer of our models can be reduced drastically without much degradation",
         ),
         row(
             "shallow_collapses",
             FIGURE_1,
-            "Clipping the {place} of layer {layer} sharply leaves our models guessing",
-            f"the risk with it clipped at {max(config.rates):g} over that of predicting 0, "
-            "which is a guess: 1 where it is more,",
+            "Clipping the {part} of layer {layer} sharply leaves our models guessing",
+            f"the risk with it clipped at {max(config.rates):g} over that of predicting 0, which "
+            "is a guess, and 1 where it is more,",
             at_least=0.9,
             sample=lambda c, part, layer: c.sharp(part, layer),
             cells=layer_cells(
@@ -140,14 +137,13 @@ def statements(config) -> tuple[Statement, ...]:
                 "attention_shallow_collapses attention_2_collapses attention_3_collapses "
                 "attention_last_collapses mlp_shallow_collapses mlp_2_collapses mlp_3_collapses "
                 "mlp_last_collapses",
-                LAYERS,
             ),
             message="Clipping a layer sharply leaves our models guessing",
         ),
         row(
             "few_shots_collapse_less",
             FIGURE_2,
-            "With fewer shots, clipping the {place} of layer {layer} multiplies the risk by less",
+            "With fewer shots, clipping the {part} of layer {layer} multiplies the risk by less",
             f"the factor at few shots over that at {n}, {high}",
             "ratio",
             at_most=1.0,
@@ -158,15 +154,15 @@ def statements(config) -> tuple[Statement, ...]:
             cells=layer_cells(
                 config,
                 "attention_few_shots_collapse_less attention_2_few_shots_collapse_less",
-                SHALLOW,
-                ATTENTION,
+                **SHALLOW,
             ),
-            message="With fewer shots, clipping a shallow layer multiplies the risk by less",
+            message="With fewer shots, clipping the attention of a shallow layer multiplies the "
+            "risk by less",
         ),
         row(
             "few_shots_rise_less",
             FIGURE_2,
-            "With fewer shots, clipping the {place} of layer {layer} adds less to the risk",
+            "With fewer shots, clipping the {part} of layer {layer} adds less to the risk",
             f"(risk clipped - unclipped) / risk of predicting 0 {less}",
             at_most=0.0,
             note=few,
@@ -176,23 +172,21 @@ def statements(config) -> tuple[Statement, ...]:
             cells=layer_cells(
                 config,
                 "attention_few_shots_rise_less attention_2_few_shots_rise_less",
-                SHALLOW,
-                ATTENTION,
+                **SHALLOW,
             ),
-            message="With fewer shots, clipping a shallow layer adds less to the risk",
+            message="With fewer shots, clipping the attention of a shallow layer adds less to the "
+            "risk",
         ),
         looked(
             "helps",
             "A2 (2406.03768), figures 1 and 2, in our setting",
-            "At {number} shots clipping one part of one layer improves our models",
+            "At {number} clipping one part of one layer improves our models",
             "the change of the risk, relative, by the edit that is best for the other runs",
             at_most=-0.01,
-            note="leaving out the run that is judged, no edit is chosen by its own result{few}",
+            note=f"no edit is chosen by the run that is judged; {few}",
             sample=lambda c, shots: gains_by_others(c.change.sel(shots=c.shots[shots])),
-            cells=grid("helps_few helps_trained", shots=shots),
-            words=lambda shots, number=shots: dict(
-                number=number[shots], few=f"; {few}" * (shots == "few")
-            ),
+            cells=grid("helps_few helps_trained", shots=("few", "trained")),
+            words=lambda shots: dict(number="few shots" if shots == "few" else f"{n} shots"),
             revision=CUT,
         ),
         looked(
@@ -203,7 +197,7 @@ def statements(config) -> tuple[Statement, ...]:
             "ratio",
             at_most=1.1,
             note="ridge at its best penalty; A2 speaks of least squares",
-            revision="added, to say how far from trained the models are",
+            revision="added to say how far from trained the models are",
             sample=lambda c: (c.dataset.unclipped / c.dataset.ridge).sel(shots=c.n).values,
         ),
     )

@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipped_models import PARTS, spec_of
-from experiments.clipping.clipping_curves.config import DROPPED, Config
+from experiments.clipping.clipped_models import DROPPED, PARTS, spec_of
+from experiments.clipping.clipping_curves.config import Config
 from experiments.models.tasks import distribution
 from lsa_lab.analyses.clipping import DROP
 

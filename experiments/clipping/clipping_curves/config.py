@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.clipped_models import spec_of, transformer
+from experiments.clipping.clipped_models import Rates, spec_of, transformer
 from experiments.models.named import Named
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between
-
-DROPPED = 1.0  # the rate that stands for rank 0
-
-Rates = Annotated[tuple[float, ...], between(0.0, 0.999), INCREASING]
 
 MODELS = transformer("laptop")
 
@@ -26,7 +22,7 @@ class Config(Bounded):
     models: Named = MODELS  # trained models, by name
     # Beside the n of training, some of them fewer, some more.
     shots: Annotated[tuple[int, ...], at_least(1), INCREASING] = (4, 10, 40)
-    rates: Rates = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of clipping
+    rates: Annotated[Rates, INCREASING] = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
     prompts: Annotated[int, at_least(2)] = 500  # of each run, the same for all edits
     # A model does the task where its risk is at most this share of that of predicting 0.
     able: Annotated[float, between(0.0, 1.0)] = 0.5

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from experiments.clipping.clipped_models import PARTS, diverged, shades
+from experiments.clipping.clipped_models import PARTS
 from experiments.clipping.clipping_curves import claims
-from experiments.clipping.clipping_curves.config import DROPPED
+from experiments.clipping.drawing import quality, rate_labels, shades
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
 
@@ -34,23 +34,23 @@ def rate_curves(ax, clipped, part):
     ax.set_ylim(0.01, 30)
     ax.axhline(1, color=style.BLACK, lw=0.8, ls="--")
     direct_label(ax, 0, 1, "predicting 0", "dimgrey", (4, 4))
-    rates = ["drop" if rate == DROPPED else f"{rate:g}" for rate in risks.rate.values]
-    ax.set_xticks(places, rates)
+    ax.set_xticks(places, rate_labels(risks.rate.values))
     ax.set(xlabel=f"clipping rate, {part}", ylabel="risk / that of predicting 0")
     end_labels(ax, ends, colors)
 
 
 def caption(dataset) -> str:
     clipped = claims.numbers(dataset)
-    config = clipped.config
-    factors = np.exp(np.log(clipped.factors.sel(shots=clipped.n)).mean("run"))
-    attention = ", ".join(f"{float(value):.3g}" for value in factors.sel(part="attention"))
-    far = np.exp(np.log(dataset.unclipped / dataset.ridge).mean("run")).sel(shots=clipped.n)
+    config, n = clipped.config, clipped.n
+    factors = np.exp(np.log(clipped.factors.sel(shots=n)).mean("run"))
+    attention, mlps = (factors.sel(part=part) for part in PARTS)
     return (
-        f"Drastic clipping of attention multiplies our models' risk by {attention} in layers "
-        f"1 to {len(factors.layer)}. Of an MLP it multiplies it by "
-        f"{float(factors.sel(part='MLP').max()):.3g} at most; without its first MLP a model is "
-        f"worse than predicting 0. Drastic rates are {config.high:g} to {max(config.rates):g}. "
-        f"Answers are cut at twice the largest label. {dataset.sizes['run']} runs "
-        f"({diverged(dataset)} diverged) have {float(far):.3g} times ridge's risk. "
+        f"Drastic clipping of attention in layer {int(attention.idxmax())} multiplies our models' "
+        f"risk by {float(attention.max()):.3g}, clipping of any MLP by {float(mlps.max()):.3g} at "
+        f"most. Attention of layer {int(attention.idxmin())} is hurt least, by a factor of "
+        f"{float(attention.min()):.3g}. A model without its first MLP is worse than one that "
+        "predicts 0. "
+        f"Drastic rates are {config.high:g} to {max(config.rates):g}, and answers are cut at twice "
+        "the largest label. "
+        + quality(dataset, dataset.unclipped.sel(shots=n), dataset.ridge.sel(shots=n))
     )

@@ -3,55 +3,41 @@
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
 from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import PARTS, spec_of
-from experiments.clipping.clipping_search.config import SEARCHES, TASKS, Config
+from experiments.clipping.clipping_search.config import SEARCHES, TASKS, TRAINED, Config
 from experiments.models import tasks
 from experiments.models.model import Model, cut
-from lsa_lab.analyses import clipping
 from lsa_lab.models import moments
 
 MODULES = tuple(PARTS.values())
 
 
-def shifted_tasks(config):
-    """The tasks by name; all have prompts as large as w ~ N(0, I) gives but for the scale of x."""
-    spec = spec_of(config).task
-    d, task = spec.d, tasks.distribution(spec, dtype=jnp.float32)
-    task = task.replace(covariance=jnp.eye(d, dtype=jnp.float32))
-    others = (
-        task.replace(noise_std=0.0),
-        task.replace(noise_std=config.noisy),
-        task.replace(n=config.short),
-        task.replace(covariance=config.small**2 * task.covariance),
-        task.replace(covariance=config.large**2 * task.covariance),
-        task.replace(sparsity=config.sparsity, weight_std=(d / config.sparsity) ** 0.5),
+def tasks_of(config):
+    spec, d = spec_of(config), spec_of(config).task.d
+    by_name = trained_models.shifted_tasks(spec, config.short, config.small, config.large)
+    task = by_name[TRAINED]
+    by_name["more noise"] = task.replace(noise_std=config.noisy)
+    by_name["sparse weights"] = task.replace(
+        sparsity=config.sparsity, weight_std=(d / config.sparsity) ** 0.5
     )
-    return dict(zip(TASKS, (task, *others), strict=True))
+    return {name: by_name[name] for name in TASKS}
 
 
 @partial(jax.jit, static_argnums=(2, 3))
-def draw(keys, task, size, n):  # -> Prompt [R, B]
-    """Prompts of n demonstrations, each as often as it takes: softmax reads a demonstration given
-    k times as it reads it once, if all are given k times."""
+def draw(keys, task, size, n):  # -> Prompt [R, B], each of n demonstrations
     batch = jax.vmap(partial(tasks.draw, task=task, size=size))(keys)
-    repeats = n // task.n
-    return batch.replace(x=jnp.tile(batch.x, (1, 1, repeats, 1)), y=jnp.tile(batch.y, repeats))
+    return trained_models.repeated(batch, n // task.n)
 
 
 def algorithm_layers(params, top_k):  # -> [R, M]
-    """The deepest of the ``top_k`` layers by condition number, for each run and module."""
-
-    def deepest(run, module):
-        own = jax.tree.map(lambda leaf: leaf[run], params)
-        conditions = clipping.condition_numbers(own, module)
-        return max(np.lexsort((np.arange(len(conditions)), conditions))[-top_k:])
-
-    return np.array([[deepest(run, name) for name in MODULES] for run in range(len(params.w_q))])
+    each = [jax.tree.map(lambda leaf, run=run: leaf[run], params) for run in range(len(params.w_q))]
+    return np.array(
+        [[trained_models.deepest(own, name, top_k) for name in MODULES] for own in each]
+    )
 
 
 def choose(change, layers):  # [R, K, M, Q], [R, M] -> [S, R], each the place (layer, module, rate)
@@ -106,7 +92,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     params = trained_models.final(trained_models.path_of(finished))
     root, runs = jax.random.fold_in(jax.random.key(config.seed), 3), len(params.w_q)
     layers = algorithm_layers(params, config.top_k)
-    in_turn = list(shifted_tasks(config).values())
+    in_turn = list(tasks_of(config).values())
     if progress is not None:
         in_turn = progress.track(in_turn, description="clipping_search: tasks")
     rows = []

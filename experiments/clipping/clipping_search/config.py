@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.clipped_models import PARTS, spec_of, transformer
+from experiments.clipping.clipped_models import PARTS, Rates, spec_of, transformer
 from experiments.models.named import Named
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between, divides
+from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, divides
 
 ALGORITHM = tuple(f"Algorithm 1, {part}" for part in PARTS)
 WIDE = "all layers and modules"
@@ -14,8 +14,6 @@ SEARCHES = (*ALGORITHM, WIDE)
 TRAINED = "as trained"  # the task of training
 TASKS = (TRAINED, "no noise", "more noise", "fewer shots", "smaller inputs", "larger inputs")
 TASKS += ("sparse weights",)
-
-Rates = Annotated[tuple[float, ...], between(0.0, 0.999)]
 
 MODELS = transformer("laptop")
 
@@ -30,7 +28,7 @@ class Config(Bounded):
     """
 
     models: Named = MODELS  # trained models, by name
-    rates: Rates = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's, of clipping
+    rates: Rates = (0.0, 0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's
     # Layers by condition number, the deepest of which is clipped; A2 leaves it open.
     top_k: Annotated[int, at_least(1)] = 2
     noisy: Annotated[float, POSITIVE] = 1.0  # standard deviation of the noise of the noisy task

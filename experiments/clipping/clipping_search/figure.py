@@ -1,10 +1,9 @@
 """What Algorithm 1, a wider search and one number times the answer gain, task by task."""
 
-import numpy as np
-
-from experiments.clipping.clipped_models import PARTS, diverged
+from experiments.clipping.clipped_models import PARTS, WORTHWHILE
 from experiments.clipping.clipping_search import claims
 from experiments.clipping.clipping_search.config import ALGORITHM, TASKS, TRAINED, WIDE
+from experiments.clipping.drawing import plot_rows, quality
 from lsa_lab.harness.draw import style
 from lsa_lab.judging.statistics import level
 
@@ -17,7 +16,7 @@ def plot(dataset):
     }
     series["one number times the answer"] = dataset.scaled_gain
     plot_tasks(axes[0], series)
-    wins = int((gains.algorithm.mean("run") >= claims.WORTHWHILE).sum())
+    wins = int((gains.algorithm.mean("run") >= WORTHWHILE).sum())
     total = len(TASKS) * len(ALGORITHM)
     axes[0].set_title(f"Algorithm 1 gains 1 % in {wins} of {total} cells")
     validation = dataset.validation_gain.sel(search=WIDE)
@@ -31,17 +30,12 @@ def plot(dataset):
 
 def plot_tasks(ax, series):
     """A row a task: means over runs and their intervals."""
-    for i, (name, values) in enumerate(series.items()):
-        runs = values.transpose("run", "task").values
-        y = np.arange(len(TASKS)) + 0.2 * (i - (len(series) - 1) / 2)
-        look = dict(color=style.COLOURS[i], marker=style.MARKERS[i], ms=4, label=name)
-        style.mean_rows(ax, y, runs, **look)
+    plot_rows(ax, TASKS, {name: each.transpose("run", "task") for name, each in series.items()})
     rows = -0.6, len(TASKS) - 0.4
     ax.vlines(0, *rows, color=style.BLACK, lw=0.8, ls="--", zorder=0)
-    ax.vlines(claims.WORTHWHILE, *rows, color="grey", lw=0.8, ls=":", zorder=0)
+    ax.vlines(WORTHWHILE, *rows, color="grey", lw=0.8, ls=":", zorder=0)
     ax.set_xscale("symlog", linthresh=0.02)
     ax.set_xticks((-0.1, -0.01, 0, 0.01, 0.1, 1), ["\u2212.1", "\u2212.01", "0", ".01", ".1", "1"])
-    ax.set_yticks(range(len(TASKS)), TASKS)
     ax.set(ylim=(len(TASKS) + 2.6, -0.6), xlabel="gain / unclipped risk")
     ax.legend(loc="lower right", fontsize=7)
 
@@ -49,19 +43,16 @@ def plot_tasks(ax, series):
 def caption(dataset) -> str:
     gains = claims.numbers(dataset)
     cells = gains.algorithm.mean("run")
-    wins = int((cells >= claims.WORTHWHILE).sum())
+    wins = int((cells >= WORTHWHILE).sum())
     rival = dataset.scaled_gain.mean("run")
     task = str(rival.idxmax("task").item())
     worse = (dataset.risk / dataset.zero).mean("run")
-    unclipped = dataset.risk.sel(task=TRAINED)
-    far = float(np.exp(np.log(unclipped / dataset.ridge).mean()))
     return (
         f"A2's Algorithm 1 gains 1 % of the risk or more in {wins} of {cells.size} tasks and "
-        f"parts; the median change is {float(cells.median()):+.2%}. On {task}, where models have "
-        f"{float(worse.sel(task=task)):.3g} times the risk of predicting 0, it gains "
+        f"parts; its median gain is {float(cells.median()):+.2%}. On {task} models have "
+        f"{float(worse.sel(task=task)):.3g} times the risk of predicting 0. There it gains "
         f"{float(gains.better.mean('run').sel(task=task)):.0%}, and one number times the answer "
-        f"{float(rival.max()):.0%}. Answers are cut at twice the largest label. Dotted lines are "
-        f"gains of {claims.WORTHWHILE:.0%}; bars are {level()} intervals. On their own task models "
-        f"have {far:.3g} times ridge's risk, and {diverged(dataset)} of {dataset.sizes['run']} "
-        "diverged. "
+        f"gains {float(rival.max()):.0%}. Answers are cut at twice the largest label. Dotted lines "
+        f"are gains of {WORTHWHILE:.0%}, and bars are {level()} intervals. "
+        + quality(dataset, dataset.risk.sel(task=TRAINED), dataset.ridge, " on their own task")
     )

@@ -1,11 +1,11 @@
 """What `condition_numbers` judges: where they are large, what they say about clipping, and who
 spreads disturbances."""
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
-from experiments.clipping.clipped_models import fresh, shallow_and_deep
+from experiments.clipping.clipped_models import shallow_and_deep, spec_of
 from experiments.clipping.condition_numbers.config import MODULES
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import spearman
@@ -13,7 +13,6 @@ from lsa_lab.store import parts, results
 
 CELLS = ("layer", "module")
 HARMED = ("W_v", "W_o")  # the matrices that carry the harm of clipping
-OWN_PROMPTS = "each run has its own prompts; they were shared"
 
 
 class Conditions:
@@ -25,13 +24,10 @@ class Conditions:
         self.final, self.first = dataset.isel(steps=-1), dataset.isel(steps=0)
         self.after, self.before = (np.log10(each.condition) for each in (self.final, self.first))
 
-    @cached_property
-    def trained_tilt(self):  # (run,)
-        return tilt(self.after, self.ends).mean("module")
-
-    @cached_property
-    def random_tilt(self):  # (run,)
-        return tilt(self.before, self.ends).mean("module")
+    def tilt(self, logs):  # [R]
+        """Deep layers less shallow ones."""
+        shallow, deep = shallow_and_deep(logs, self.ends)
+        return (deep - shallow).mean("module").values
 
     def last_less_others(self):  # [R]
         others = self.after.isel(layer=slice(-1)).mean("layer")
@@ -52,12 +48,6 @@ class Conditions:
 numbers = Conditions
 
 
-def tilt(logs, ends):  # (run, layer, ...) -> (run, ...)
-    """Deep less shallow."""
-    shallow, deep = shallow_and_deep(logs, ends)
-    return deep - shallow
-
-
 def rank_correlations(left, right):  # (run, layer, module) twice -> [R, M]
     """Spearman's over the layers of a run."""
     over_layers = np.vectorize(spearman, signature="(l),(l)->()", otypes=[float])
@@ -71,33 +61,29 @@ def removed_share(disturbed):  # (run, layer, module)
 
 
 def statements(config) -> tuple[Statement, ...]:
-    ends = f"last {config.ends} layers less first {config.ends}, averaged over modules"
+    disturbed, harmed = config.disturbed, " and ".join(HARMED)
+    ends = f"last {config.ends} layers less first {config.ends}"
+    less = dict(deep=ends, last="last layer less the mean of the others")
+    tolerance = f"and of what clipping at rate {config.rate:g} multiplies the risk by,"
     correlation = "Spearman's correlation over layers, averaged over modules, of the"
-    tolerance = f"the risk after clipping {config.rate:g} over that before"
-    row, disturbed = partial(Statement, redrawn=fresh(config)), config.disturbed
-    later = {
-        "deep": dict(
-            sentence="Deep layers of our models have larger condition numbers than shallow ones",
-            less=ends,
-        ),
-        "last": dict(
-            sentence="The last layer of our models has a larger condition number than the others",
-            less="last layer less the mean of the others, averaged over modules",
-        ),
+    move = "how far answers move, in mean square,"
+    measures = {
+        "condition number": lambda c: c.correlation(c.after, HARMED),
+        "depth": lambda c: c.depth_correlation(HARMED),
     }
-    move = "the mean square by which answers move, over that of answers,"
+    runs = f"{spec_of(config).training.seeds} runs at 1.1 times the risk of least squares"
+    row = partial(Statement, redrawn=f"{runs}, noise 0.5; 12 at 12 times, noise 0.1, before")
+    tells = partial(row, revision="each run has its own prompts; they were shared")
     return (
         row(
             "later_is_larger",
             "A2 (2406.03768), figure 3, in our setting",
-            "{sentence}",
-            "log10 of the condition number, {less},",
+            "In our models condition numbers grow with depth: {less}",
+            "log10 of the condition number, {less}, averaged over modules,",
             at_least=0.0,
-            sample=lambda c, layers: (
-                c.trained_tilt.values if layers == "deep" else c.last_less_others()
-            ),
-            cells={"deep_is_larger": dict(layers="deep"), "last_is_largest": dict(layers="last")},
-            words=lambda layers: later[layers],
+            sample=lambda c, layers: c.tilt(c.after) if layers == "deep" else c.last_less_others(),
+            cells=grid("deep_is_larger last_is_largest", layers=less),
+            words=lambda layers: dict(less=less[layers]),
             message="Deep layers of our models, and the last one, have larger condition numbers "
             "than the layers before",
         ),
@@ -105,35 +91,25 @@ def statements(config) -> tuple[Statement, ...]:
             "random_is_level",
             "derived here",
             "Random weights are as well conditioned deep as shallow, within a factor 2",
-            f"log10 of the condition number before training, {ends},",
+            f"log10 of the condition number before training, {ends}, averaged over modules,",
             margin=0.3,
             note="a control: before training layers are alike but for luck",
-            sample=lambda c: c.random_tilt.values,
+            sample=lambda c: c.tilt(c.before),
         ),
-        row(
-            "training_tilts",
-            "derived here",
-            "It is training that makes deep layers worse conditioned",
-            f"log10 of the condition number, {ends}, after training less before",
-            at_least=0.0,
-            note="to be read beside deep_is_larger: what lies before training is luck",
-            sample=lambda c: (c.trained_tilt - c.random_tilt).values,
-        ),
-        row(
+        tells(
             "condition_tells",
             "A2 (2406.03768), section 3.4, our reading, in our setting",
             "In our models the layer with the larger condition number tolerates clipping better",
-            f"{correlation} condition number with {tolerance}",
+            f"{correlation} condition number {tolerance}",
             at_most=0.0,
             note="A2: it may serve as a reference for which layer to prune",
-            revision=OWN_PROMPTS,
             sample=lambda c: c.correlation(c.after),
         ),
         Statement(
             "condition_beats_depth",
             "derived here",
             "Its condition number tells better than its depth alone which layer tolerates clipping",
-            f"{correlation} condition number with {tolerance}, less that of depth,",
+            f"{correlation} condition number {tolerance} less that of depth,",
             at_most=0.0,
             note="the null of condition_tells; depth has one sign for W_q and W_k and the other "
             "for W_v and W_o, so that its mean over matrices says little: see harm_by",
@@ -144,35 +120,30 @@ def statements(config) -> tuple[Statement, ...]:
             "condition_beats_depth_harm",
             "derived here",
             "For the two matrices that carry the harm the condition number tells better than depth",
-            f"that correlation averaged over {' and '.join(HARMED)} alone, less that of depth,",
+            f"that correlation averaged over {harmed} alone, less that of depth,",
             at_most=0.0,
-            note="W_v and W_o, clipping which multiplies the risk the most",
+            note=f"clipping {harmed} multiplies the risk the most",
             revision="added after a look at all six matrices",
-            sample=lambda c: c.correlation(c.after, HARMED) - c.depth_correlation(HARMED),
+            sample=lambda c: measures["condition number"](c) - measures["depth"](c),
         ),
         Statement(
             "harm_by",
             "derived here",
             "For the two matrices that carry the harm the {measure} tells which layer tolerates "
             "clipping",
-            f"Spearman's correlation over layers, averaged over {' and '.join(HARMED)}, of "
-            f"the {{measure}} with {tolerance}",
+            f"Spearman's correlation over layers, averaged over {harmed}, of the {{measure}} "
+            f"{tolerance}",
             unjudged="the two sides of condition_beats_depth_harm",
-            revision="added after a look at these runs",
-            sample=lambda c, measure: (
-                c.depth_correlation(HARMED)
-                if measure == "depth"
-                else c.correlation(c.after, HARMED)
-            ),
-            cells=grid("harm_by_condition harm_by_depth", measure=("condition number", "depth")),
+            revision="added",
+            sample=lambda c, measure: measures[measure](c),
+            cells=grid("harm_by_condition harm_by_depth", measure=measures),
         ),
-        row(
+        tells(
             "stable_rank_tells",
             "derived here",
             "In our models the layer with the smaller stable rank tolerates clipping better",
-            f"{correlation} stable rank with {tolerance}",
+            f"{correlation} stable rank {tolerance}",
             at_least=0.0,
-            revision=OWN_PROMPTS,
             sample=lambda c: c.correlation(c.final.stable_rank),
         ),
         Statement(
@@ -180,7 +151,7 @@ def statements(config) -> tuple[Statement, ...]:
             "A2 (2406.03768), Case 1, our reading, in our setting",
             "The worse conditioned a matrix, the more a disturbance of what it reads moves answers",
             "Spearman's correlation over layers, averaged over modules, of condition number and "
-            f"{move} when its input is disturbed by {disturbed.level:g}",
+            f"of {move} when its input is disturbed by {disturbed.level:g},",
             at_least=0.0,
             note="Case 1 itself speaks of solving a system, which no layer does; of disturbed "
             "weights matrices differ in sign",
@@ -190,8 +161,8 @@ def statements(config) -> tuple[Statement, ...]:
             "clipping_removes",
             "A2 (2406.03768), section 3.4, our reading, in our setting",
             "A clipped matrix spreads less of a disturbance of what it reads than the whole one",
-            f"log10 of {move} clipped at rate {disturbed.rate:g} over whole, averaged over layers "
-            "and modules,",
+            f"log10 of {move} with the matrix clipped at rate {disturbed.rate:g} over with it "
+            "whole, averaged over layers and modules,",
             at_most=0.0,
             note="a clipped matrix is smaller too: size_explains",
             sample=lambda c: removed_share(c.disturbed).mean(CELLS).values,
@@ -200,8 +171,8 @@ def statements(config) -> tuple[Statement, ...]:
             "size_explains",
             "derived here",
             "Clipping takes away as much of a disturbance as of the matrix",
-            f"log10 of {move} clipped over whole, less log10 of the ratio of |W|_F², averaged over "
-            "layers and modules,",
+            f"log10 of {move} with the matrix clipped over with it whole, less log10 of the ratio "
+            "of |W|_F², averaged over layers and modules,",
             margin=0.01,
             note="the null of clipping_removes: on average over directions both fall alike "
             '(docs/theory, "Solving and applying an ill-conditioned matrix")',

@@ -99,22 +99,24 @@ def disturb_all(config: Disturbed, finished, spec):
             shares.append(np.asarray(share))
     grid = (len(names), depth)
     by_kind = np.stack(moves).reshape(*grid, runs, -1).transpose(2, 1, 0, 3)  # [R, L, M, K + 1]
-    share = np.stack(shares).reshape(*grid, runs).transpose(2, 1, 0)
     matrices = clipping.matrices(params, names)
     conditions = [clipping.condition_number(matrices[name]) for name in names]
     axes = ("run", "layer", "module")
-    risk = trained_models.own_risks(spec, cut=False)(params, batch)
-    data = {"move": ((*axes, "kind"), by_kind[..., :-1]), "clipped": (axes, by_kind[..., -1])}
-    data |= {"share": (axes, share), "condition": (axes, np.stack(conditions, axis=-1))}
-    data["unclipped"] = (("run",), np.asarray(risk))
-    data["status"] = (("trained",), [str(status) for status in finished.status])
-    data["ridge"] = (("run",), trained_models.ridge_risks(batch, spec.task.noise_std))
-    coordinates = {"layer": np.arange(depth) + 1, "module": list(MODULES)}
-    return xr.Dataset(data, coordinates | {"kind": list(KINDS)})
+    return xr.Dataset(
+        {
+            "move": ((*axes, "kind"), by_kind[..., :-1]),
+            "clipped": (axes, by_kind[..., -1]),
+            "share": (axes, np.stack(shares).reshape(*grid, runs).transpose(2, 1, 0)),
+            "condition": (axes, np.stack(conditions, axis=-1)),
+            "unclipped": ("run", trained_models.own_risks(spec, cut=False)(params, batch)),
+            "status": ("trained", [str(status) for status in finished.status]),
+            "ridge": ("run", trained_models.ridge_risks(batch, spec.task.noise_std)),
+        },
+        {"layer": np.arange(depth) + 1, "module": list(MODULES), "kind": list(KINDS)},
+    )
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    """The heads of a projection are one matrix, as they are in A2."""
     finished, spec = models["transformer"], spec_of(config)
     path = trained_models.path_of(finished)
     params, modules = trained_models.final(path), list(MODULES.values())

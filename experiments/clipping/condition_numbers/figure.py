@@ -2,30 +2,26 @@
 
 import numpy as np
 
-from experiments.clipping.clipped_models import diverged
 from experiments.clipping.condition_numbers import claims
 from experiments.clipping.condition_numbers.config import MODULES
+from experiments.clipping.drawing import quality
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import mean_interval
 from lsa_lab.store import results
+
+LOOKS = dict(zip(MODULES, zip(style.COLOURS, style.MARKERS, strict=True), strict=True))
 
 
 def plot(dataset):
     return style.panels(dataset, 2.9, plot_layers, plot_tolerance)
 
 
-def module_looks():
-    """A colour and a marker for each module."""
-    return dict(zip(MODULES, zip(style.COLOURS, style.MARKERS, strict=True), strict=True))
-
-
 def plot_layers(ax, dataset):
     """The condition number of every matrix by its layer, after training and before."""
     layers, ends = dataset.layer.values, {}
     before = dataset.condition.isel(steps=0).median("run")
-    for i, (module, (color, marker)) in enumerate(module_looks().items()):
+    for i, (module, (color, marker)) in enumerate(LOOKS.items()):
         x = layers + 0.07 * (i - (len(MODULES) - 1) / 2)
         runs = dataset.condition.sel(module=module).isel(steps=-1).transpose("run", "layer")
         style.band(ax, x, runs, None, color, marker)
@@ -36,14 +32,14 @@ def plot_layers(ax, dataset):
     direct_label(ax, layers[0], float(before[0].min()), "before training", "dimgrey", (1, -4))
     ax.set(xlabel="layer", xticks=layers, ylabel="condition number")
     ax.set_title("Training raises condition numbers")
-    end_labels(ax, ends, [color for color, _ in module_looks().values()])
+    end_labels(ax, ends, [color for color, _ in LOOKS.values()])
 
 
 def plot_tolerance(ax, dataset):
     """The risk ratio of every matrix against its condition number, medians over runs; the larger
     the marker, the deeper the layer."""
     sizes = np.linspace(3.5, 8, dataset.sizes["layer"])
-    for module, (color, marker) in module_looks().items():
+    for module, (color, marker) in LOOKS.items():
         middle = dataset.isel(steps=-1).sel(module=module).median("run")
         ax.plot(middle.condition, middle.ratio, "-", color=color, lw=0.6, alpha=0.5)
         ax.plot([], [], marker, color=color, label=module)
@@ -60,16 +56,13 @@ def plot_tolerance(ax, dataset):
 
 def caption(dataset) -> str:
     config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
-    larger, factor = samples["deep_is_larger"], 10 ** samples["deep_is_larger"].mean()
-    low, high = (10**end for end in mean_interval(larger))
-    far = float(np.exp(np.log(dataset.unclipped / dataset.ridge).mean()))
     harmed, ends = " and ".join(claims.HARMED), config.ends
     return (
-        f"The last {ends} layers have {factor:.2f} ({low:.2f} to {high:.2f}) times the condition "
-        f"number of the first {ends}. For {harmed}, which carry the harm of clipping, depth has a "
-        f"rank correlation of {samples['harm_by_depth'].mean():.2f} with it, condition numbers "
+        f"The last {ends} layers have {10 ** samples['deep_is_larger'].mean():.2f} times the "
+        f"condition number of the first {ends}. Clipping {harmed} does the harm. How much it does "
+        "in a layer has a rank correlation with depth of "
+        f"{samples['harm_by_depth'].mean():.2f}, and with condition numbers of "
         f"{samples['harm_by_condition'].mean():.2f}. The MLP's matrix out of the last layer is an "
-        f"exception. Bars in a are the middle 80 % of runs. In b each is clipped by "
-        f"{config.rate:g}; lines join layers. {dataset.sizes['run']} runs "
-        f"({diverged(dataset)} diverged) have {far:.3g} times ridge's risk. "
+        "exception. Bars in a are the middle 80 % of runs. In b each matrix is clipped by "
+        f"{config.rate:g}. " + quality(dataset, dataset.unclipped, dataset.ridge)
     )

@@ -2,15 +2,19 @@
 
 from functools import cached_property, partial
 
-from experiments.clipping.clipped_models import PARTS, gains_by_others, shallow_and_deep, spec_of
-from experiments.clipping.label_clipping.config import DROPPED
+from experiments.clipping.clipped_models import (
+    DROPPED,
+    PARTS,
+    gains_by_others,
+    shallow_and_deep,
+    spec_of,
+)
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.store import results
 
 FIGURE_1 = "A2 (2406.03768), figure 1, in our setting"
 FIGURE_2 = "A2 (2406.03768), figure 2, our reading, in our setting"
 SECTION_2 = "A2 (2406.03768), section 2.2, in our setting"
-PLACES = {"attention": "attention", "MLP": "MLPs"}
 
 
 def shots_of(spec) -> dict[str, int]:
@@ -24,8 +28,7 @@ class Clipped:
 
     def __init__(self, dataset):
         self.dataset, self.config = dataset, results.config_of(dataset)
-        self.spec = spec_of(self.config)
-        self.shots = shots_of(self.spec)
+        self.shots = shots_of(spec_of(self.config))
         self.few, self.n = (dataset.sel(shots=count) for count in self.shots.values())
 
     @cached_property
@@ -55,69 +58,59 @@ numbers = Clipped
 
 
 def statements(config) -> tuple[Statement, ...]:
-    few, n = shots_of(spec_of(config)).values()
+    counts = shots_of(spec_of(config))
+    few, n = counts.values()
     first, last = f"the first {config.ends} layers", f"the last {config.ends} layers"
-    high = f"averaged over rates >= {config.high:g}"
-    less = f"at {few} shots less that at {n}, {first}, one at a time, {high},"
+    high = f"one at a time, averaged over rates >= {config.high:g},"
     best = "by the edit that is best for the other runs"
-    counts = {"few": few, "trained": n}
-
-    by_part = partial(Statement, words=lambda part: dict(place=PLACES[part]))
     by_shots = partial(Statement, words=lambda shots: dict(count=counts[shots]))
     # After a look at these models with other prompts: no shallow layer collapses, so that
     # differences are thousandths, of which no sign says anything.
     revised = partial(
-        by_part,
+        Statement,
         revision="a difference of 0.02 counts; it was any above 0",
         redrawn="fresh prompts, as many",
     )
     return (
-        by_part(
+        Statement(
             "deep_is_flat",
             FIGURE_1,
-            "In the {place} of our classifiers deep layers can be reduced drastically without "
-            "much degradation",
-            f"the change of accuracy, {last}, one at a time, {high},",
+            "The {part} of deep layers of our classifiers can be reduced drastically without much "
+            "degradation",
+            f"the change of accuracy, {last}, {high}",
             at_least=-0.02,
             note="the bound sets no layer apart: shallow ones keep it too, and so does every layer "
             "without its attention or its MLP",
             sample=lambda c, part: c.pick(c.ends[1], part),
             cells=grid("attention_deep_is_flat mlp_deep_is_flat", part=PARTS),
-            message="In the attention and in the MLPs of our classifiers deep layers can be "
-            "reduced drastically without much degradation",
         ),
         revised(
             "deep_tolerates_more",
             FIGURE_1,
-            "In the {place} of our classifiers deep layers tolerate more clipping than shallow "
-            "ones",
-            f"accuracy with {last} clipped less that with {first}, one at a time, {high},",
+            "The {part} of deep layers of our classifiers tolerates more clipping than that of "
+            "shallow ones",
+            f"accuracy with {last} clipped less that with {first}, {high}",
             at_least=0.02,
             sample=lambda c, part: c.pick(c.ends[1] - c.ends[0], part),
             cells=grid("attention_deep_tolerates_more mlp_deep_tolerates_more", part=PARTS),
-            message="In the attention and in the MLPs of our classifiers deep layers tolerate more "
-            "clipping than shallow ones",
         ),
-        by_part(
+        Statement(
             "shallow_collapses",
             FIGURE_1,
-            "Clipping the {place} of a shallow layer sharply leaves our classifiers guessing",
+            "Clipping the {part} of a shallow layer sharply leaves our classifiers guessing",
             f"accuracy less .5, {first}, one at a time, clipped at {max(config.rates):g},",
             margin=0.05,
             sample=lambda c, part: c.pick(c.sharp[0], part) - 0.5,
             cells=grid("attention_shallow_collapses mlp_shallow_collapses", part=PARTS),
-            message="Clipping the attention or the MLP of a shallow layer sharply leaves our "
-            "classifiers guessing",
         ),
         revised(
             "few_shots_fall_less",
             FIGURE_2,
-            "With fewer shots, clipping shallow {place} costs less accuracy",
-            f"the fall of accuracy {less}",
+            "With fewer shots, clipping the {part} of a shallow layer costs less accuracy",
+            f"the fall of accuracy at {few} shots less that at {n}, {first}, {high}",
             at_most=-0.02,
             sample=lambda c, part: c.pick(c.ends[0], part) - c.pick(c.ends[0], part, "few"),
             cells=grid("attention_few_shots_fall_less mlp_few_shots_fall_less", part=PARTS),
-            message="With fewer shots, clipping shallow attention or MLPs costs less accuracy",
         ),
         by_shots(
             "helps",
@@ -125,11 +118,9 @@ def statements(config) -> tuple[Statement, ...]:
             "At {count} shots clipping one part of one layer improves our classifiers",
             f"the change of accuracy {best},",
             at_least=0.01,
-            note="leaving out the run that is judged, no edit is chosen by its own result",
+            note="no edit is chosen by the run that is judged",
             sample=lambda c, shots: c.best(shots),
             cells=grid("helps_few helps_trained", shots=counts),
-            message=f"At {few} and at {n} shots clipping one part of one layer improves our "
-            "classifiers",
         ),
         Statement(
             "threshold",
@@ -154,8 +145,6 @@ def statements(config) -> tuple[Statement, ...]:
                 (c.dataset.bayes - c.dataset.unclipped_accuracy).sel(shots=c.shots[shots]).values
             ),
             cells=grid("near_bayes_few near_bayes_trained", shots=counts),
-            message=f"At {few} and at {n} shots our classifiers are nearly as good as the Bayes "
-            "rule",
         ),
         Statement(
             "more_shots_are_better",
@@ -173,14 +162,5 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=0.0,
             note="the Bayes rule's entropy falls as well; A2 speaks of all words, we have two",
             sample=lambda c: (c.n.unclipped_entropy - c.few.unclipped_entropy).values,
-        ),
-        Statement(
-            "untrained_guesses",
-            "derived here",
-            "Untrained, our classifiers guess",
-            f"accuracy less .5 at {n} shots,",
-            at_most=0.1,
-            note="the control; one is as often below .5 as above",
-            sample=lambda c: c.dataset.untrained.values - 0.5,
         ),
     )

@@ -10,8 +10,8 @@ import xarray as xr
 from jax.scipy.special import ndtr, ndtri
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipped_models import PARTS, spec_of
-from experiments.clipping.label_clipping.config import DROPPED, Config
+from experiments.clipping.clipped_models import DROPPED, PARTS, spec_of
+from experiments.clipping.label_clipping.config import Config
 from experiments.models.model import Model
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
@@ -101,8 +101,8 @@ def answers(spec, params, edits, batch):  # params, prompts [R, ...] -> [R, 1 + 
         own, prompts = jax.tree.map(operator.itemgetter(run), (params, batch))
         pieces = clipping.by_singular_value(own, tuple(PARTS.values()))
         masks = [clipping.keep_masks(own, pieces, edit) for edit in edits]
-        whole = {name: np.ones_like(mask) for name, mask in masks[0].items()}
-        table = {name: np.stack([mask[name] for mask in (whole, *masks)]) for name in whole}
+        masks = [jax.tree.map(np.ones_like, masks[0]), *masks]  # first the whole model
+        table = jax.tree.map(lambda *each: np.stack(each), *masks)
         rows.append(np.asarray(edited_answers(spec, own, pieces, table, prompts), float))
     return np.stack(rows)
 
@@ -131,19 +131,19 @@ def average_accuracy(batch):  # Prompt [R, B] -> [R]
 def read(answers, batch) -> dict[str, np.ndarray]:  # [R, E, B], Prompt [R, B] -> each [R, E]
     """What answers ŷ say of two classes: how right, how right at another threshold, how sure."""
     labels = (np.asarray(batch.y_query) > 0).astype(int)
+
+    def read_edit(margin, own):
+        scores = np.stack([np.zeros_like(margin), margin], axis=1)
+        return (
+            readings.accuracy(scores, own),
+            readings.auc(scores, own),
+            readings.accuracy_after_best_shift(scores, own),
+            entropy((1 + margin) / 2).mean(),
+        )
+
     pairs = zip(answers, labels, strict=True)
-    rows = [[_read_edit(margin, own) for margin in edits] for edits, own in pairs]
-    return dict(zip(NAMES, np.moveaxis(np.array(rows), -1, 0), strict=True))
-
-
-def _read_edit(margin, labels) -> tuple[float, ...]:
-    scores = np.stack([np.zeros_like(margin), margin], axis=1)
-    return (
-        readings.accuracy(scores, labels),
-        readings.auc(scores, labels),
-        readings.accuracy_after_best_shift(scores, labels),
-        float(entropy((1 + margin) / 2).mean()),
-    )
+    rows = np.array([[read_edit(margin, own) for margin in edits] for edits, own in pairs])
+    return dict(zip(NAMES, np.moveaxis(rows, -1, 0), strict=True))
 
 
 def entropy(probability):

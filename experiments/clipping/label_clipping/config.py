@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.clipped_models import spec_of
+from experiments.clipping.clipped_models import Rates, spec_of
 from experiments.models.named import Named, named
 from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between
-
-DROPPED = 1.0  # the rate that stands for rank 0
-
-Rates = Annotated[tuple[float, ...], between(0.0, 0.999), INCREASING]
+from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least
 
 MODELS = named("laptop", ("classes",))  # softmax, a norm and an MLP
 
@@ -24,7 +20,7 @@ class Config(Bounded):
     """
 
     models: Named = MODELS  # one, trained on classes
-    rates: Rates = (0.125, 0.25, 0.5, 0.75, 0.875, 0.9375)  # of clipping
+    rates: Annotated[Rates, INCREASING] = (0.125, 0.25, 0.5, 0.75, 0.875, 0.9375)
     prompts: Annotated[int, at_least(8)] = 1000  # of each run, the same for all edits
     ends: Annotated[int, at_least(1)] = 2  # layers that are called shallow, and deep
     high: float = 0.75  # from this rate on clipping is drastic

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from experiments.clipping.clipped_models import shades
+from experiments.clipping.drawing import rate_labels, shades
 from experiments.clipping.label_clipping import claims
-from experiments.clipping.label_clipping.config import DROPPED
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.statistics import level
@@ -36,10 +35,7 @@ def layer_curves(ax, dataset, part):
         style.mean_points(ax, places + beside, runs, **look)
         ends[f"layer {layer}"] = float(runs.mean("run")[-1])
     ax.axhline(base, color=style.BLACK, lw=0.8, ls="--")
-    labels = [
-        "drop" if rate == DROPPED else f"{rate:g}".lstrip("0") for rate in dataset.rate.values
-    ]
-    ax.set_xticks(places, labels, fontsize=7)
+    ax.set_xticks(places, rate_labels(dataset.rate.values), fontsize=7)
     ax.locator_params(axis="y", nbins=3)
     ax.set(xlabel="clipping rate", ylabel=f"accuracy, {int(dataset.shots[-1])} shots")
     end_labels(ax, ends | {"unclipped": base}, [*colors, style.BLACK])
@@ -47,19 +43,18 @@ def layer_curves(ax, dataset, part):
 
 def caption(dataset) -> str:
     clipped = claims.numbers(dataset)
-    config, n = clipped.config, clipped.shots["trained"]
+    n, of_n = clipped.shots["trained"], clipped.n
     base, bayes, average = (
-        float(values.mean())
-        for values in (clipped.n.unclipped_accuracy, clipped.n.bayes, clipped.n.average)
+        float(values.mean()) for values in (of_n.unclipped_accuracy, of_n.bayes, of_n.average)
     )
-    auc = float((clipped.n.auc - clipped.n.unclipped_auc).mean("run").max())
+    auc = float((of_n.auc - of_n.unclipped_auc).mean("run").max())
     least = float(clipped.sharp[0].sel(shots=n).mean("run").min())
     return (
-        "One layer clipped sharply leaves our classifiers an accuracy of "
-        f"{np.floor(1000 * least) / 1000:.3f} or more at {n} shots, where they have {base:.3f} "
-        "unclipped. The best edit of the other runs changes accuracy by "
+        f"Our classifiers have an accuracy of {base:.3f} at {n} shots, and keep "
+        f"{np.floor(1000 * least) / 1000:.3f} or more when one layer is clipped sharply. The edit "
+        "that is best for the other runs changes accuracy by "
         f"{float(clipped.best('trained').mean()):+.4f}. No edit raises the mean AUC by more than "
-        f"{auc:.4f}. The Bayes rule, by Gibbs sampling, has an accuracy of {bayes:.3f}. The sign "
-        f"of one average, Σ y x·x_query, has {average:.3f}. Drastic rates are {config.high:g} or "
-        f"more. Bars are {level()} intervals of {dataset.sizes['run']} runs. "
+        f"{auc:.4f}. The Bayes rule, by Gibbs sampling, has an accuracy of {bayes:.3f}, and the "
+        f"sign of one average, Σ y x·x_query, has {average:.3f}. Bars are {level()} intervals of "
+        f"{dataset.sizes['run']} runs. "
     )

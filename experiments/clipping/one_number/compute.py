@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import PARTS
 from experiments.clipping.one_number.config import (
     CLASSES,
@@ -29,20 +30,6 @@ from experiments.models.model import Model, cut
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import readings
 from lsa_lab.models import moments
-
-
-def tasks_of(spec, config):
-    """The task of training, and others that differ from it in one thing."""
-    trained = tasks.distribution(spec.task, dtype=jnp.float32)
-    eye = jnp.eye(spec.task.d, dtype=jnp.float32)
-    trained = trained.replace(covariance=eye)
-    others = (
-        trained.replace(noise_std=0.0),
-        trained.replace(n=trained.n // config.fewer),
-        trained.replace(covariance=config.small**2 * eye),
-        trained.replace(covariance=config.large**2 * eye),
-    )
-    return dict(zip(TASKS, (trained, *others), strict=True))
 
 
 class Edited:
@@ -91,51 +78,51 @@ def predict(spec, stacked, batch):
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    root = jax.random.key(config.seed)
-    rows, shares = {name: [] for name in models}, []
+    root, rows, shares = jax.random.key(config.seed), {}, []
     for place, (name, spec) in enumerate(config.models):
-        finished = models[name]
-        params = finished.models(seeds=finished.finished[0]).params
-        own_tasks = tasks_of(spec, config)
-        count = len(params.w_q)
-        steps = range(count)
+        params = models[name].models(seeds=models[name].finished[0]).params
+        runs = range(len(params.w_q))
         if progress is not None:
-            steps = progress.track(steps, description=f"one_number: {name}")
-        of_model = []
-        for run in steps:
+            runs = progress.track(runs, description=f"one_number: {name}")
+        key, measured = jax.random.fold_in(root, place), []
+        for run in runs:
             model = Edited(spec, jax.tree.map(operator.itemgetter(run), params), run)
-            key = jax.random.fold_in(jax.random.fold_in(root, place), run)
-            keys = jax.random.split(key, len(own_tasks))
-            deepest = [_deepest(model.params, module, config.top_k) for module in PARTS.values()]
-            by_task = []
-            for own, (label, task) in zip(keys, own_tasks.items(), strict=True):
-                batch = tasks.draw(own, task, config.validation + config.test)
-                repeats = own_tasks[TRAINED].n // task.n
-                batch = batch.replace(
-                    x=jnp.tile(batch.x, (1, repeats, 1)), y=jnp.tile(batch.y, (1, repeats))
-                )
-                parts = [
-                    jax.tree.map(lambda leaf, at=at: leaf[at], batch)
-                    for at in (slice(config.validation), slice(config.validation, None))
-                ]
-                by_task.append(search_task(model, name, deepest, *parts, config))
-                if label == TRAINED:
-                    of_model.append(share_table(model, parts[0], config))
-            rows[name].append(by_task)
-        shares.append(of_model)
+            measured.append(measure_run(model, name, jax.random.fold_in(key, run), config))
+        by_task, tables = zip(*measured, strict=True)
+        rows[name] = np.moveaxis(np.array(by_task), 0, 1)  # [task, run, ...]
+        shares.append(tables)
     return dataset_of(config, models, rows, shares)
+
+
+def measure_run(model, name, key, config):  # -> [task, ...], the table of shares
+    """What edits and maps do on every task, and how affine edits are on that of training."""
+    n = max(model.spec.task.lengths)
+    every = trained_models.shifted_tasks(model.spec, n // config.fewer, config.small, config.large)
+    deepest = [
+        trained_models.deepest(model.params, module, config.top_k) for module in PARTS.values()
+    ]
+    rows = []
+    for own, label in zip(jax.random.split(key, len(TASKS)), TASKS, strict=True):
+        batch = tasks.draw(own, every[label], config.validation + config.test)
+        batch = trained_models.repeated(batch, n // every[label].n)
+        validation, test = (
+            jax.tree.map(lambda leaf, at=at: leaf[at], batch)
+            for at in (slice(config.validation), slice(config.validation, None))
+        )
+        rows.append(search_task(model, name, deepest, validation, test, config))
+        if label == TRAINED:
+            table = share_table(model, validation, config)
+    return rows, table
 
 
 def dataset_of(config, models, rows, shares):
     depths = {spec.architecture.depth for _, spec in config.models}
     if len(depths) > 1 or len({len(own) for own in shares}) > 1:
         raise ValueError(f"models of {depths} layers: choose two of one depth and as many runs")
-    reordered = {name: np.moveaxis(np.array(own), 0, 1) for name, own in rows.items()}
-    gains = reordered[REGRESSION]  # [task, run, M + 2 S]
-    status = [str(each) for each in models[REGRESSION].status]
+    gains = rows[REGRESSION]  # [task, run, M + 2 S]
     return xr.Dataset(
         {
-            "test": (("task", "run", "rule", "reading"), reordered[CLASSES]),
+            "test": (("task", "run", "rule", "reading"), rows[CLASSES]),
             "gain": (("task", "run", "map"), gains[..., : len(MAPS)]),
             "searched_gain": (("task", "run", "search"), gains[..., len(MAPS) : -len(SEARCHES)]),
             "gain_beyond": (("task", "run", "search"), gains[..., -len(SEARCHES) :]),
@@ -143,7 +130,7 @@ def dataset_of(config, models, rows, shares):
                 ("model", "run", "kind", "part", "layer", "clipping", "measure"),
                 np.array(shares),
             ),
-            "status": ("trained", status),
+            "status": ("trained", [str(each) for each in models[REGRESSION].status]),
         },
         {
             "task": list(TASKS),
@@ -161,11 +148,6 @@ def dataset_of(config, models, rows, shares):
     )
 
 
-def _deepest(params, module, top_k) -> int:
-    conditions = clipping.condition_numbers(params, module)
-    return int(max(np.lexsort((np.arange(len(conditions)), conditions))[-top_k:]))
-
-
 def share_table(model, batch, config):  # -> [kind, part, layer, rate, 2]
     """How far answers after each edit of the model are an affine map of those before it."""
     sizes = len(KINDS), len(PARTS), model.spec.architecture.depth, len(config.rates)
@@ -181,26 +163,25 @@ def share_table(model, batch, config):  # -> [kind, part, layer, rate, 2]
 
 def search_task(model, name, deepest, validation, test, config):
     """What searches and maps of the answer do on one task."""
-    places = list(itertools.product(KINDS, zip(deepest, PARTS.values(), strict=True)))
+    places = itertools.product(KINDS, zip(deepest, PARTS.values(), strict=True))
     edits = [[(kind, (*place, rate)) for rate in config.rates] for kind, place in places]
     plain, *tried = model.answers([None, *itertools.chain(*edits)], validation)
-    tried = np.reshape(tried, (len(places), len(config.rates), -1))
+    tried = np.reshape(tried, (len(edits), len(config.rates), -1))
     judge = accuracy if name == CLASSES else fit
-    goods = [[judge(values, validation) for values in own] for own in tried]
-    chosen = [
-        None if max(own) <= judge(plain, validation) else int(np.argmax(own)) for own in goods
+    chosen, before = [], []
+    for own, answers in zip(edits, tried, strict=True):
+        goods = [judge(values, validation) for values in answers]
+        best = int(np.argmax(goods))
+        gains = goods[best] > judge(plain, validation)
+        chosen.append(own[best] if gains else None)
+        before.append(answers[best] if gains else plain)
+    unedited, *after = model.answers([None, *chosen], test)
+    pairs = {UNEDITED: (plain, unedited)}
+    pairs |= zip(SEARCHES, zip(before, after, strict=True), strict=True)
+    if name != CLASSES:
+        return read_regression(pairs, validation, test)
+    free = [
+        model.answers([None], each.replace(x_query=jnp.zeros_like(each.x_query)))[0]
+        for each in (validation, test)
     ]
-    unedited, *after = model.answers(
-        [None, *(None if c is None else own[c] for own, c in zip(edits, chosen, strict=True))], test
-    )
-    before = [plain if c is None else own[c] for own, c in zip(tried, chosen, strict=True)]
-    pairs = {UNEDITED: (plain, unedited)} | {
-        search: pair for search, *pair in zip(SEARCHES, before, after, strict=True)
-    }
-    if name == CLASSES:
-        free = [
-            model.answers([None], each.replace(x_query=jnp.zeros_like(each.x_query)))[0]
-            for each in (validation, test)
-        ]
-        return read_classes(pairs, free, validation, test)
-    return read_regression(pairs, validation, test)
+    return read_classes(pairs, free, validation, test)

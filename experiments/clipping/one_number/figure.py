@@ -3,10 +3,20 @@
 import numpy as np
 
 from experiments.clipping.clipped_models import PARTS
+from experiments.clipping.drawing import plot_rows
 from experiments.clipping.one_number import claims
-from experiments.clipping.one_number.config import CLIPPED, KINDS, NO_NOISE, TASKS
+from experiments.clipping.one_number.config import (
+    CLASSES,
+    CLIPPED,
+    KINDS,
+    NO_NOISE,
+    REGRESSION,
+    TASKS,
+)
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
+
+NAMES = {CLASSES: "two-class models", REGRESSION: "regression models"}
 
 
 def plot(dataset):
@@ -21,7 +31,7 @@ def plot_shares(ax, dataset):
         for kind, line in zip(KINDS, ("-", "--"), strict=True):
             runs = rows.sel(model=model, kind=kind).transpose("run", "layer")
             kind_name = "clipping" if kind == CLIPPED else kind
-            label = f"{claims.NAMES[model]}, {kind_name}"
+            label = f"{NAMES[model]}, {kind_name}"
             style.mean_band(ax, dataset.layer.values, runs, label, color, marker, line)
     ax.set(xticks=dataset.layer.values, xlabel="layer that is edited", ylim=(0, 1))
     ax.set_ylabel("affine share of the change")
@@ -31,14 +41,13 @@ def plot_shares(ax, dataset):
 
 def plot_beyond(ax, dataset):
     """A row a task: what Algorithm 1 gains beyond an affine map, by part."""
-    numbers, wins = claims.numbers(dataset), 0
-    for i, part in enumerate(PARTS):
-        runs = np.stack([numbers.beyond(part, task) for task in TASKS], axis=1)
-        wins += int((runs.mean(0) > claims.NOTHING).sum())
-        look = dict(color=style.COLOURS[i], marker=style.MARKERS[i], ms=4, label=part)
-        style.mean_rows(ax, np.arange(len(TASKS)) + 0.2 * (i - 0.5), runs, **look)
+    numbers = claims.numbers(dataset)
+    series = {
+        part: np.stack([numbers.beyond(part, task) for task in TASKS], axis=1) for part in PARTS
+    }
+    plot_rows(ax, TASKS, series)
+    wins = sum(int((runs.mean(0) > claims.NOTHING).sum()) for runs in series.values())
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
-    ax.set_yticks(range(len(TASKS)), TASKS)
     ax.set(ylim=(len(TASKS) - 0.4, -0.6), xlabel="gain beyond an affine map")
     ax.set_title(f"Beyond it, {wins} of {len(PARTS) * len(TASKS)} cells gain")
     ax.legend(fontsize=7, loc="upper right")
@@ -46,18 +55,14 @@ def plot_beyond(ax, dataset):
 
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
-    shares = [
-        numbers.shares(model, part, "share").mean() for model in claims.NAMES for part in PARTS
-    ]
-    least, most = min(shares), max(shares)
+    shares = [numbers.shares(model, part).mean() for model in NAMES for part in PARTS]
+    edit, random = (numbers.beyond("MLP", NO_NOISE, kind).mean() for kind in KINDS)
     return (
-        f"An affine map of the answer accounts for {least:.0%} to {most:.0%} of what clipping "
-        "changes, by model and part, on average over layers. Clipping rarely gains beyond it. "
+        f"An affine map of the answer accounts for {min(shares):.0%} to {max(shares):.0%} of what "
+        "clipping changes, by model and part. Clipping rarely gains beyond such a map. "
         "Without noise Algorithm 1 on the MLP gains "
-        f"{float(numbers.beyond('MLP', NO_NOISE).mean()):+.0%} of the risk beyond it; a random "
-        f"edit as large {float(numbers.beyond('MLP', NO_NOISE, KINDS[1]).mean()):+.0%}. Of "
-        "two-class models "
-        f"Algorithm 1 changes accuracy by {float(numbers.searched(CLIPPED).mean()):+.4f}. Bands "
-        f"and bars are intervals over {dataset.sizes['run']} runs, on {config.test} test prompts "
-        "each. "
+        f"{edit:+.0%} of the risk beyond it, and a random edit of the same size {random:+.0%}. In "
+        "two-class models Algorithm 1 changes accuracy by "
+        f"{numbers.searched(CLIPPED).mean():+.4f}. Bands and bars are intervals over "
+        f"{dataset.sizes['run']} runs, on {config.test} test prompts each. "
     )

@@ -5,12 +5,9 @@ from functools import cached_property, partial
 from lsa_lab.judging.statements import Statement
 from lsa_lab.store import results
 
-FIGURE_1, FIGURE_4 = (
-    f"A2 (2406.03768), {place}, as stated, of its own logs"
-    for place in ("figure 1", "figure 4 and appendix C.5")
-)
+FIGURE_1 = "A2 (2406.03768), figure 1, as stated, of its own logs"
 READ_BEFORE = "means of these logs had been read before the bound was chosen"
-SHARED = "four scores unclipped, of two models on two tasks, stand under all logs"
+SHARED = f"{READ_BEFORE}; four scores unclipped, of two models on two tasks, stand under all logs"
 
 
 class Logs:
@@ -40,13 +37,14 @@ numbers = Logs
 
 def statements(config) -> tuple[Statement, ...]:
     of_logs = partial(Statement, over="logs")
-    change = f"the score, averaged over rates >= {config.high:g}, less that unclipped,"
+    rates = f"averaged over rates >= {config.high:g}"
     return (
         Statement(
             "deep_is_steadier",
             FIGURE_1,
             "Deep layers tolerate a sharp reduction better than shallow ones",
-            f"{change} of a deep layer less that of the shallow one beside it in order,",
+            f"the change of the score, {rates}, of a deep layer less that of the shallow one "
+            "beside it in order,",
             at_least=0.0,
             over="pairs of logs of one model, task and part",
             note=READ_BEFORE,
@@ -56,18 +54,18 @@ def statements(config) -> tuple[Statement, ...]:
             "deep_is_flat",
             FIGURE_1,
             "Deep layers can be reduced drastically without much degradation",
-            f"{change} last two layers,",
+            f"the change of the score by clipping one of the last two layers, {rates},",
             at_least=-0.02,
-            note=f"{READ_BEFORE}; {SHARED}",
+            note=SHARED,
             sample=lambda logs: logs.drastic("last"),
         ),
         of_logs(
             "shallow_degrades",
             FIGURE_1,
             "After a sharp reduction of a shallow layer performance falls",
-            f"{change} first two layers,",
+            f"the change of the score by clipping one of the first two layers, {rates},",
             at_most=0.0,
-            note=f"{READ_BEFORE}; {SHARED}",
+            note=SHARED,
             revision="any fall; a bound of -.02 left it undecided by .0002",
             sample=lambda logs: logs.drastic("first"),
         ),
@@ -75,7 +73,8 @@ def statements(config) -> tuple[Statement, ...]:
             "shallow_guesses",
             FIGURE_1,
             "Shallow layers sharply reduced leave the model guessing",
-            "the score less .5, averaged over the two largest rates, first two layers,",
+            "the score less .5 with one of the first two layers clipped, averaged over the two "
+            "largest rates,",
             margin=0.03,
             note="GPT-J-6B is as near to .5 unclipped: a collapse is LLAMA2-7B's alone",
             sample=lambda logs: (
@@ -84,9 +83,9 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         of_logs(
             "search_gains",
-            FIGURE_4,
+            "A2 (2406.03768), figure 4 and appendix C.5, as stated, of its own logs",
             "A searched rate gains on test what table C.5 has on average",
-            "the score on test with the rate that is best on validation less that without,",
+            "what the rate that is best on validation adds to the score on test,",
             at_least=0.019,
             note=f"first and last layers; {READ_BEFORE}",
             sample=lambda logs: logs.gains[1].values.ravel(),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.clipping.clipped_models import shades
+from experiments.clipping.drawing import shades
 from experiments.clipping.published_logs import claims
 from experiments.clipping.published_logs.config import ENDS
 from lsa_lab.harness.draw import style
@@ -52,11 +52,11 @@ def caption(dataset) -> str:
     _, test = claims.numbers(dataset).gains
     wins, losses = int((test > 0).sum()), int((test < 0).sum())
     return (
-        f"In A2's own logs sharp clipping changes the score by {mean['shallow_degrades']:+.3f} in "
-        f"the first layers and {mean['deep_is_flat']:+.3f} in the last; a searched rate gains "
-        f"{mean['search_gains']:+.3f} on test. The {test.size} logs are of "
-        f"{' and '.join(config.tasks)}. In b {wins} searches gain and {losses} lose; the "
-        f"grey line loses nothing to selection. Unclipped the score is "
-        f"{float(dataset.score.sel(rate=0).mean()):.3f}. Logs of one model and task share their "
-        f"prompts, and their intervals may be too short. "
+        "In A2's own logs a searched rate changes the score on test by "
+        f"{mean['search_gains']:+.3f}. "
+        f"Sharp clipping changes the score by {mean['shallow_degrades']:+.3f} in the first layers "
+        f"and by {mean['deep_is_flat']:+.3f} in the last. In b {wins} of {test.size} searches gain "
+        f"and {losses} lose. On the grey line nothing would be lost to selection. Unclipped the "
+        f"score is {float(dataset.score.sel(rate=0).mean()):.3f} on {' and '.join(config.tasks)}. "
+        "Logs of one model and task share their prompts, and their intervals may be too short. "
     )

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from experiments.clipping.clipped_models import diverged
+from experiments.clipping.drawing import quality
 from experiments.clipping.truncation_norms import claims
-from experiments.clipping.truncation_norms.claims import factored, layer_means, table_of_rises
+from experiments.clipping.truncation_norms.claims import factored, layer_means, tables_of_rises
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence
@@ -17,18 +17,18 @@ def plot(dataset):
 
 def plot_table(ax, dataset):
     """One row a norm: the share in which it rises, random stacks above trained ones."""
-    table = table_of_rises(dataset)
-    for i, row in enumerate(table.values()):
-        color = style.COLOURS[0 if row.provable else 1]
-        kinds = ((row.random, -0.15, "o", color), (row.trained, 0.15, "s", "white"))
+    proved, others = tables_of_rises(dataset)
+    table = proved | others
+    for i, (name, (random, trained)) in enumerate(table.items()):
+        color = style.COLOURS[0 if name in proved else 1]
+        kinds = ((random, -0.15, "o", color), (trained, 0.15, "s", "white"))
         for shares, aside, marker, face in kinds:
             if shares is not None:
                 ax.plot(np.quantile(shares, style.QUANTILES), [i + aside] * 2, color=color, lw=0.8)
                 ax.plot(np.median(shares), i + aside, marker, color=color, mfc=face)
     ax.set(yticks=range(len(table)), yticklabels=list(table), ylim=(len(table) - 0.4, -0.6))
     ax.tick_params(axis="y", labelsize=7)
-    for i, words in ((0, "never rises: a theorem"), (1, "can rise")):
-        first = [row.provable for row in table.values()].index(not i)
+    for i, words, first in ((0, "never rises: a theorem", 0), (1, "can rise", len(proved))):
         ax.text(0.35, first, words, color=style.COLOURS[i], fontsize=7, va="center")
     ax.axvline(claims.RARELY, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="share in which it rises", xlim=(-0.04, 1.04), title="Most norms can rise")
@@ -55,13 +55,11 @@ def caption(dataset) -> str:
     _, samples = evidence(claims, dataset)
     shares = {id: float(np.mean(samples[id])) for id in ("sum", "sum_when_trained")}
     last = float(dataset.trained_share.mean("run")[-1])
-    far = float(np.exp(np.log(dataset.over_ridge).mean()))
     return (
-        f"Truncation never raises A2's upper bounds, by a theorem, but "
-        f"{shares['sum_when_trained']:.0%} of truncations of trained stacks raise the sum Σ|G|² in "
-        f"them. Of those of random stacks {shares['sum']:.0%} do. The last layer touches "
-        f"{last:.1%} of a trained sum. "
-        f"Dots in a are medians of random stacks, and squares those of trained ones. Points in b "
-        f"are means with {level()} intervals. Trained stacks have {far:.3g} times ridge's risk, "
-        f"and {diverged(dataset)} of {dataset.sizes['run']} diverged. "
+        f"In trained stacks {shares['sum_when_trained']:.0%} of truncations raise Σ|G|², the sum "
+        "of squared updates, though no truncation raises A2's upper bounds. In random stacks "
+        f"{shares['sum']:.0%} of truncations raise the sum. The last layer of a trained stack "
+        f"touches {last:.1%} of it. Dots in a are medians of random stacks, and squares are those "
+        f"of trained ones. Points in b are means with {level()} intervals. "
+        + quality(dataset, dataset.over_ridge, 1)
     )

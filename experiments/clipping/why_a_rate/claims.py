@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.clipping.clipped_models import CUT, fresh_prompts
+from experiments.clipping.clipped_models import CUT, WORTHWHILE, fresh_prompts
 from experiments.clipping.why_a_rate.config import CONDITIONS, RIVALS
 from experiments.clipping.why_a_rate.rate_rules import (
     MODULES,
@@ -19,22 +19,12 @@ from lsa_lab.store import results
 PAPER = "A2 (2406.03768)"
 OTHERS = tuple(name for name in CONDITIONS if name != "matched")
 CELLS = ("layer", "module")
-WORTHWHILE = 0.01  # share of the risk that is a gain to speak of
-BY_CONDITION = f"by condition; it was the mean over them. {CUT.capitalize()}"
-KINDS = {  # of prompts and models, and where A2 speaks of them
-    "matched": ("prompts as in training", f"{PAPER}, section 3.4, in our setting"),
-    "under-trained": (
-        "under-trained models",
-        f"{PAPER}, section 3.4 and appendix C.4, in our setting",
-    ),
-    "noisy": (
-        "noisier labels than in training",
-        f"modelled on {PAPER}, section 3.4 and appendix B.4",
-    ),
-    "shifted": (
-        "longer covariates than in training",
-        f"modelled on {PAPER}, section 3.4 and appendix B.4",
-    ),
+NOISE = f"modelled on {PAPER}, section 3.4 and appendix B.4"
+SOURCES = {  # where A2 speaks of these prompts and models
+    "matched": f"{PAPER}, section 3.4, in our setting",
+    "under-trained": f"{PAPER}, section 3.4 and appendix C.4, in our setting",
+    "noisy": NOISE,
+    "shifted": NOISE,
 }
 CORRELATION = "Spearman's correlation over layers and modules, averaged over conditions,"
 
@@ -45,7 +35,7 @@ class Searched:
     def __init__(self, dataset):
         self.dataset = dataset
         self.test = dataset.change.sel(prompts="test")
-        self.dropped = self.test.isel(rate=-1)
+        self.dropped = self.test.isel(rate=-1).sel(module="layer")  # whole layers
 
     def gain(self, search, condition):  # [R]
         return self.dataset.gain.sel(search=search, condition=condition).values
@@ -62,17 +52,10 @@ class Searched:
         beyond = differs - (by_luck + by_luck.sel(condition="matched", drop=True)) / 2
         return beyond.sel(condition=list(OTHERS)).mean("condition").values
 
-    def harm_by_drop(self, condition):  # [R]
-        own = self.dropped.sel(module="layer", condition=condition)
-        return abs(own).median("layer").values
-
     def drop_over_clip(self):  # [R]
         clipped = self.test.isel(rate=best_rates(self.dataset, modules=tuple(MODULES)))
-        spared = (np.log1p(self.dropped) - np.log1p(clipped)).sel(module="layer")
+        spared = np.log1p(self.dropped) - np.log1p(clipped.sel(module="layer"))
         return spared.mean(("condition", "layer")).values
-
-    def drop_over_whole(self):  # [R]
-        return np.log1p(self.dropped).sel(module="layer").mean(("condition", "layer")).values
 
     def rival_over_clip(self, rival):  # [R]
         rates = list(results.config_of(self.dataset).rival_rates)
@@ -89,41 +72,36 @@ numbers = Searched
 
 def statements(config) -> tuple[Statement, ...]:
     row = partial(Statement, redrawn=fresh_prompts(config))
-    return (*_gains(config, row), *_other_edits(row), *_rules(row))
-
-
-def _gains(config, row):
-    gain = "the test gain, relative, of the layer, module and rate that validation chose,"
+    by_condition = partial(row, revision=f"by condition; it was the mean over them; {CUT}")
     searched = f"Clipping searched with {config.prompts} prompts lowers our models' risk"
-
-    def words(condition):
-        return dict(zip(("kind", "paper"), KINDS[condition], strict=True))
-
-    by_condition = partial(row, words=words)
-
+    rivals = {
+        "prune": (f"modelled on {PAPER}, Remark 6", "pruning by magnitude to equally many numbers"),
+        "project": ("derived here", "a random projection to the same rank"),
+    }
     return (
-        by_condition(
+        row(
             "gain",
-            "{paper}",
-            f"{searched}: {{kind}}",
-            gain,
+            "{source}",
+            f"{searched}: {{condition}}",
+            "the relative gain on test of the layer, module and rate that validation chose,",
             at_least=WORTHWHILE,
             revision=CUT,
             sample=lambda s, condition: s.gain("of all", condition),
             cells=grid(
                 "gain_matched gain_under_trained gain_noisy gain_shifted", condition=CONDITIONS
             ),
+            words=lambda condition: dict(source=SOURCES[condition]),
             message=f"{searched} on prompts as in training, in under-trained models, with noisier "
             "labels and with longer covariates",
         ),
         by_condition(
             "w_k_alone",
             f"{PAPER}, appendix B.3, in our setting",
-            "Clipping W_K alone, at its best layer and rate, gains nothing to speak of: {kind}",
-            f"{gain} of W_K alone,",
+            "Clipping W_K alone, at its best layer and rate, gains nothing to speak of: "
+            "{condition}",
+            "the relative gain on test of the layer and rate of W_K that validation chose,",
             at_most=WORTHWHILE,
             note="A2's W_K of one layer, on prompts as in training: +0, +0 and +.01 of score",
-            revision=BY_CONDITION,
             sample=lambda s, condition: s.gain("of w_k", condition),
             cells=grid(
                 "single_module single_module_under_trained single_module_noisy "
@@ -132,14 +110,14 @@ def _gains(config, row):
             ),
             message="Clipping W_K alone, at its best layer and rate, gains nothing to speak of",
         ),
-        by_condition(
+        row(
             "same_rate",
             f"modelled on {PAPER}, appendix B.5",
-            "The edit that is best for matched prompts gains nothing elsewhere: {kind}",
-            "its test gain as a share of the risk,",
+            "The edit that is best for matched prompts gains nothing elsewhere: {condition}",
+            "its gain on test as a share of the risk,",
             at_most=WORTHWHILE,
             note="A2: elsewhere it can either improve or deteriorate",
-            revision=f"a gain, {BY_CONDITION}",
+            revision=f"a gain, by condition; it was the mean over them; {CUT}",
             sample=lambda s, condition: s.gain("of all, matched", condition),
             cells=grid(
                 "same_rate_under_trained same_rate_noisy same_rate_shifted", condition=OTHERS
@@ -153,33 +131,18 @@ def _gains(config, row):
             "the share of matrices with another best rank than matched, less the share that differ "
             "between two sets of prompts of one condition, averaged over the other conditions,",
             at_least=0.0,
-            note="what two sets of prompts differ by is the null",
-            revision=f"its sign is judged; the bound was .1. {CUT.capitalize()}",
+            revision=f"its sign is judged; the bound was .1; {CUT}",
             sample=lambda s: s.other_ranks(),
         ),
-    )
-
-
-def _other_edits(row):
-    rivals = {
-        "prune": dict(
-            paper=f"modelled on {PAPER}, Remark 6",
-            words="pruning by magnitude to equally many numbers",
-            note="A2 names that pruning, and compares nothing with it",
-        ),
-        "project": dict(
-            paper="derived here", words="a random projection to the same rank", note=""
-        ),
-    }
-    return (
-        row(
+        by_condition(
             "dropping",
             f"{PAPER}, appendix B.6, in our setting",
             "Dropping a layer of our models neither harms nor improves: {condition}",
             "the median over layers of |risk without it / risk - 1|,",
             at_most=0.05,
-            revision=BY_CONDITION,
-            sample=lambda s, condition: s.harm_by_drop(condition),
+            sample=lambda s, condition: (
+                abs(s.dropped.sel(condition=condition)).median("layer").values
+            ),
             cells=grid(
                 "dropping_is_harmless dropping_under_trained dropping_noisy dropping_shifted",
                 condition=CONDITIONS,
@@ -193,7 +156,7 @@ def _other_edits(row):
             "log(risk dropped / risk clipped), averaged over conditions and layers,",
             at_least=0.0,
             note="the search may choose not to cut",
-            revision=f"whole layers, of which B.6 speaks; it was single matrices too. {CUT}",
+            revision=f"whole layers, of which B.6 speaks; it was single matrices too; {CUT}",
             sample=lambda s: s.drop_over_clip(),
         ),
         Statement(
@@ -202,28 +165,23 @@ def _other_edits(row):
             "Leaving a layer alone predicts better than dropping it",
             "log(risk dropped / risk unclipped), averaged over conditions and layers,",
             unjudged="the null of clip_or_drop: what clipping adds to it is the search's own",
-            revision="added after a look at these runs",
-            sample=lambda s: s.drop_over_whole(),
+            revision="added",
+            sample=lambda s: np.log1p(s.dropped).mean(("condition", "layer")).values,
         ),
         row(
             "clip_or_rival",
-            "{paper}",
-            "Clipping harms no more than {words}",
-            "log(risk with it / risk clipped), averaged over conditions, layers, modules and "
-            "ranks,",
+            "{source}",
+            "Clipping harms no more than {rival_edit}",
+            "log(risk after the rival edit / risk clipped), averaged over conditions, layers, "
+            "modules and ranks,",
             at_least=0.0,
-            note="{note}",
+            note="A2 names pruning by magnitude, and compares nothing with it",
             revision=CUT,
             sample=lambda s, rival: s.rival_over_clip(rival),
             cells=grid("clip_or_prune clip_or_project", rival=RIVALS),
-            words=lambda rival: rivals[rival],
-            message="Clipping harms no more than pruning or a random projection",
+            words=lambda rival: dict(zip(("source", "rival_edit"), rivals[rival], strict=True)),
+            message="Clipping harms no more than pruning by magnitude or a random projection",
         ),
-    )
-
-
-def _rules(row):
-    return (
         row(
             "search_repeats",
             "derived here",
@@ -231,7 +189,7 @@ def _rules(row):
             CORRELATION,
             at_least=0.5,
             note="no rule can be expected to agree better with a search than another search does",
-            revision=f"added. {CUT.capitalize()}",
+            revision=f"added; {CUT}",
             sample=lambda s: repeats(s.dataset).mean(0),
         ),
         row(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.clipping.clipped_models import spec_of, transformer
+from experiments.clipping.clipped_models import Rates, spec_of, transformer
 from experiments.models.named import Named
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
@@ -11,8 +11,6 @@ from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_l
 CONDITIONS = ("matched", "under-trained", "noisy", "shifted")  # of models and prompts
 RIVALS = ("prune", "project")  # by magnitude; onto random directions
 MODELS = transformer("laptop")
-
-Rates = Annotated[tuple[float, ...], between(0, 0.999)]  # of clipping
 
 
 @dataclass(frozen=True)

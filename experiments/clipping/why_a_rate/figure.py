@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from experiments.clipping.clipped_models import diverged
+from experiments.clipping.clipped_models import WORTHWHILE
+from experiments.clipping.drawing import plot_rows, quality
 from experiments.clipping.why_a_rate import claims
 from experiments.clipping.why_a_rate.config import CONDITIONS
 from experiments.clipping.why_a_rate.rate_rules import MATRICES, PREDICTORS, repeats
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.statistics import level
-from lsa_lab.store import results
 
 SEARCHED = {"of all": "best of all edits", "of w_k": "best of W_K alone"}
 
@@ -20,14 +20,13 @@ def plot(dataset):
 
 def plot_gains(ax, dataset):
     """A row a condition: means over runs and their intervals."""
-    for i, (search, name) in enumerate(SEARCHED.items()):
-        runs = dataset.gain.sel(search=search).transpose("run", "condition").values
-        look = dict(color=style.COLOURS[i], marker=style.MARKERS[i], ms=4, label=name)
-        style.mean_rows(ax, np.arange(len(CONDITIONS)) + 0.2 * (i - 0.5), runs, **look)
-    kept = int((dataset.gain.sel(search="of all").mean("run") >= claims.WORTHWHILE).sum())
+    gains = dataset.gain.transpose("search", "run", "condition")
+    plot_rows(
+        ax, CONDITIONS, {name: gains.sel(search=key).values for key, name in SEARCHED.items()}
+    )
+    kept = int((gains.sel(search="of all").mean("run") >= WORTHWHILE).sum())
     ax.set_title(f"Clipping gains in {kept} of {len(CONDITIONS)} cases")
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
-    ax.set_yticks(range(len(CONDITIONS)), CONDITIONS)
     ax.set(ylim=(len(CONDITIONS) + 0.2, -0.6), xlabel="gain on test / unclipped risk")
     ax.legend(loc="lower right")
 
@@ -52,19 +51,16 @@ def plot_matrices(ax, dataset):
 
 
 def caption(dataset) -> str:
-    config, searched = results.config_of(dataset), claims.numbers(dataset)
+    searched = claims.numbers(dataset)
     gains = {name: float(searched.gain("of all", name).mean()) for name in CONDITIONS}
     least, most = min(gains, key=gains.get), max(gains, key=gains.get)
-    alone = float(searched.gain("of w_k", "matched").mean())
     alike = max(searched.correlation(name).mean() for name in PREDICTORS)
-    far = np.exp(np.log(dataset.risk.sel(prompts="test") / dataset.ridge).mean("run"))
+    matched = dataset.sel(condition="matched", prompts="test")
     return (
-        f"On unseen prompts a searched edit gains our models {gains[least]:+.1%} ({least}) to "
-        f"{gains[most]:+.1%} ({most}). W_K alone gains {alone:+.1%} on matched ones. Ranks that "
-        f"spectra predict correlate by at most {alike:.2f} with searched ranks, a second "
-        f"search's by {repeats(dataset).mean():.2f}. Answers end at twice the largest label. Edits "
-        f"are chosen on {config.prompts} prompts, judged on {config.more_prompts} others. Bars in "
-        f"a are {level()} intervals, in b the middle 80 %. {dataset.sizes['run']} models "
-        f"({diverged(dataset)} diverged) have {float(far.sel(condition='matched')):.3g} times "
-        "ridge's risk on matched prompts. "
+        f"A searched edit lowers the risk by {gains[most]:.0%} on {most} prompts and changes it by "
+        f"{-gains[least]:+.1%} on {least} ones. Ranks that spectra predict correlate with searched "
+        f"ranks by at most {alike:.2f}, and those of a second search by "
+        f"{repeats(dataset).mean():.2f}. Answers are cut at twice the largest label. Edits are "
+        f"judged on fresh prompts. Bars in a are {level()} intervals, and in b they span the "
+        "middle 80 %. " + quality(dataset, matched.risk, matched.ridge, " on matched prompts")
     )
