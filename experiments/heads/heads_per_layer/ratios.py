@@ -7,34 +7,27 @@ from experiments.heads.rule_names import RIDGE, RULES
 from lsa_lab.judging.statistics import worst
 from lsa_lab.store import parts, results
 
+VARIANTS = {"many heads in layer 1": "first", "one head in each layer": "single"}
 
-def risks_of(dataset, model: str) -> dict[str, np.ndarray]:  # [S]
-    """Risks at the judged n by variant, and those of the rules, which have no seed."""
-    config = results.config_of(dataset)
-    values = dataset[f"risk, {model}"].sel(shots=config.judged).values
-    risks = dataset.rule_risk.sel(shots=config.judged)
-    places = dict(depths(config))[model].architecture.places
-    variants = {kind: values[place] for kind, place in places.items()}
-    rules = {rule: np.full(values.shape[1], float(risks.sel(rule=rule))) for rule in RULES}
-    return variants | rules
+
+def risk_of(dataset, model: str, variant: str):  # (seed, shots), or (shots,) of a rule
+    if variant in RULES:
+        return dataset.rule_risk.sel(rule=variant)
+    place = dict(depths(results.config_of(dataset)))[model].architecture.places[variant]
+    return dataset[f"risk, {model}"].isel({f"heads, {model}": place}).transpose("seed", "shots")
 
 
 def ratio(dataset, model: str, over: str, under: str) -> np.ndarray:  # [S]
-    """The risk of a variant over that of another, or of a rule."""
-    risks = risks_of(dataset, model)
-    return risks[over] / risks[under]
-
-
-def risk_of(dataset, model: str, variant: str):  # (seed, shots)
-    place = dict(depths(results.config_of(dataset)))[model].architecture.places[variant]
-    return dataset[f"risk, {model}"].isel({f"heads, {model}": place}).transpose("seed", "shots")
+    """The risk of a variant over that of another, or of a rule, at the judged n."""
+    ratio = risk_of(dataset, model, over) / risk_of(dataset, model, under)
+    return ratio.sel(shots=results.config_of(dataset).judged).values
 
 
 def most_over(dataset, rival: str, variant: str, model: str) -> np.ndarray:  # [S]
     """The risk of a variant over that of ridge, or of descent of as many steps, at the n where it
     is most."""
     descent = rival == "descent"
-    below = dataset[f"descent, {model}"] if descent else dataset.rule_risk.sel(rule=RIDGE)
+    below = dataset[f"descent, {model}"] if descent else risk_of(dataset, model, RIDGE)
     return worst(risk_of(dataset, model, variant) / below, np.mean)
 
 
@@ -56,15 +49,6 @@ def ratio_of_rows(dataset, model: str, rows: tuple[str, str]) -> np.ndarray:  # 
     risks = dataset[f"risk, {model}"].sel(shots=results.config_of(dataset).judged)
     over, under = (risks.sel({f"heads, {model}": row}).values for row in rows)
     return over / under
-
-
-def falls(dataset, model: str) -> np.ndarray:  # [S]
-    """The full model's loss in the last sixth of the training over that in the sixth before; runs
-    that diverged are left out."""
-    losses = dataset[f"loss, {model}"].values[-1]  # [S, blocks]
-    sixth = max(losses.shape[-1] // 6, 1)
-    ratios = losses[:, -sixth:].mean(1) / losses[:, -2 * sixth : -sixth].mean(1)
-    return ratios[np.isfinite(ratios)]
 
 
 def risks_with(dataset, kind: str, heads: int) -> np.ndarray:  # [S, shots]
