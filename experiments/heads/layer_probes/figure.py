@@ -82,11 +82,11 @@ def caption(dataset) -> str:
     )
     shares = [held_by_the_first(dataset, case).mean() for case in config.dissected]
     return (
-        "The answer becomes readable in the last layers: in full models a linear probe's risk "
-        f"falls from at least {min(first):.3g} of ridge's after layer 1 to at most {max(last):.3g} "
-        "after the last. r_j "
-        "x_j is a covariate times its correlation with the labels; the full model's layer 1 holds "
-        f"{min(shares):.0%} of its variance or more. Crosses are the models' own answers. "
-        "Rows name each layer's heads; strokes mark one coordinate a head. "
+        "The answer becomes readable in the last layers: a linear probe of full models has at "
+        f"least {min(first):.3g} times ridge's risk after layer 1, and at most {max(last):.3g} "
+        f"times after the last. The full model's layer 1 holds {min(shares):.0%} or more of the "
+        "variance of r_j x_j, a covariate times its correlation with the labels. Crosses are the "
+        "models' own answers. Rows in b name the heads of each layer; strokes mark one coordinate "
+        "a head. "
         f"{int(dataset.lost.sum())} trainings diverged."
     )
