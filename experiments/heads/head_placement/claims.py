@@ -94,6 +94,10 @@ def _rows(config):
         revision="it had a bound",
         unjudged=f"{spec.training.steps} steps teach no placement more than ridge",
     )
+
+    def of_each(ids: str) -> dict:
+        return having(grid(ids, heads=(PATTERN, *OTHERS)), heads=rows)
+
     yield ratio(
         "pattern_is_best",
         OURS,
@@ -141,13 +145,9 @@ def _rows(config):
         f"the risk over ridge's, at the n of {trained} where it is most,",
         at_most=1.0,
         sample=ridge_ratio,
-        cells=having(
-            grid(
-                "ridge_411 ridge_141 ridge_114 ridge_222 ridge_321 ridge_123 ridge_231 ridge_132 "
-                "ridge_312 ridge_213",
-                heads=(PATTERN, *OTHERS),
-            ),
-            heads=rows,
+        cells=of_each(
+            "ridge_411 ridge_141 ridge_114 ridge_222 ridge_321 ridge_123 ridge_231 ridge_132 "
+            "ridge_312 ridge_213"
         ),
         revision="its source was A4's abstract",
         message=f"Wherever {total} heads stand, a model beats ridge at every n of the training",
@@ -159,13 +159,9 @@ def _rows(config):
         "the loss in the last sixth of the training over that in the sixth before",
         at_least=0.98,
         sample=lambda d, heads: last_fall(d.loss.sel(heads=heads).transpose("seed", "block")),
-        cells=having(
-            grid(
-                "level_411 level_141 level_114 level_222 level_321 level_123 level_231 level_132 "
-                "level_312 level_213",
-                heads=(PATTERN, *OTHERS),
-            ),
-            heads=rows,
+        cells=of_each(
+            "level_411 level_141 level_114 level_222 level_321 level_123 level_231 level_132 "
+            "level_312 level_213"
         ),
         message="The losses have stopped falling",
     )

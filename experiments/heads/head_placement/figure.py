@@ -63,17 +63,17 @@ def ridge_level(dataset) -> float:
 def by_length(ax, dataset):
     """Geometric means over seeds against n; the best, A4's and the worst have names."""
     names, bayes = ordered(dataset), dataset.rule_risk.sel(rule=SPARSE_BAYES)
-    ratios, shots = claims.finite_risks(dataset) / bayes, dataset.shots.values
+    means, shots = means_of(claims.finite_risks(dataset) / bayes), dataset.shots.values
     looks = {names[0]: "-", names[-1]: ":", PATTERN: "--"}
     for name in names:
-        means = means_of(ratios).sel(heads=name)
-        named = name in looks
-        look = dict(color=color_of(name) if named else "lightgrey", ls=looks.get(name, "-"))
-        ax.plot(shots, means, **look, label=name if named else None, zorder=2 if named else 1)
+        look = dict(color="lightgrey", zorder=1)
+        if name in looks:
+            look = dict(color=color_of(name), ls=looks[name], label=name, zorder=2)
+        ax.plot(shots, means.sel(heads=name), **look)
     style.line(ax, shots, dataset.rule_risk.sel(rule=RIDGE) / bayes, "ridge", RULE, ":")
     style.log_axes(ax, x=True, ticks=shots)
     ax.set(xlabel="demonstrations n", ylabel="risk / sparse Bayes rule's", ylim=(0, None))
-    most = float((means_of(ratios).max("heads") / means_of(ratios).min("heads") - 1).max())
+    most = float((means.max("heads") / means.min("heads") - 1).max())
     ax.set_title(f"Means differ by {most:.0%} at most")
     ax.legend(loc="lower right")
 

@@ -19,11 +19,11 @@ from experiments.heads.head_pruning.config import (
     TRAINED,
     mixable_and_own,
 )
-from experiments.heads.looks import look_of
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
 from lsa_lab.store import results
 
+LOOKS = {"narrow keys": style.METHOD["linear, narrow keys"], "softmax": style.METHOD["softmax"]}
 ROWS = {  # of models whose heads cannot be mixed: what is kept
     PRUNED: "top head of\neach later layer",
     OTHERS: "random head of\neach later layer",
@@ -51,8 +51,8 @@ def own_heads(ax, dataset, own: list[str]):
         ax.bar(layer, high - low, 0.7, low, color="grey", alpha=0.2, lw=0)
     for i, (name, count) in enumerate(zip(own, counts, strict=True)):
         x = np.arange(1, count.shape[1] + 1) + 0.24 * (i - (len(own) - 1) / 2)
-        style.mean_points(ax, x, count, label=name, **look_of(name), ls="none", capsize=2, ms=5)
-        ax.axhline(count.mean(), color=look_of(name)["color"], lw=0.8, ls=":", zorder=0)
+        style.mean_points(ax, x, count, label=name, **LOOKS[name], ls="none", capsize=2, ms=5)
+        ax.axhline(count.mean(), color=LOOKS[name]["color"], lw=0.8, ls=":", zorder=0)
     direct_label(ax, 0.65, h + 0.25, "A4: all heads", "dimgrey", (1, 2))
     direct_label(ax, 2, ONE_LATER, "A4: one head", "dimgrey", (0, 2))
     ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=range(1, depth + 1))
@@ -64,7 +64,7 @@ def own_heads(ax, dataset, own: list[str]):
 def all_treatments(ax, dataset, own: list[str]):
     """Geometric means over seeds, with their intervals, a row for each way to choose heads."""
     for i, case in enumerate(own):
-        look = look_of(case)
+        look = LOOKS[case]
         for row, treatment in enumerate(ROWS):
             logs, y = np.log(ratios(dataset, case, treatment)), row + 0.24 * (i - 0.5)
             if len(logs):

@@ -38,6 +38,7 @@ def _cells(config, ids: str, *variants: str, **axes) -> dict:
 def depth_rows(config):
     at, shots = f"at n = {config.judged}", ", ".join(map(str, config.shots))
     row = partial(Statement, over=seeds_of(spec for _, spec in depths(config)))
+    rows = {",".join(map(str, heads)) for heads in depths(config)[0][1].architecture.variants}
     yield row(
         "first_before_later",
         f"{A4}, abstract, our reading, in our setting",
@@ -60,7 +61,7 @@ def depth_rows(config):
         cells=having(
             grid("early_6 early_9", model=MODELS[:1], heads=AS_MANY),
             model=[name for name, _ in depths(config)],
-            heads=[h for h, pair in AS_MANY.items() if {*pair} <= {*ratios.row_names(config)}],
+            heads=[h for h, pair in AS_MANY.items() if {*pair} <= rows],
         ),
     )
     yield row(

@@ -199,8 +199,8 @@ def _about_rates(config):
         note=farthest,
         sample=lambda d, kind, axis: rate(d, kind, axis, 1),
         cells={
-            "preprocessed_s": {"kind": "preprocessed", "axis": "s"},
-            "directionless_d": {"kind": "directionless", "axis": "d"},
+            "preprocessed_s": dict(kind="preprocessed", axis="s"),
+            "directionless_d": dict(kind="directionless", axis="d"),
         },
     )
     yield row(
@@ -218,18 +218,11 @@ def _about_rates(config):
         },
     )
     left = "the slope of log (risk of preprocessed descent - that of least squares on the support)"
-    middle = f"at n = {config.middle}"
-    for id, grows, over, bounds in (
-        ("left_n", "falls like 1/n² or faster", f"n up to {config.short}", (None, -2.0)),
-        ("left_s", "grows with s no faster than s itself", f"s {middle}", (None, 1.25)),
-        ("left_d", "grows like the number of covariates", f"d {middle}", (0.75, 1.25)),
+    for id, grows, over, *bounds in (
+        ("left_n", "falls like 1/n² or faster", f"n up to {config.short}", None, -2.0),
+        ("left_s", "grows no faster than s itself", f"s at n = {config.middle}", None, 1.25),
+        ("left_d", "grows like the number of covariates", f"d at n = {config.middle}", 0.75, 1.25),
     ):
-        yield runs(
-            id,
-            LEFT,
-            f"What is left over s/n {grows}",
-            f"{left} over log {over}",
-            at_least=bounds[0],
-            at_most=bounds[1],
-            sample=lambda d, axis=id[-1]: rest(d, axis),
-        )
+        words = f"What is left over s/n {grows}", f"{left} over log {over}"
+        sample = partial(rest, axis=id[-1])
+        yield runs(id, LEFT, *words, "mean", *bounds, sample=sample)
