@@ -87,7 +87,7 @@ def _rows(config):
     rows, spec = specs(config), next(iter(specs(config).values()))
     total, depth = sum(spec.architecture.variants[0]), spec.architecture.depth
     trained = ", ".join(map(str, spec.task.lengths))
-    risk = f"the risk over the sparse Bayes rule's, a geometric mean over n = {trained}"
+    risk = f"the geometric mean over n = {trained} of the risk over the sparse Bayes rule's"
     ratio = partial(Statement, statistic="ratio", over=f"{spec.training.seeds} seeds")
     is_long = spec.training.steps >= LONG
     early = dict(
@@ -120,8 +120,8 @@ def _rows(config):
         "layer_1_does_most",
         OURS,
         "A head that moves from layer 1 to {to} raises the risk",
-        f"the factor by which such a move changes {risk}: the least-squares slope of its logarithm "
-        f"over {len(rows)} placements,",
+        f"the factor by which such a move multiplies {risk}, fitted to {len(rows)} placements by "
+        "least squares of logarithms,",
         note="1 where the layer makes no difference",
         sample=factor_of_move,
         cells=grid("to_layer_2 to_layer_3", to=("layer 2", "layer 3")),

@@ -96,12 +96,16 @@ def statements(config) -> tuple[Statement, ...]:
 
 def _about_one_head(mixed: dict, own: dict):
     """One head in each later layer, over the full model."""
-    ratio = partial(Statement, statistic="ratio")
+    specs, ratio = mixed | own, partial(Statement, statistic="ratio")
+
+    def cells(ids: str, *names: str, among=specs) -> dict:
+        over = seeds_of(specs[name] for name in names if name in among)
+        return dict(cells=having(grid(ids, model=names), model=among), over=over)
+
     best = dict(
         measured=f"{OVER_FULL}, the heads being chosen and mixed on other prompts,",
         note="an upper bound, by search, on the least over all mixings",
         sample=lambda d, model: ratios(d, model, MIXED),
-        over=seeds_of(mixed.values()),
     )
     yield ratio(
         "pruned",
@@ -110,9 +114,8 @@ def _about_one_head(mixed: dict, own: dict):
         "removed without retraining",
         OVER_FULL,
         at_most=UNCHANGED,
-        over=seeds_of(own.values()),
         sample=lambda d, model: ratios(d, model, PRUNED),
-        cells=having(grid("narrow softmax", model=OWN), model=own),
+        **cells("narrow softmax", *OWN),
     )
     yield ratio(
         "best_mixed",
@@ -122,12 +125,11 @@ def _about_one_head(mixed: dict, own: dict):
         at_most=UNCHANGED,
         revision="before, the most important head as trained was judged, which mixing changes; "
         "long training was added",
-        cells=having(
-            grid(
-                "best_mixed_depth_3 best_mixed_depth_5 best_mixed_long_training",
-                model=("depth 3", "depth 5", "long training"),
-            ),
-            model=mixed,
+        **cells(
+            "best_mixed_depth_3 best_mixed_depth_5 best_mixed_long_training",
+            "depth 3",
+            "depth 5",
+            "long training",
         ),
         **best,
     )
@@ -136,25 +138,23 @@ def _about_one_head(mixed: dict, own: dict):
         "derived here",
         "Control: on the dense task, which needs no preprocessing, so kept heads cost little",
         unjudged=f"the bound of {UNCHANGED:g} lies in the interval of five seeds",
-        cells=having(grid("best_mixed_dense", model=("dense",)), model=mixed),
+        **cells("best_mixed_dense", "dense"),
         **best,
     )
-    specs = mixed | own
     yield ratio(
         "trained",
         "A4 (2408.04532), abstract, our reading, in our setting",
         "A model trained with one head in each later layer is as good as the full one",
         OVER_FULL,
         at_most=UNCHANGED,
-        over=seeds_of(specs.values()),
         revision="{added}",
         sample=lambda d, model: ratios(d, model, TRAINED),
-        cells=having(
-            grid(
-                "trained_depth_3 trained_depth_5 trained_narrow_keys",
-                model=("depth 3", "depth 5", "narrow keys"),
-            ),
-            model=[m for m in specs if "first" in specs[m].architecture.places],
+        **cells(
+            "trained_depth_3 trained_depth_5 trained_narrow_keys",
+            "depth 3",
+            "depth 5",
+            "narrow keys",
+            among=[m for m in specs if "first" in specs[m].architecture.places],
         ),
         words=lambda model: dict(added="added" if model in OWN else ""),
     )
@@ -206,7 +206,7 @@ def _about_importance(own: dict):
         statistic="ratio",
         at_least=1.0,
         note="a null: whole layers in all orders, or any h heads of the model",
-        revision="added after a look at N_1 / h",
+        revision="added, for N_1 / h alone has no null",
         sample=exchanged_ratio,
         cells=having(
             grid(

@@ -16,7 +16,7 @@ from experiments.models.specs import restored
 from lsa_lab.judging.statements import Statement, grid
 
 A4 = "modelled on A4 (2408.04532), its probing"
-WHITE = "tokens are white since a look at raw ones, whose basis is free"
+WHITE = "tokens are white, for the basis of raw ones is free"
 READER = "the risk of the best linear reader"
 DESCENT = "the risk of descent on layer 1's white tokens"
 BETTER = "Descent on the full model's first-layer tokens"
@@ -158,7 +158,7 @@ def _about_first_layers(dissected, seeds: str):
         at_least=0.8,
         at_most=1.25,
         sample=lambda d: largest(descent_gap(d, case) for case in dissected),
-        revision=f"of another experiment's models before; {WHITE}",
+        revision=f"it was judged of another experiment's models; {WHITE}",
     )
     yield row(
         "held",

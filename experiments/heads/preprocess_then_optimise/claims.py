@@ -78,7 +78,7 @@ def statements(config) -> tuple[Statement, ...]:
             sample=ridge_ratio,
             cells=grid("best_step best_step_for_all", rule=("own step", "preprocessed")),
             words=lambda rule: dict(
-                changed="runs in which a prompt diverges were refused, before 1 of 36 in the paper "
+                changed="a run in which a prompt diverges was refused, until 1 of 36 in the paper "
                 "tier was one"
                 if rule == "preprocessed"
                 else ""
@@ -98,8 +98,8 @@ def statements(config) -> tuple[Statement, ...]:
             "even if the raw covariates stay beside them",
             measured="the risk over that with d heads, where it is least,",
             at_least=1.1,
-            revision="a step size for each prompt, for one for all exploded on rare ones; features "
-            "beside raw covariates were added",
+            revision="each prompt has its own step size, for one size for all exploded on rare "
+            "prompts; features beside raw covariates were added",
             redrawn=f"{config.few_heads.runs} fresh runs, 8 before",
             sample=lambda d, features: least(cost_of_fewer(d).sel(features=features)),
             cells=grid("cost cost_beside_raw", features=("alone", "beside raw")),

@@ -160,7 +160,7 @@ def _about_the_lasso(config) -> Statement:
         "ratio",
         margin=FACTOR - 1,
         note="A4 says it for d up to n, in words",
-        revision="added after a look at flat weights with n >> d, where it is a third",
+        revision="added, for flat weights with n >> d have a third of the Lasso's risk",
         redrawn="fresh prompts, both laws and n = d among them",
         sample=ratio,
         cells=having(
