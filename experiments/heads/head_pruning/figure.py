@@ -98,7 +98,7 @@ def caption(dataset) -> str:
         f"The first layer has {min(over):.2f} to {max(over):.2f} times the effective heads of an "
         "average layer. Without retraining, the top head of each later layer alone has at least "
         f"{min(pruned.values()):.2g} times the full model's risk. The best mixture of its heads "
-        f"has {_span(mixed.values())} times that risk for sparse weights, {_span(dense)} for "
+        f"has {_span(mixed.values())} times for sparse weights, {_span(dense)} for "
         f"dense. Models trained with one head there have {min(trained.values()):.2g} or more. "
         "Dotted lines are means over layers. Softmax and narrow-key heads cannot be mixed. "
         f"{lost} training{'s' * (lost != 1)} diverged."

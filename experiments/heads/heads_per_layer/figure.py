@@ -98,7 +98,7 @@ def caption(dataset) -> str:
         "Many heads in all later layers help more than many in the first: the latter have "
         f"{min(later, default=np.nan):.2f} times the risk or more. With equal numbers of heads the "
         f"ratio is {max(equal, default=np.nan):.2f} or less. At the worst n, one head a layer has "
-        f"{single:.2f} of ridge's risk, but {wide:.2f} times it at d = {d}. With {d} heads in all "
-        f"layers a model has {gain:.2f} of the risk with {fewer}, and with {more} heads {rest:.2f} "
-        f"of the risk with {d}. {lost} trainings diverged."
+        f"{single:.2f} of ridge's risk, but {wide:.2f} times it at d = {d}. In all layers {d} "
+        f"heads have {gain:.2f} of the risk of {fewer}, and {more} heads {rest:.2f} of the risk of "
+        f"{d}. {lost} trainings diverged."
     )

@@ -79,9 +79,8 @@ def caption(dataset) -> str:
     return (
         "The answer becomes readable in the last layers: a linear probe of full models has at "
         f"least {min(first):.3g} times ridge's risk after layer 1, and at most {max(last):.3g} "
-        f"times after the last. The full model's layer 1 holds {min(shares):.0%} or more of the "
+        f"after the last. The full model's layer 1 holds {min(shares):.0%} or more of the "
         "variance of r_j x_j, a covariate times its correlation with the labels. Crosses are the "
-        "models' own answers. Rows in b name the heads of each layer; strokes mark one coordinate "
-        "a head. "
+        "models' own answers. Rows name each layer's heads; strokes mark one coordinate a head. "
         f"{int(dataset.lost.sum())} trainings diverged."
     )

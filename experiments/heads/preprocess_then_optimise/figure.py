@@ -31,9 +31,9 @@ def caption(dataset) -> str:
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
         f"{shared} if one size serves all. Preprocessed x̃ are covariates times their "
-        "correlations R with the labels; R / |R| forgets their size. With a step size for each "
-        f"prompt fewer heads cost at least {alone:.2g} times the risk, and {beside:.2g} times if "
-        "raw covariates stay beside their features. Bands are the middle 80 %."
+        "correlations R with the labels; R / |R| forgets their size. With tuned steps fewer heads "
+        f"cost at least {alone:.2g} times the risk, {beside:.2g} times beside raw covariates. "
+        "Bands are the middle 80 %."
     )
 
 
