@@ -520,7 +520,7 @@ HEADLINES = (
         "It is comparable with the Lasso",
         Words(
             "elsewhere it is better: for flat weights and many shots {0}",
-            "sparse_risk.flat",
+            "sparse_risk.flat_16_32",
         ),
         trained=Words(
             "excess risk over the Lasso's {all:i}", "sparse_risk.gaussian_* sparse_risk.flat_*"

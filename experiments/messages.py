@@ -584,7 +584,7 @@ HEADS = (
         "less in the other {fails}: {all} times its excess risk",
         "sparse_risk.gaussian_* sparse_risk.flat_*",
         "where it is clearest, for flat weights and many shots, {0}",
-        "sparse_risk.flat",
+        "sparse_risk.flat_16_32",
         stands="counted",
     ),
     Message(

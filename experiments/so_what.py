@@ -174,20 +174,20 @@ SO_WHAT = {
     ),
     "head_placement": (
         "At this length of training no placement of six heads has learned much more than ridge "
-        "regression, and few effects of where they stand are seen beside the seed's. Nothing here "
-        "sets a rich first layer above an even one. Train longer, with more seeds, before you "
-        "call a pattern best."
+        "regression, and the seed matters about as much as the place. Nothing here sets a rich "
+        "first layer above an even one. Train longer, with more seeds, before you call a pattern "
+        "best."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in all later layers do more together than those in the "
         "first, because they are more; with equal numbers the place matters little. Models with "
         "one head a layer can still come near ridge regression. A rich first layer alone is not "
-        "the best use of them."
+        "the best use of heads."
     ),
     "head_pruning": (
         "Do not prune later layers to one head without training again: where weights are sparse "
-        "the risk rises several times. A model that was trained so loses far less. Pruning "
-        "therefore measures what a model uses, and not what it needs."
+        "the risk rises several times. A model that was trained with one head there loses far "
+        "less. Pruning therefore measures what a model uses, and not what it needs."
     ),
     "layer_probes": (
         "The answer becomes readable late, also in models with one head a layer, so that rising "

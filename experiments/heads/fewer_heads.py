@@ -12,7 +12,6 @@ from jax import Array
 from experiments.heads.each_run import run
 from experiments.models.model import Model
 from lsa_lab.models import moments
-from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt
 
 _RATE = 0.05  # of Adam
@@ -25,18 +24,11 @@ def best_mixed(models: Model, searched: Prompt, key, starts: int, steps: int) ->
     Such a head is w_pv = Σ_k a_k w_pv_k, w_kq = Σ_k b_k w_kq_k with a·b = 1 (docs/theory, "Heads
     are not unique"). The search starts from the heads as they are, and from random mixtures.
     """
-    params = map_params(_mixed(starts, steps), models, searched, key)
+    program, count = _mixed(starts, steps), len(models.gates)
+    rows = [program(run(models, r), run(searched, r), key) for r in range(count)]
     gates = np.array(models.gates)
     gates[:, 1:, 1:] = 0
-    return models.replace(params=params, gates=gates)
-
-
-def map_params(program, models: Model, *trees) -> Params:
-    """The params that a program makes of one run after the other."""
-    runs = len(models.gates)
-    trees = [tree if isinstance(tree, Prompt) else np.stack([tree] * runs) for tree in trees]
-    rows = [program(*(run(tree, r) for tree in (models, *trees))) for r in range(runs)]
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+    return models.replace(params=jax.tree.map(lambda *leaves: np.stack(leaves), *rows), gates=gates)
 
 
 def one_head(model: Model, a: Array, b: Array) -> Model:  # [L-1, H] twice

@@ -16,7 +16,9 @@ def importances(models: Model, batch: Prompt) -> np.ndarray:  # [R, ...], [B, ..
     get 0."""
     gates = np.asarray(models.gates[0])
     present = np.argwhere(gates)
-    by_mask = risks(models, batch, np.stack([gates, *(_close_head(gates, *at) for at in present)]))
+    masks = np.array([gates] * (1 + len(present)), float)
+    masks[np.arange(1, len(masks)), *present.T] = 0
+    by_mask = risks(models, batch, masks)
     raw = np.zeros((len(by_mask), *gates.shape))
     raw[:, *present.T] = by_mask[:, 1:] - by_mask[:, :1]
     return raw
@@ -37,14 +39,4 @@ def risks(models: Model, batch: Prompt, masks) -> np.ndarray:  # [R, ...], [B, .
 @functools.cache
 def _errors():
     """(model, batch) -> [B], compiled."""
-
-    def errors(model: Model, batch: Prompt):
-        return model.cut_errors(batch)
-
-    return jax.jit(errors, compiler_options=moments.compiler_options())
-
-
-def _close_head(gates, layer: int, head: int) -> np.ndarray:  # [L, H]
-    mask = np.array(gates, float)
-    mask[layer, head] = 0
-    return mask
+    return jax.jit(Model.cut_errors, compiler_options=moments.compiler_options())

@@ -1,15 +1,6 @@
-"""One look for a trained model and for a rule in all figures on heads."""
-
-from typing import Any
+"""One look for rules in all figures on heads."""
 
 from lsa_lab.harness.draw.style import METHOD
-
-_METHODS = {"narrow keys": "linear, narrow keys", "softmax": "softmax"}
-
-
-def look_of(name: str) -> dict[str, Any]:
-    """The colour and marker of a model, by its name: linear attention where it names no other."""
-    return METHOD[_METHODS.get(name, "linear")]
 
 
 def levels(ax, risks: dict[str, float]) -> None:

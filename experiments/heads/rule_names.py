@@ -1,4 +1,7 @@
-"""The rules that know the task of sparse regression, by name; and models by that of their size."""
+"""What claims of this theme share: names of rules that know the task of sparse regression, a case
+of many, numbers of seeds, and how far losses still fall."""
+
+import numpy as np
 
 AXES = ("run", "model", "layer", "kept")  # along which a case may be shorter than the longest
 
@@ -17,3 +20,17 @@ RIDGE, EQUIVARIANT, LASSO, SPARSE_BAYES = RULES = (
     "Lasso",
     "sparse Bayes",
 )
+
+
+def seeds_of(specs) -> str:
+    """The numbers of seeds of models in words: "5 or 20 seeds"."""
+    return f"{' or '.join(map(str, sorted({spec.training.seeds for spec in specs})))} seeds"
+
+
+def last_fall(losses) -> np.ndarray:  # [S, blocks] -> [S]
+    """The loss in the last sixth of the training over that in the sixth before, without runs that
+    diverged."""
+    losses = np.asarray(losses)
+    sixth = max(losses.shape[-1] // 6, 1)
+    ratios = losses[:, -sixth:].mean(1) / losses[:, -2 * sixth : -sixth].mean(1)
+    return ratios[np.isfinite(ratios)]

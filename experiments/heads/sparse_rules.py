@@ -53,12 +53,6 @@ def weights(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B, d]
     raise ValueError(f"rule = {rule!r}: choose one of {', '.join(RULES)}")
 
 
-def lasso_penalties(task: LinearTask) -> Array:  # [10]
-    """The grid that the Lasso is tuned on."""
-    unit = task.noise_std * math.sqrt(2 * math.log(max(task.d, 2)) / task.n)
-    return unit * jnp.asarray(np.array(MULTIPLES), task.dtype)
-
-
 def lasso_penalty(task: LinearTask) -> Array:  # []
     """The best for the task of the penalties on the grid (see ``predictions``)."""
     keys = jax.random.split(jax.random.key(_TUNING_SEED), TUNING)
@@ -68,7 +62,8 @@ def lasso_penalty(task: LinearTask) -> Array:  # []
         weights = jax.vmap(partial(estimators.lasso, penalty=penalty))(tuning)
         return jnp.mean((jnp.sum(weights * tuning.x_query, axis=1) - tuning.y_query) ** 2)
 
-    penalties = lasso_penalties(task)
+    unit = task.noise_std * math.sqrt(2 * math.log(max(task.d, 2)) / task.n)
+    penalties = unit * jnp.asarray(np.array(MULTIPLES), task.dtype)
     return penalties[jnp.argmin(jax.lax.map(risk, penalties))]
 
 
@@ -76,11 +71,11 @@ def sparse_bayes(task: LinearTask, batch: Prompt) -> Array:  # [B, d]
     """The posterior mean under the very task: nothing has a smaller risk on average."""
     given = (task.sparsity, task.weight_std, task.noise_std)
     if task.signal == "flat":
-        return jax.lax.map(
-            lambda prompt: estimators.flat_posterior_mean(prompt, *given),
-            batch,
-            batch_size=_AT_ONCE,
-        )
+
+        def flat(prompt):
+            return estimators.flat_posterior_mean(prompt, *given)
+
+        return jax.lax.map(flat, batch, batch_size=_AT_ONCE)
     if task.sparsity in (None, task.d):
         return jax.vmap(partial(_ridge, task))(batch)
     given = (task.sparsity, task.weight_std**2, task.noise_std**2)

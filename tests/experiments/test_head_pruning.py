@@ -1,6 +1,5 @@
 """Models without some of their heads are judged as they are, and their heads chosen well."""
 
-import dataclasses
 import itertools
 
 import jax
@@ -8,10 +7,8 @@ import numpy as np
 import pytest
 
 from experiments.heads import fewer_heads, importance
-from experiments.heads.each_run import run
+from experiments.heads.each_run import prompts_of, run
 from experiments.heads.head_pruning import masked_models
-from experiments.heads.head_pruning.config import TIERS
-from experiments.heads.head_pruning.masked_models import SEARCH
 from experiments.models.model import Model, gates_of
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.analyses import heads
@@ -28,46 +25,39 @@ OF_TWO = Spec(
     Architecture(2, 2, ((2, 1), (2, 2)), scratch=1, own_units=True),
     Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2),
 )
-CONFIG = dataclasses.replace(TIERS["smoke"], n=4, prompts=8, search=8)
 
 
 @pytest.fixture(scope="module")
-def case():
+def models():
     rng = np.random.default_rng(0)
     leaves = (rng.normal(scale=0.3, size=(2, 3, 2, 3, 3)) for _ in range(2))
-    models = Model(SPEC, linear_attention.Params(*leaves), np.ones((2, 3, 2)))
-    return masked_models.Case(models, None, 0)
+    return Model(SPEC, linear_attention.Params(*leaves), np.ones((2, 3, 2)))
 
 
 @pytest.fixture(scope="module")
-def searched(case):
-    return masked_models.batch_of(CONFIG, case, SEARCH, 8)
+def batch():
+    return prompts_of(SPEC.task, 0, 1, 4, 8, 2)
 
 
-def test_each_mask_has_its_risk(case):
+def test_each_mask_has_its_risk(models, batch):
     rows = np.array([[[1, 0], [1, 1], [0, 1]], [[1, 1], [1, 0], [1, 0]], [[0, 1], [1, 1], [1, 1]]])
     of_runs = np.stack([rows, rows[::-1]]).astype(float)
-    batch = masked_models.judging_batch(CONFIG, case)
-    risks = masked_models.risks(case.models, batch, of_runs)
+    risks = masked_models.risks(models, batch, of_runs)
     risk = jax.jit(Model.risk)
     for r, m in itertools.product(range(2), range(3)):
-        model = run(case.models, r).replace(gates=of_runs[r, m])
+        model = run(models, r).replace(gates=of_runs[r, m])
         assert risks[r, m] == pytest.approx(float(risk(model, run(batch, r))), rel=1e-9)
 
 
-def test_the_best_mixed_head_is_as_good_as_any_head_as_it_is(case, searched):
+def test_the_best_mixed_head_is_as_good_as_any_head_as_it_is(models, batch):
     key = jax.random.key_data(jax.random.key(0))
-    best = fewer_heads.best_mixed(case.models, searched, key, starts=4, steps=4)
-    assert np.array_equal(best.gates, np.stack([choices_of_first()] * 2))
+    best = fewer_heads.best_mixed(models, batch, key, starts=4, steps=4)
+    # Layer 1 whole and the first head of each later layer.
+    assert np.array_equal(best.gates, [[[1, 1], [1, 0], [1, 0]]] * 2)
     chosen = np.array([[[1, 1], a, b] for a in np.eye(2) for b in np.eye(2)])
-    every = masked_models.risks(case.models, searched, np.stack([chosen, chosen]))
-    least = masked_models.risks(best, searched, best.gates[:, None])[:, 0]
+    every = masked_models.risks(models, batch, np.stack([chosen, chosen]))
+    least = masked_models.risks(best, batch, best.gates[:, None])[:, 0]
     assert (least <= every.min(1) * (1 + 1e-9)).all()
-
-
-def choices_of_first():
-    """Layer 1 whole and the first head of each later layer."""
-    return np.array([[1.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
 
 
 def normal(*shape):

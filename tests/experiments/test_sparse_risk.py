@@ -87,14 +87,6 @@ def draw(task, count):
     return jax.vmap(partial(sample, task=task))(jax.random.split(jax.random.key(0), count))
 
 
-def rotated(batch, rotation):
-    return batch.replace(x=batch.x @ rotation, x_query=batch.x_query @ rotation)
-
-
-def a_rotation(d):
-    return np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
-
-
 def test_for_dense_gaussian_weights_every_bayes_rule_is_ridge():
     batch = draw(SPARSE, PROMPTS)
     for sparsity in (None, 8):
@@ -152,13 +144,12 @@ def test_the_integral_does_not_change_with_twice_the_nodes(signal):
 
 def test_only_rules_without_sparsity_commute_with_rotations():
     batch = jax.tree.map(np.asarray, draw(SPARSE, PROMPTS))
-    turned = rotated(batch, a_rotation(SPARSE.d))
-    moved = {
-        rule: np.abs(
-            np.subtract(*(predictions(rule, own, SPARSE) for own in (turned, batch)))
-        ).max()
-        for rule in RULES
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((SPARSE.d, SPARSE.d)))[0]
+    turned = batch.replace(x=batch.x @ turn, x_query=batch.x_query @ turn)
+    answers = {
+        rule: [predictions(rule, each, SPARSE) for each in (turned, batch)] for rule in RULES
     }
+    moved = {rule: np.abs(np.subtract(*pair)).max() for rule, pair in answers.items()}
     assert moved["ridge"] < 1e-10
     assert moved[EQUIVARIANT] < 1e-10
     assert moved["Lasso"] > 0.05

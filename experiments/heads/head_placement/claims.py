@@ -15,12 +15,13 @@ from functools import partial
 import numpy as np
 
 from experiments.heads.head_placement.config import specs
-from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
+from experiments.heads.rule_names import RIDGE, SPARSE_BAYES, last_fall
 from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.judging.statistics import worst
 from lsa_lab.store import results
 
-A4 = "A4 (2408.04532)"
+OURS = "A4 (2408.04532), abstract, our reading, in our setting"
+CHECK = "a check of this experiment"
 PATTERN = "4,1,1"  # many heads in layer 1, one in each later layer
 LONG = 100_000  # steps, with which placements are judged
 OTHERS = ("1,4,1", "1,1,4", "2,2,2", "3,2,1", "1,2,3", "2,3,1", "1,3,2", "3,1,2", "2,1,3")
@@ -32,18 +33,22 @@ def finite_risks(dataset):  # (heads, seed, shots)
     return dataset.risk.where(dataset.taken == max(steps))
 
 
+def trained_ratios(dataset, rule: str):  # (heads, seed, shots)
+    """The risks over those of a rule, at the n of the training."""
+    spec, *_ = specs(results.config_of(dataset)).values()
+    ratios = finite_risks(dataset) / dataset.rule_risk.sel(rule=rule)
+    return ratios.isel(shots=ratios.shots.isin(spec.task.lengths).values)
+
+
 def log_risks(dataset):  # (heads, seed)
     """log of the risk over the sparse Bayes rule's, averaged over the n of the training."""
-    spec, *_ = specs(results.config_of(dataset)).values()
-    ratios = finite_risks(dataset) / dataset.rule_risk.sel(rule=SPARSE_BAYES)
-    trained = ratios.shots.isin(spec.task.lengths)
-    return np.log(ratios.isel(shots=trained.values)).mean("shots", skipna=False)
+    return np.log(trained_ratios(dataset, SPARSE_BAYES)).mean("shots", skipna=False)
 
 
-def over_other(dataset, other: str) -> np.ndarray:  # [S]
+def over_other(dataset, placement: str) -> np.ndarray:  # [S]
     """The risk of A4's pattern over that of another placement of as many heads."""
     logs = log_risks(dataset)
-    return _finite(np.exp(logs.sel(heads=PATTERN) - logs.sel(heads=other)).values)
+    return _finite(np.exp(logs.sel(heads=PATTERN) - logs.sel(heads=placement)).values)
 
 
 def factor_of_move(dataset, to: str) -> np.ndarray:  # [S]
@@ -66,18 +71,8 @@ def spread_ratio(dataset) -> np.ndarray:  # [S]
 
 def ridge_ratio(dataset, heads: str) -> np.ndarray:  # [S]
     """The risk over ridge's, at the n of the training where it is most."""
-    spec = specs(results.config_of(dataset))[heads]
-    ratios = (finite_risks(dataset) / dataset.rule_risk.sel(rule=RIDGE)).sel(heads=heads)
-    own = ratios.isel(shots=ratios.shots.isin(spec.task.lengths).values)
-    own = own.transpose("seed", "shots").values
+    own = trained_ratios(dataset, RIDGE).sel(heads=heads).transpose("seed", "shots").values
     return worst(own[np.isfinite(own).all(1)], np.mean)
-
-
-def falls(dataset, heads: str) -> np.ndarray:  # [S]
-    """The loss in the last sixth of the training over that in the sixth before."""
-    losses = dataset.loss.sel(heads=heads).transpose("seed", "block").values
-    sixth = max(losses.shape[-1] // 6, 1)
-    return _finite(losses[:, -sixth:].mean(1) / losses[:, -2 * sixth : -sixth].mean(1))
 
 
 def _finite(ratios: np.ndarray) -> np.ndarray:
@@ -92,87 +87,81 @@ def _rows(config):
     rows, spec = specs(config), next(iter(specs(config).values()))
     total, depth = sum(spec.architecture.variants[0]), spec.architecture.depth
     trained = ", ".join(map(str, spec.task.lengths))
-    risk = f"the risk over the sparse Bayes rule's, a geometric mean over n = {trained}"
+    risk = f"the geometric mean over n = {trained} of the risk over the sparse Bayes rule's"
     ratio = partial(Statement, statistic="ratio", over=f"{spec.training.seeds} seeds")
-    early = f"{spec.training.steps} steps teach no placement more than ridge"
+    is_long = spec.training.steps >= LONG
+    early = dict(
+        revision="it had a bound",
+        unjudged=f"{spec.training.steps} steps teach no placement more than ridge",
+    )
 
-    def of_pattern(**bound):
-        """What A4 says, which is estimated where no model knows more than ridge."""
-        is_long = spec.training.steps >= LONG
-        return bound if is_long else dict(revision="it was judged", unjudged=early)
+    def of_each(ids: str) -> dict:
+        return having(grid(ids, heads=(PATTERN, *OTHERS)), heads=rows)
 
     yield ratio(
         "pattern_is_best",
-        f"{A4}, abstract, our reading, in our setting",
-        f"Of {total} heads in {depth} layers, {PATTERN} has less risk than {{other}}",
-        f"the risk with heads {PATTERN} over that with {{other}}, a geometric mean over "
+        OURS,
+        f"Of {total} heads in {depth} layers, {PATTERN} has less risk than {{placement}}",
+        f"the risk with heads {PATTERN} over that with {{placement}}, a geometric mean over "
         f"n = {trained},",
         sample=over_other,
         cells=having(
             grid(
                 "over_141 over_114 over_222 over_321 over_123 over_231 over_132 over_312 over_213",
-                other=OTHERS,
+                placement=OTHERS,
             ),
-            other=rows,
+            placement=rows,
         ),
         message=f"Many heads in layer 1 and one in each later layer have the least risk of all "
         f"placements of {total} heads in {depth} layers",
-        **of_pattern(at_most=1.0),
+        **(dict(at_most=1.0) if is_long else early),
     )
     yield ratio(
         "layer_1_does_most",
-        f"{A4}, abstract, our reading, in our setting",
+        OURS,
         "A head that moves from layer 1 to {to} raises the risk",
-        f"the factor on {risk}, of such a move, the least-squares slope of its logarithm over "
-        f"{len(rows)} placements,",
+        f"the factor by which such a move multiplies {risk}, fitted to {len(rows)} placements by "
+        "least squares of logarithms,",
         note="1 where the layer makes no difference",
         sample=factor_of_move,
         cells=grid("to_layer_2 to_layer_3", to=("layer 2", "layer 3")),
         message="A head that moves from layer 1 to a later one raises the risk",
-        **of_pattern(at_least=1.0),
+        **(dict(at_least=1.0) if is_long else early),
     )
     yield ratio(
         "placement_over_seed",
         "derived here, the null of both",
         "Where heads stand moves the risk more than the seed does",
-        f"the standard deviation of the logarithm of {risk}, over {len(rows)} placements of one "
-        "seed, over that over seeds of one placement",
+        f"the standard deviation over {len(rows)} placements of one seed, divided by that over the "
+        f"seeds of one placement, both of the logarithm of {risk},",
         at_least=1.41,
         note="1 without an effect of the placement, 1.41 where both effects have one variance",
         sample=spread_ratio,
     )
     yield ratio(
         "ridge",
-        "a check of this experiment",
+        CHECK,
         "With heads {heads} a model beats ridge at every n of the training",
         f"the risk over ridge's, at the n of {trained} where it is most,",
         at_most=1.0,
         sample=ridge_ratio,
-        cells=having(
-            grid(
-                "ridge_411 ridge_141 ridge_114 ridge_222 ridge_321 ridge_123 ridge_231 ridge_132 "
-                "ridge_312 ridge_213",
-                heads=(PATTERN, *OTHERS),
-            ),
-            heads=rows,
+        cells=of_each(
+            "ridge_411 ridge_141 ridge_114 ridge_222 ridge_321 ridge_123 ridge_231 ridge_132 "
+            "ridge_312 ridge_213"
         ),
         revision="its source was A4's abstract",
         message=f"Wherever {total} heads stand, a model beats ridge at every n of the training",
     )
     yield ratio(
         "stopped_falling",
-        "a check of this experiment",
+        CHECK,
         "With heads {heads} the loss has stopped falling",
         "the loss in the last sixth of the training over that in the sixth before",
         at_least=0.98,
-        sample=falls,
-        cells=having(
-            grid(
-                "level_411 level_141 level_114 level_222 level_321 level_123 level_231 level_132 "
-                "level_312 level_213",
-                heads=(PATTERN, *OTHERS),
-            ),
-            heads=rows,
+        sample=lambda d, heads: last_fall(d.loss.sel(heads=heads).transpose("seed", "block")),
+        cells=of_each(
+            "level_411 level_141 level_114 level_222 level_321 level_123 level_231 level_132 "
+            "level_312 level_213"
         ),
         message="The losses have stopped falling",
     )

@@ -11,15 +11,12 @@ from experiments.heads.rule_names import RULES
 def compute(config: Config, models, *, progress=None, checkpoints=None):
     every = [models[name] for name, _ in config.models]
     pairs = pairs_of(config, every[0].spec.task)
-
-    def stacked(rows):
-        return np.concatenate(list(rows))
-
+    risks = np.concatenate([risks_of(runs, pairs) for runs in every])
     return xr.Dataset(
         {
-            "risk": (("heads", "seed", "shots"), stacked(risks_of(runs, pairs) for runs in every)),
-            "loss": (("heads", "seed", "block"), stacked(runs.loss for runs in every)),
-            "taken": (("heads", "seed"), stacked(runs.taken for runs in every)),
+            "risk": (("heads", "seed", "shots"), risks),
+            "loss": (("heads", "seed", "block"), np.concatenate([runs.loss for runs in every])),
+            "taken": (("heads", "seed"), np.concatenate([runs.taken for runs in every])),
             "rule_risk": (("rule", "shots"), risks_of_rules(pairs)),
         },
         {"heads": list(specs(config)), "shots": list(config.shots), "rule": list(RULES)},

@@ -23,31 +23,16 @@ from experiments.heads.head_pruning.config import (
     TRAINED,
     mixable_and_own,
 )
-from experiments.heads.rule_names import select_case
+from experiments.heads.rule_names import seeds_of, select_case
 from lsa_lab.judging.statements import Statement, grid, having
-from lsa_lab.store import parts, results
+from lsa_lab.store import parts
 
 A4 = "A4 (2408.04532), abstract, in our setting"
-READING = "A4 (2408.04532), abstract, our reading, in our setting"
 MODELLED = "modelled on A4 (2408.04532), abstract"
-HERE = "derived here"
-
+OVER_FULL = "the risk over that of the full model"
 UNCHANGED = 1.1  # at most this ratio of risks is none to speak of
 ONE_LATER = 1.5  # N_l of a later layer: at most this is one
-OVER_FULL = "the risk over that of the full model"
-LOOKED = "added after a look at these runs"
-MIXING = "it was the most important head as trained, which mixing changes"
 OWN = ("narrow keys", "softmax")  # models whose heads cannot be mixed
-CONTROLS = {  # what is kept instead
-    FIRST: "to keep only the top head of layer 1 costs more",
-    OTHERS: "to keep later heads other than the top ones costs more",
-    ANY: "to remove as many heads at random costs more",
-}
-
-
-def own_names(dataset) -> list[str]:
-    """The models whose heads cannot be mixed."""
-    return list(mixable_and_own(results.config_of(dataset).models)[1])
 
 
 def ratios(dataset, case: str, treatment: str, over: str = FULL) -> np.ndarray:  # [R]
@@ -68,25 +53,15 @@ def rises(dataset, model: str) -> np.ndarray:  # [R, L, h]
     return values[np.isfinite(values).all((1, 2))]
 
 
-def effective_heads(dataset, model: str) -> np.ndarray:  # [R, L]
-    """N_l of the same runs."""
-    return count_of(rises(dataset, model))
-
-
-def most_heads(dataset, name: str) -> int:
-    """h, the heads of a layer of a model."""
-    return dict(results.config_of(dataset).models)[name].architecture.heads
-
-
 def first_share(dataset, model: str):  # [R], None if all runs diverged
     """N_1 / h."""
-    count = effective_heads(dataset, model)
-    return count[:, 0] / most_heads(dataset, model) if len(count) else None
+    rise = rises(dataset, model)
+    return count_of(rise)[:, 0] / rise.shape[2] if len(rise) else None
 
 
 def later_count(dataset, model: str):  # [R], None if all runs diverged
     """N_l of the later layer where it is most on average."""
-    later = effective_heads(dataset, model)[:, 1:]
+    later = count_of(rises(dataset, model))[:, 1:]
     return later[:, later.mean(0).argmax()] if len(later) else None
 
 
@@ -115,114 +90,97 @@ def count_of(rise: np.ndarray) -> np.ndarray:  # [..., h] -> [...]
 
 def statements(config) -> tuple[Statement, ...]:
     mixed, own = mixable_and_own(config.models)
-    about_one = _about_one_head(mixed, own)
-    families = (*_about_importance(own), *about_one, *_about_other_heads(own))
-    return tuple(family for family in families if family.cells)
+    families = (*_about_importance(own), *_about_one_head(mixed, own), _about_other_heads(own))
+    return tuple(family for family in families if family.cells)  # a tier may lack models
 
 
 def _about_one_head(mixed: dict, own: dict):
-    """One head in each later layer, over the full model; a tier may lack models of a family."""
-    specs = mixed | own
-    ratio = partial(Statement, statistic="ratio", over="{seeds} seeds", at_most=UNCHANGED)
+    """One head in each later layer, over the full model."""
+    specs, ratio = mixed | own, partial(Statement, statistic="ratio")
 
-    def words(model):
-        title, seeds = f"{model.capitalize()}: ", specs[model].training.seeds
-        return dict(title=title, seeds=seeds, looked="" if model in mixed else LOOKED)
+    def cells(ids: str, *names: str, among=specs) -> dict:
+        over = seeds_of(specs[name] for name in names if name in among)
+        return dict(cells=having(grid(ids, model=names), model=among), over=over)
 
     best = dict(
         measured=f"{OVER_FULL}, the heads being chosen and mixed on other prompts,",
         note="an upper bound, by search, on the least over all mixings",
+        sample=lambda d, model: ratios(d, model, MIXED),
     )
-
     yield ratio(
         "pruned",
         A4,
-        "{title}all heads but the most important one of each later layer can be removed without "
-        "retraining",
+        "Where heads cannot be mixed, all but the most important one of each later layer can be "
+        "removed without retraining",
         OVER_FULL,
+        at_most=UNCHANGED,
         sample=lambda d, model: ratios(d, model, PRUNED),
-        cells=having(grid("narrow softmax", model=OWN), model=own),
-        words=words,
-        message="Where heads cannot be mixed, all but the most important one of each later layer "
-        "can be removed without retraining",
+        **cells("narrow softmax", *OWN),
     )
     yield ratio(
         "best_mixed",
         MODELLED,
-        "{title}one head in each later layer, the best of all that mixing the heads of the layer "
-        "can give, costs nothing without retraining",
-        revision="{looked}",
-        sample=lambda d, model: ratios(d, model, MIXED),
-        cells=having(
-            grid(
-                "best_mixed_depth_3 best_mixed_depth_5 best_mixed_long_training",
-                model=("depth 3", "depth 5", "long training"),
-            ),
-            model=mixed,
+        "One head in each later layer, the best of all that mixing the heads of the layer can "
+        "give, costs nothing without retraining",
+        at_most=UNCHANGED,
+        revision="before, the most important head as trained was judged, which mixing changes; "
+        "long training was added",
+        **cells(
+            "best_mixed_depth_3 best_mixed_depth_5 best_mixed_long_training",
+            "depth 3",
+            "depth 5",
+            "long training",
         ),
-        words=lambda model: words(model) | dict(looked=LOOKED if "long" in model else MIXING),
-        message="One head in each later layer, the best of all that mixing the heads of the layer "
-        "can give, costs nothing without retraining",
         **best,
     )
-    yield Statement(
+    yield ratio(
         "dense",
-        HERE,
+        "derived here",
         "Control: on the dense task, which needs no preprocessing, so kept heads cost little",
-        statistic="ratio",
-        over="{seeds} seeds",
         unjudged=f"the bound of {UNCHANGED:g} lies in the interval of five seeds",
-        sample=lambda d, model: ratios(d, model, MIXED),
-        cells=having(grid("best_mixed_dense", model=("dense",)), model=mixed),
-        words=words,
+        **cells("best_mixed_dense", "dense"),
         **best,
     )
     yield ratio(
         "trained",
-        READING,
-        "{title}a model trained with one head in each later layer is as good as the full one",
+        "A4 (2408.04532), abstract, our reading, in our setting",
+        "A model trained with one head in each later layer is as good as the full one",
         OVER_FULL,
-        revision="{looked}",
+        at_most=UNCHANGED,
+        revision="{added}",
         sample=lambda d, model: ratios(d, model, TRAINED),
-        cells=having(
-            grid(
-                "trained_depth_3 trained_depth_5 trained_narrow_keys",
-                model=("depth 3", "depth 5", "narrow keys"),
-            ),
-            model=[m for m in specs if "first" in specs[m].architecture.places],
+        **cells(
+            "trained_depth_3 trained_depth_5 trained_narrow_keys",
+            "depth 3",
+            "depth 5",
+            "narrow keys",
+            among=[m for m in specs if "first" in specs[m].architecture.places],
         ),
-        words=words,
-        message="A model trained with one head in each later layer is as good as the full one",
+        words=lambda model: dict(added="added" if model in OWN else ""),
     )
 
 
 def _about_other_heads(own: dict):
     """What else may be kept, in place of the most important head of each later layer."""
-
-    def words(model, kept):
-        seeds = own[model].training.seeds
-        return dict(title=model.capitalize(), says=CONTROLS[kept], seeds=seeds)
-
-    yield Statement(
+    return Statement(
         "other_heads",
         MODELLED,
-        "{title}: {says}",
+        "To keep {kept} costs more than to keep the top head of each later layer",
         "the risk over that of the pruned model",
         "ratio",
         at_least=1.0,
-        over="{seeds} seeds",
-        revision="narrow keys and softmax, since a look at these runs; it was heads that mix",
+        over=seeds_of(own.values()),
+        revision="before, it was judged of heads that can be mixed",
         sample=lambda d, model, kept: ratios(d, model, kept, PRUNED),
         cells=having(
             grid(
                 "first_layer_narrow_keys random_heads_narrow_keys at_random_narrow_keys "
                 "first_layer_softmax random_heads_softmax at_random_softmax",
                 model=OWN,
-                kept=CONTROLS,
+                kept=(FIRST, OTHERS, ANY),
             ),
             model=own,
         ),
-        words=words,
         message="To keep only the top head of the first layer, other heads of the later layers, or "
         "as many at random costs more than to keep the top head of each later layer",
     )
@@ -230,35 +188,25 @@ def _about_other_heads(own: dict):
 
 def _about_importance(own: dict):
     """Heads that are their layers' own, taken away one at a time."""
-    row = partial(
-        Statement,
-        over="{seeds} seeds",
-        words=lambda model, **axes: dict(
-            heads=" ".join(map(str, own[model].architecture.rows[-1])),
-            seeds=own[model].training.seeds,
-        ),
-    )
+    row = partial(Statement, source=A4, over=seeds_of(own.values()))
     yield row(
         "first",
-        A4,
-        "All heads of the first layer matter: {model}: {heads}",
-        "N_1 / h",
+        says="Where heads cannot be mixed, all heads of the first layer matter",
+        measured="N_1 / h",
         unjudged="its bound of .75 was arbitrary; first_exchanged has the null",
         revision="it was judged, at .75 or more",
         sample=first_share,
         cells=having(grid("first.narrow_keys_full first.softmax_full", model=OWN), model=own),
-        message="Where heads cannot be mixed, all heads of the first layer matter",
     )
     yield row(
         "first_exchanged",
-        A4,
-        "More heads of the first layer matter than if importances were exchanged between layers: "
-        "{model}, {unit} exchanged",
-        "N_1 over its mean when {unit} are exchanged",
-        "ratio",
+        says="More heads of the first layer matter than if importances were exchanged between "
+        "layers",
+        measured="N_1 over its mean when {unit} are exchanged",
+        statistic="ratio",
         at_least=1.0,
         note="a null: whole layers in all orders, or any h heads of the model",
-        revision="added after a look at N_1 / h",
+        revision="added, for N_1 / h alone has no null",
         sample=exchanged_ratio,
         cells=having(
             grid(
@@ -268,16 +216,12 @@ def _about_importance(own: dict):
             ),
             model=own,
         ),
-        message="More heads of the first layer matter than if importances were exchanged between "
-        "layers",
     )
     yield row(
         "later",
-        A4,
-        "One head of each later layer is enough: {model}: {heads}",
-        "N_l in the later layer with the most effective heads on average",
+        says="Where heads cannot be mixed, one head of each later layer is enough",
+        measured="N_l in the later layer with the most effective heads on average",
         at_most=ONE_LATER,
         sample=later_count,
         cells=having(grid("later.narrow_keys_full later.softmax_full", model=OWN), model=own),
-        message="Where heads cannot be mixed, one head of each later layer is enough",
     )

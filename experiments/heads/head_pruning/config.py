@@ -61,11 +61,11 @@ class Config(Bounded):
 
 def mixable_and_own(models) -> tuple[dict[str, Spec], dict[str, Spec]]:
     """A config's models whose heads can be mixed, and those whose heads are their layers' own."""
-    specs = {name: restored(saved) for name, saved in models}
-    return tuple(
-        {name: spec for name, spec in specs.items() if can_be_mixed(spec) == mixed}
-        for mixed in (True, False)
-    )
+    kinds = {}, {}
+    for name, saved in models:
+        spec = restored(saved)
+        kinds[not can_be_mixed(spec)][name] = spec
+    return kinds
 
 
 def can_be_mixed(spec: Spec) -> bool:

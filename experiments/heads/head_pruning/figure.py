@@ -2,25 +2,28 @@
 
 import numpy as np
 
-from experiments.heads.head_pruning import claims
 from experiments.heads.head_pruning.claims import (
     ONE_LATER,
-    effective_heads,
+    count_of,
     exchanged_ratio,
     geometric_mean,
-    most_heads,
-    own_names,
     ratios,
+    rises,
 )
-from experiments.heads.head_pruning.config import ANY, FIRST, MIXED, OTHERS, PRUNED, TRAINED
-from experiments.heads.looks import look_of
+from experiments.heads.head_pruning.config import (
+    ANY,
+    FIRST,
+    MIXED,
+    OTHERS,
+    PRUNED,
+    TRAINED,
+    mixable_and_own,
+)
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import direct_label
-from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statements import cells_of
 from lsa_lab.store import results
 
-OVER_FULL = "risk / full model's"
+LOOKS = {"narrow keys": style.METHOD["linear, narrow keys"], "softmax": style.METHOD["softmax"]}
 ROWS = {  # of models whose heads cannot be mixed: what is kept
     PRUNED: "top head of\neach later layer",
     OTHERS: "random head of\neach later layer",
@@ -31,7 +34,7 @@ ROWS = {  # of models whose heads cannot be mixed: what is kept
 
 
 def plot(dataset):
-    own = own_names(dataset)
+    own = list(mixable_and_own(results.config_of(dataset).models)[1])
     figure, axes = style.stacked(6.75, (2.7,), ((4, 5),))
     own_heads(axes[0], dataset, own)
     all_treatments(axes[1], dataset, own)
@@ -40,15 +43,16 @@ def plot(dataset):
 
 def own_heads(ax, dataset, own: list[str]):
     """N_l of each layer of the models, and the heads that A4 says matter there."""
-    counts, h = [effective_heads(dataset, name) for name in own], most_heads(dataset, own[0])
+    of_heads = [rises(dataset, name) for name in own]
+    counts, h = [count_of(rise) for rise in of_heads], of_heads[0].shape[2]
     depth = max(count.shape[1] for count in counts)
     for layer in range(1, depth + 1):
         low, high = (h - 0.25, h + 0.25) if layer == 1 else (1.0, ONE_LATER)
         ax.bar(layer, high - low, 0.7, low, color="grey", alpha=0.2, lw=0)
     for i, (name, count) in enumerate(zip(own, counts, strict=True)):
         x = np.arange(1, count.shape[1] + 1) + 0.24 * (i - (len(own) - 1) / 2)
-        style.mean_points(ax, x, count, label=name, **look_of(name), ls="none", capsize=2, ms=5)
-        ax.axhline(count.mean(), color=look_of(name)["color"], lw=0.8, ls=":", zorder=0)
+        style.mean_points(ax, x, count, label=name, **LOOKS[name], ls="none", capsize=2, ms=5)
+        ax.axhline(count.mean(), color=LOOKS[name]["color"], lw=0.8, ls=":", zorder=0)
     direct_label(ax, 0.65, h + 0.25, "A4: all heads", "dimgrey", (1, 2))
     direct_label(ax, 2, ONE_LATER, "A4: one head", "dimgrey", (0, 2))
     ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=range(1, depth + 1))
@@ -60,7 +64,7 @@ def own_heads(ax, dataset, own: list[str]):
 def all_treatments(ax, dataset, own: list[str]):
     """Geometric means over seeds, with their intervals, a row for each way to choose heads."""
     for i, case in enumerate(own):
-        look = look_of(case)
+        look = LOOKS[case]
         for row, treatment in enumerate(ROWS):
             logs, y = np.log(ratios(dataset, case, treatment)), row + 0.24 * (i - 0.5)
             if len(logs):
@@ -70,41 +74,34 @@ def all_treatments(ax, dataset, own: list[str]):
                 ax.plot(np.exp(logs.mean()), y, **look, ls="none", ms=5, label=label)
     ax.set_yticks(range(len(ROWS)), ROWS.values(), fontsize=7)
     style.log_axes(ax, x=True, ticks=(1, 3, 10, 30, 100, 300))
-    ax.set(xlabel=OVER_FULL, ylim=(len(ROWS) - 0.5, -0.5))
+    ax.set(xlabel="risk / full model's", ylim=(len(ROWS) - 0.5, -0.5))
     ax.set_title("Pruning without retraining costs risk")
     ax.legend(loc="upper right")
 
 
 def caption(dataset) -> str:
-    statements, samples = evidence(claims, dataset)
-    least = {
-        name: min(
-            geometric_mean(samples[cell.id])
-            for cell in cells_of(statements)
-            if cell.family == name and samples[cell.id] is not None
-        )
-        for name in ("pruned", "trained")
-    }
-    mixed = {
-        name: geometric_mean(values)
-        for name, _ in results.config_of(dataset).models
-        if len(values := ratios(dataset, name, MIXED))
-    }
-    sparse, dense = (
-        [ratio for name, ratio in mixed.items() if (name == "dense") == kind]
-        for kind in (False, True)
+    names = [name for name, _ in results.config_of(dataset).models]
+    own = mixable_and_own(results.config_of(dataset).models)[1]
+    pruned, trained, mixed = (
+        {
+            name: geometric_mean(values)
+            for name in names
+            if len(values := ratios(dataset, name, treatment))
+        }
+        for treatment in (PRUNED, TRAINED, MIXED)
     )
-    nulls = [exchanged_ratio(dataset, case, "layers") for case in own_names(dataset)]
-    lost = int(dataset.lost.sum())
+    dense = [mixed.pop("dense")] if "dense" in mixed else []
+    nulls = [exchanged_ratio(dataset, name, "layers") for name in own]
     over = [geometric_mean(each) for each in nulls if each is not None] or [np.nan]
+    lost = int(dataset.lost.sum())
     return (
         f"The first layer has {min(over):.2f} to {max(over):.2f} times the effective heads of an "
         "average layer. Without retraining, the top head of each later layer alone has at least "
-        f"{least['pruned']:.2g} times the full model's risk. The best mixture of its heads has "
-        f"{_span(sparse)} times for sparse weights, {_span(dense)} for dense; models trained with "
-        f"one head there have {least['trained']:.2g} or more. Dotted lines are means over layers. "
-        f"Softmax and narrow-key heads cannot be mixed. {lost} "
-        f"training{'s' * (lost != 1)} diverged."
+        f"{min(pruned.values()):.2g} times the full model's risk. The best mixture of its heads "
+        f"has {_span(mixed.values())} times for sparse weights, {_span(dense)} for "
+        f"dense. Models trained with one head there have {min(trained.values()):.2g} or more. "
+        "Dotted lines are means over layers. Softmax and narrow-key heads cannot be mixed. "
+        f"{lost} training{'s' * (lost != 1)} diverged."
     )
 
 

@@ -39,9 +39,7 @@ def tuned_errors(batch: Prompt, task: LinearTask, steps: int, tuning: int) -> np
 
 
 @partial(jax.jit, static_argnums=1)
-def _descent_predictions(
-    step_sizes: Array, own_units: bool, batch: Prompt
-) -> Array:  # [steps] -> [B]
+def _descent_predictions(step_sizes: Array, own_units: bool, batch: Prompt) -> Array:  # [B]
     def predict_prompt(prompt: Prompt) -> Array:
         read, scale = prompts.normalised(prompt) if own_units else (prompt, 1.0)
         return scale * (estimators.gradient_descent(read, step_sizes)[-1] @ read.x_query)
@@ -61,6 +59,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
 
 def depth_risks(config: Config, models):
     pairs, arrays = pairs_of(config, depths(config)[0][1].task), {}
+    coords = {"shots": list(config.shots), "rule": list(RULES)}
     for name, spec in depths(config):
         runs, axes = models[name], (f"heads, {name}", "seed")
         arrays[f"risk, {name}"] = ((*axes, "shots"), risks_of(runs, pairs))
@@ -69,11 +68,8 @@ def depth_risks(config: Config, models):
         parameters = spec.architecture.depth, config.tuning_prompts
         risks = [tuned_errors(*pair, *parameters).mean() for pair in pairs]
         arrays[f"descent, {name}"] = ("shots", np.array(risks))
+        coords[axes[0]] = [",".join(map(str, heads)) for heads in spec.architecture.variants]
     arrays["rule_risk"] = (("rule", "shots"), risks_of_rules(pairs))
-    coords = {"shots": list(config.shots), "rule": list(RULES)}
-    for name, spec in depths(config):
-        variants = spec.architecture.variants
-        coords[f"heads, {name}"] = [",".join(map(str, heads)) for heads in variants]
     return xr.Dataset(arrays, coords)
 
 

@@ -82,9 +82,10 @@ def counts(config) -> dict[str, tuple[int, int, int]]:
     specs = [spec for _, spec in sizes(config)]
     d, numbers = specs[0].task.d, {}
     for kind in (FIRST, FULL):
-        own = {heads for where, heads in map(place_of, specs) if where in (kind, SINGLE)}
-        if d in own and min(own) < d < max(own):
-            numbers[kind] = (max(h for h in own if h < d), d, min(h for h in own if h > d))
+        own = sorted({heads for where, heads in map(place_of, specs) if where in (kind, SINGLE)})
+        place = own.index(d) if d in own else 0
+        if 0 < place < len(own) - 1:
+            numbers[kind] = tuple(own[place - 1 : place + 2])
     return numbers
 
 

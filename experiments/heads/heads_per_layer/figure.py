@@ -59,12 +59,12 @@ def shots_curves(ax, dataset):
 def heads_curves(ax, dataset):
     """Means of seeds at the judged n, by the number of heads."""
     config, ends = results.config_of(dataset), {}
-    place = config.beyond_d.shots.index(config.beyond_d.judged)
-    rules = parts.part(dataset, "beyond_d").rule_risk.isel(shots=place)
+    n = config.beyond_d.judged
+    rules = parts.part(dataset, "beyond_d").rule_risk.sel(shots=n)
     ridge, models = float(rules.sel(rule=RIDGE)), [place_of(spec) for _, spec in sizes(config)]
     for kind, (face, dashes, words) in WHERE.items():
         heads = sorted({h for where, h in models if where in (kind, SINGLE)})
-        runs = [risks_with(dataset, kind, h)[:, place] / ridge for h in heads]
+        runs = [risks_with(dataset, kind, h).sel(shots=n).values / ridge for h in heads]
         means = [np.nanmean(own) for own in runs]
         ax.plot(heads, means, color=LINEAR["color"], mfc=face, marker="o", ls=dashes)
         for h, own in zip(heads, runs, strict=True):
@@ -77,9 +77,8 @@ def heads_curves(ax, dataset):
     d = counts(config)[FULL][1]
     ax.axvline(d, color="grey", lw=0.8, zorder=0)
     style.log_axes(ax, x=True, ticks=sorted({h for _, h in models}))
-    ax.set(xlabel="heads, in layer 1 or in all", ylim=(0, None))
+    ax.set(xlabel="heads, in layer 1 or in all", ylabel=f"risk / ridge's, n = {n}", ylim=(0, None))
     ax.set_title(f"Risk still falls beyond d = {d}")
-    ax.set(ylabel=f"risk / ridge's, n = {config.beyond_d.judged}")
     heights = {name: height for name, (height, _) in ends.items()}
     end_labels(ax, heights, [color for _, color in ends.values()])
 
@@ -99,7 +98,7 @@ def caption(dataset) -> str:
         "Many heads in all later layers help more than many in the first: the latter have "
         f"{min(later, default=np.nan):.2f} times the risk or more. With equal numbers of heads the "
         f"ratio is {max(equal, default=np.nan):.2f} or less. At the worst n, one head a layer has "
-        f"{single:.2f} of ridge's risk, but {wide:.2f} times it at d = {d}. From {fewer} heads "
-        f"everywhere to {d} the risk falls to {gain:.2f} of itself, and to {rest:.2f} of that with "
-        f"{more}. {lost} trainings diverged."
+        f"{single:.2f} of ridge's risk, but {wide:.2f} times it at d = {d}. In all layers {d} "
+        f"heads have {gain:.2f} of the risk of {fewer}, and {more} heads {rest:.2f} of the risk of "
+        f"{d}. {lost} trainings diverged."
     )

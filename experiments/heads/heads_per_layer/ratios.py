@@ -7,35 +7,28 @@ from experiments.heads.rule_names import RIDGE, RULES
 from lsa_lab.judging.statistics import worst
 from lsa_lab.store import parts, results
 
-
-def risks_of(dataset, model: str) -> dict[str, np.ndarray]:  # [S]
-    """Risks at the judged n by variant, and those of the rules, which have no seed."""
-    config = results.config_of(dataset)
-    values = dataset[f"risk, {model}"].sel(shots=config.judged).values
-    risks = dataset.rule_risk.sel(shots=config.judged)
-    places = dict(depths(config))[model].architecture.places
-    variants = {kind: values[place] for kind, place in places.items()}
-    rules = {rule: np.full(values.shape[1], float(risks.sel(rule=rule))) for rule in RULES}
-    return variants | rules
+VARIANTS = {"many heads in layer 1": "first", "one head in each layer": "single"}
 
 
-def ratio(dataset, model: str, over: str, under: str) -> np.ndarray:  # [S]
-    """The risk of a variant over that of another, or of a rule."""
-    risks = risks_of(dataset, model)
-    return risks[over] / risks[under]
-
-
-def risk_of(dataset, model: str, variant: str):  # (seed, shots)
-    place = dict(depths(results.config_of(dataset)))[model].architecture.places[variant]
+def risk_of(dataset, model: str, whose: str):  # (seed, shots), or (shots,)
+    """The risk of a variant of the model, of a rule, or of descent of as many steps."""
+    if whose in RULES:
+        return dataset.rule_risk.sel(rule=whose)
+    if whose == "descent":
+        return dataset[f"descent, {model}"]
+    place = dict(depths(results.config_of(dataset)))[model].architecture.places[whose]
     return dataset[f"risk, {model}"].isel({f"heads, {model}": place}).transpose("seed", "shots")
 
 
+def ratio(dataset, model: str, over: str, under: str) -> np.ndarray:  # [S]
+    """The risk of a variant over that of another, or of a rule, at the judged n."""
+    ratio = risk_of(dataset, model, over) / risk_of(dataset, model, under)
+    return ratio.sel(shots=results.config_of(dataset).judged).values
+
+
 def most_over(dataset, rival: str, variant: str, model: str) -> np.ndarray:  # [S]
-    """The risk of a variant over that of ridge, or of descent of as many steps, at the n where it
-    is most."""
-    descent = rival == "descent"
-    below = dataset[f"descent, {model}"] if descent else dataset.rule_risk.sel(rule=RIDGE)
-    return worst(risk_of(dataset, model, variant) / below, np.mean)
+    """The risk of a variant over that of a rival, at the n where it is most."""
+    return worst(risk_of(dataset, model, variant) / risk_of(dataset, model, rival), np.mean)
 
 
 def least_over_later(dataset, model: str) -> np.ndarray:  # [S]
@@ -45,12 +38,6 @@ def least_over_later(dataset, model: str) -> np.ndarray:  # [S]
     return worst(ratio, lambda runs: -np.mean(runs))
 
 
-def row_names(config) -> list[str]:
-    """Rows of heads of the first model of several, as results name them."""
-    rows = depths(config)[0][1].architecture.variants
-    return [",".join(map(str, row)) for row in rows]
-
-
 def ratio_of_rows(dataset, model: str, rows: tuple[str, str]) -> np.ndarray:  # [S]
     """The risk with one row of heads over that with another, at the judged n."""
     risks = dataset[f"risk, {model}"].sel(shots=results.config_of(dataset).judged)
@@ -58,32 +45,19 @@ def ratio_of_rows(dataset, model: str, rows: tuple[str, str]) -> np.ndarray:  # 
     return over / under
 
 
-def falls(dataset, model: str) -> np.ndarray:  # [S]
-    """The full model's loss in the last sixth of the training over that in the sixth before; runs
-    that diverged are left out."""
-    losses = dataset[f"loss, {model}"].values[-1]  # [S, blocks]
-    sixth = max(losses.shape[-1] // 6, 1)
-    ratios = losses[:, -sixth:].mean(1) / losses[:, -2 * sixth : -sixth].mean(1)
-    return ratios[np.isfinite(ratios)]
-
-
-def risks_with(dataset, kind: str, heads: int) -> np.ndarray:  # [S, shots]
+def risks_with(dataset, kind: str, heads: int):  # (seed, shots)
     """Those of the model with so many heads in the first layer, or in all."""
     names = {place_of(spec): name for name, spec in sizes(results.config_of(dataset))}
     name = names[SINGLE if heads == 1 else kind, heads]
-    return dataset[f"beyond_d.risk, {name}"].values
+    return parts.part(dataset, "beyond_d")[f"risk, {name}"]
 
 
 def around_d(dataset, kind: str) -> list[np.ndarray]:  # three [S]
-    """The risks with the numbers of heads next below d, d and next above, at the judged n."""
+    """The risks with the numbers of heads next below d, d and next above, at the judged n, of the
+    seeds that all have and that none diverged in."""
     config = results.config_of(dataset)
-    place = config.beyond_d.shots.index(config.beyond_d.judged)
-    numbers = counts(config)[kind]
-    return paired(*(risks_with(dataset, kind, heads)[:, place] for heads in numbers))
-
-
-def paired(*rows) -> list[np.ndarray]:
-    """Rows [S] at the seeds that all have and that none diverged in."""
+    each = [risks_with(dataset, kind, heads) for heads in counts(config)[kind]]
+    rows = [risks.sel(shots=config.beyond_d.judged).values for risks in each]
     count = min(map(len, rows))
     both = np.isfinite([row[:count] for row in rows]).all(0)
     return [row[:count][both] for row in rows]
@@ -91,11 +65,9 @@ def paired(*rows) -> list[np.ndarray]:
 
 def rule_ratio(dataset, kind: str, rule: str):  # (seed, shots)
     """The risks with d heads, or with one a layer, over those of a rule."""
-    import xarray as xr
-
     d = counts(results.config_of(dataset))[FULL][1]
     risks = risks_with(dataset, kind, 1 if kind == SINGLE else d)
-    finite = xr.DataArray(risks[np.isfinite(risks).all(1)], dims=("seed", "shots"))
+    finite = risks[np.isfinite(risks.values).all(1)]
     return finite / parts.part(dataset, "beyond_d").rule_risk.sel(rule=rule)
 
 

@@ -11,17 +11,15 @@ from functools import partial
 import numpy as np
 
 from experiments.heads.layer_probes.config import FORMULA, OF_FULL, OF_SINGLE, RAW
-from experiments.heads.rule_names import RIDGE, select_case
+from experiments.heads.rule_names import RIDGE, seeds_of, select_case
 from experiments.models.specs import restored
 from lsa_lab.judging.statements import Statement, grid
 
 A4 = "modelled on A4 (2408.04532), its probing"
-HERE = "derived here"
-WHITE = "white tokens, since a look at these runs with raw ones, whose basis is free"
-WORST, LEAST = "at the worst model,", "at the model where it is least,"
+WHITE = "tokens are white, for the basis of raw ones is free"
 READER = "the risk of the best linear reader"
-DESCENT = "the risk of descent on layer 1's white tokens at its best step"
-SHARE = "R² of r_j x_j, read linearly from the query's token after layer 1"
+DESCENT = "the risk of descent on layer 1's white tokens"
+BETTER = "Descent on the full model's first-layer tokens"
 
 
 def largest(ratios: Iterable[np.ndarray]) -> np.ndarray:  # rows of [R] -> [R]
@@ -44,16 +42,10 @@ def ridge_ratio(dataset, case: str, layer: int) -> np.ndarray:  # [R]
     return risks.values / float(dataset.known.sel(case=case, rule=RIDGE))
 
 
-def full_ratio(dataset, case: str, model: str) -> np.ndarray:  # [R]
-    """A reader's risk after the last layer of a model over that of the full one."""
+def single_ratio(dataset, case: str) -> np.ndarray:  # [R]
+    """A reader's risk after the last layer with one head a layer over that of the full model."""
     last = select_case(dataset.reader, case).isel(layer=-1)
-    return (last.sel(model=model) / last.sel(model="full")).values
-
-
-def descent_ratio(dataset, case: str, over: str, under: str) -> np.ndarray:  # [R]
-    """Risks of descent on two features."""
-    best = best_descent(dataset, case)
-    return (best.sel(feature=over) / best.sel(feature=under)).values
+    return (last.sel(model="single head") / last.sel(model="full")).values
 
 
 def best_descent(dataset, case: str):  # (run, feature)
@@ -74,118 +66,108 @@ def held_by_the_first(dataset, case: str) -> np.ndarray:  # [R]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    over = {name: restored(spec).training.seeds for name, spec in config.models}
+    specs = {name: restored(spec) for name, spec in config.models}
     judged, looked_into = (
-        f"{' or '.join(map(str, sorted({over[name] for name in names})))} seeds"
-        for names in (config.panels, config.dissected)
+        seeds_of(specs[name] for name in names) for names in (config.panels, config.dissected)
     )
-    about_first = _about_first_layers(config.dissected, looked_into)
-    return (*_about_readers(config.panels, judged), *about_first)
+    return (
+        *_about_readers(config.panels, judged),
+        *_about_first_layers(config.dissected, looked_into),
+    )
 
 
 def _about_readers(panels, seeds: str):
-    row = partial(Statement, statistic="ratio", over=seeds)
+    row = partial(Statement, source=A4, statistic="ratio", over=seeds)
 
     def worst_layer(d, model="full"):
         return largest(r for case in panels for r in layer_by_layer(d, case, model))
 
-    return (
-        row(
-            "steady",
-            A4,
-            "Every layer of the full model makes the answer more readable",
-            f"{READER} after a layer over that before it, at the worst layer of any model,",
-            at_most=1.0,
-            note="beside it one head a layer, and random weights: steady_single, steady_random",
-            sample=worst_layer,
-        ),
-        row(
-            "nulls",
-            HERE,
-            "Every layer of a {model} model makes the answer more readable",
-            f"{READER} after a layer over that before it, at the worst layer of any model",
-            unjudged="a null beside steady",
-            revision="added after a look at these runs",
-            sample=worst_layer,
-            cells=grid("steady_single steady_random", model=("single head", "random")),
-        ),
-        row(
-            "not_yet",
-            A4,
-            "The first layer prepares and does not answer: after it ridge is better",
-            f"{READER} after layer 1 of the full model over that of ridge, {LEAST}",
-            at_least=1.0,
-            sample=lambda d: smallest(ridge_ratio(d, case, 1) for case in panels),
-        ),
-        row(
-            "at_last",
-            A4,
-            "After the last layer more of the answer is readable than ridge knows, at any noise",
-            f"{READER} after the last layer of the full model over that of ridge, {WORST}",
-            at_most=1.0,
-            sample=lambda d: largest(ridge_ratio(d, case, -1) for case in panels),
-        ),
-        row(
-            "single",
-            A4,
-            "In a model with a single head in every layer the answer is less readable",
-            f"{READER} after its last layer over that of the full model, {LEAST}",
-            at_least=1.1,
-            sample=lambda d: smallest(full_ratio(d, case, "single head") for case in panels),
-        ),
+    yield row(
+        "steady",
+        says="Every layer of the full model makes the answer more readable",
+        measured=f"{READER} after a layer over that before it, at the worst layer of any model,",
+        at_most=1.0,
+        note="beside it one head a layer, and random weights: steady_single, steady_random",
+        sample=worst_layer,
+    )
+    yield row(
+        "nulls",
+        source="derived here",
+        says="With one head a layer, or random weights, every layer makes the answer more readable",
+        measured=f"{READER} after a layer over that before it, at the worst layer of any model",
+        unjudged="a null beside steady",
+        revision="added",
+        sample=worst_layer,
+        cells=grid("steady_single steady_random", model=("single head", "random")),
+    )
+    yield row(
+        "not_yet",
+        says="The first layer prepares and does not answer: after it ridge is better",
+        measured=f"{READER} after layer 1 of the full model over that of ridge, at the model where "
+        "it is least,",
+        at_least=1.0,
+        sample=lambda d: smallest(ridge_ratio(d, case, 1) for case in panels),
+    )
+    yield row(
+        "at_last",
+        says="After the last layer more of the answer is readable than ridge knows, at any noise",
+        measured=f"{READER} after the last layer of the full model over that of ridge, at the "
+        "worst model,",
+        at_most=1.0,
+        sample=lambda d: largest(ridge_ratio(d, case, -1) for case in panels),
+    )
+    yield row(
+        "single",
+        says="In a model with a single head in every layer the answer is less readable",
+        measured=f"{READER} after its last layer over that of the full model, at the model where "
+        "it is least,",
+        at_least=1.1,
+        sample=lambda d: smallest(single_ratio(d, case) for case in panels),
     )
 
 
 def _about_first_layers(dissected, seeds: str):
-    row = partial(Statement, statistic="ratio", over=seeds, revision=WHITE)
-    rivals = {
-        RAW: dict(than="on raw covariates", other="raw covariates"),
-        OF_SINGLE: dict(than="on those of the single-head model", other="the single-head model's"),
-    }
+    row = partial(Statement, source=A4, statistic="ratio", over=seeds, revision=WHITE)
 
-    def descent_lead_over(d, rival):
-        return largest(descent_ratio(d, case, OF_FULL, rival) for case in dissected)
+    def descent_over(d, rival):
+        best = [best_descent(d, case) for case in dissected]
+        return largest((r.sel(feature=OF_FULL) / r.sel(feature=rival)).values for r in best)
 
-    return (
-        row(
-            "descent_over",
-            A4,
-            "Descent on the full model's first-layer tokens learns more than {than}",
-            f"{DESCENT} over that on {{other}}, {WORST}",
-            at_most=0.9,
-            sample=descent_lead_over,
-            cells=grid("descent_raw descent_single", rival=rivals),
-            words=lambda rival: rivals[rival],
-            message="Descent on the full model's first-layer tokens learns more than on raw "
-            "covariates, and more than on the tokens of the single-head model",
-        ),
-        row(
-            "descent_formula",
-            A4,
-            "Descent on the full model's first-layer tokens does as well as on r_j x_j themselves",
-            f"{DESCENT} over that on r_j x_j, {WORST}",
-            at_most=1.1,
-            sample=lambda d: descent_lead_over(d, FORMULA),
-        ),
-        row(
-            "later_layers",
-            "A4 (2408.04532), its mechanism, in our setting",
-            "Later layers of the full model do what descent on its first layer's tokens does",
-            f"the model's risk over that of descent on layer 1's white tokens, {WORST}",
-            at_least=0.8,
-            at_most=1.25,
-            sample=lambda d: largest(descent_gap(d, case) for case in dissected),
-            revision=f"of another experiment's models before; {WHITE}",
-        ),
-        Statement(
-            "held",
-            A4,
-            "The full model's first layer holds the preprocessed covariates",
-            f"{SHARE}, {WORST}",
-            unjudged="the bound of .75 lies in the interval of 20 seeds",
-            note="a single head holds .26 to .32, one of the 4 coordinates",
-            revision="it was judged, at .75 or more",
-            over=seeds,
-            sample=lambda d: min((held_by_the_first(d, case) for case in dissected), key=np.mean),
-        ),
+    yield row(
+        "descent_over",
+        says=f"{BETTER} learns more than on raw covariates, and more than on the tokens of the "
+        "single-head model",
+        measured=f"{DESCENT} at its best step over that on {{rival}}, at the worst model,",
+        at_most=0.9,
+        sample=descent_over,
+        cells=grid("descent_raw descent_single", rival=(RAW, OF_SINGLE)),
+    )
+    yield row(
+        "descent_formula",
+        says=f"{BETTER} does as well as on r_j x_j themselves",
+        measured=f"{DESCENT} at its best step over that on r_j x_j, at the worst model,",
+        at_most=1.1,
+        sample=lambda d: descent_over(d, FORMULA),
+    )
+    yield row(
+        "later_layers",
+        source="A4 (2408.04532), its mechanism, in our setting",
+        says="Later layers of the full model do what descent on its first layer's tokens does",
+        measured="the model's risk over that of descent on layer 1's white tokens, at the worst "
+        "model,",
+        at_least=0.8,
+        at_most=1.25,
+        sample=lambda d: largest(descent_gap(d, case) for case in dissected),
+        revision=f"it was judged of another experiment's models; {WHITE}",
+    )
+    yield row(
+        "held",
+        says="The full model's first layer holds the preprocessed covariates",
+        measured="R² of r_j x_j, read linearly from the query's token after layer 1, at the worst "
+        "model,",
+        statistic="mean",
+        unjudged="the bound of .75 lies in the interval of 20 seeds",
+        note="a single head holds .26 to .32, one of the 4 coordinates",
+        revision="it was judged, at .75 or more",
+        sample=lambda d: min((held_by_the_first(d, case) for case in dissected), key=np.mean),
     )

@@ -10,8 +10,9 @@ import xarray as xr
 from experiments.heads.each_run import map_runs
 from experiments.heads.layer_probes import probing
 from experiments.heads.layer_probes.config import FEATURES, OF_TOKENS, RULES, Config
-from experiments.heads.layer_probes.probing import DESCENT, Case, batch_of, first_prompts
+from experiments.heads.layer_probes.probing import DESCENT, Case, batch_of
 from experiments.models.model import Model, cut, shape, skeleton
+from experiments.models.runs import Runs
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
 from lsa_lab.models import transformer
@@ -22,16 +23,11 @@ _TOGETHER = 64  # prompts that are in memory at once, each asked n + 1 times
 
 def descents(config, case: Case) -> np.ndarray:  # [R, features, 2, steps+1]
     """Excess risks of descent on FEATURES, step after step, on each half of the prompts."""
-    batch = first_prompts(batch_of(config, case.spec, DESCENT, case.runs), config.descents)
+    batch, like = batch_of(config, case, DESCENT, config.descents), skeleton(case.spec)
     variants = [case.variants[name].models for name in ("full", "single head")]
-    first = [jax.vmap(functools.partial(_first, skeleton(case.spec)))(each) for each in variants]
-    program = _descend(config.steps, config.share)
-    return map_runs(program, first, batch)
-
-
-def _first(spec, model: Model) -> Model:
-    """The first layer alone, as a model of its own: one program for every depth."""
-    return model.replace(spec=spec).first(1)
+    # The first layer alone, as a model of its own: one program for every depth.
+    first = [jax.vmap(lambda model: model.replace(spec=like).first(1))(each) for each in variants]
+    return map_runs(_descend(config.steps, config.share), first, batch)
 
 
 @functools.cache
@@ -91,28 +87,24 @@ def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
-    parts = []
     names = list(dict.fromkeys([*config.panels, *config.dissected]))
-    for name in names:
-        case = probing.finished_case(config, models[name])
-        parts.append(measure(config, case, name in config.dissected).expand_dims(case=[name]))
-    whole = xr.merge(parts, join="outer", compat="no_conflicts").sel(case=names)
-    kinds = list(dict.fromkeys(kind for part in parts for kind in part.model.values))
+    cases = [measure(config, models[name], name).expand_dims(case=[name]) for name in names]
+    whole = xr.merge(cases, join="outer", compat="no_conflicts").sel(case=names)
+    kinds = list(dict.fromkeys(kind for case in cases for kind in case.model.values))
     labels = {"rule": list(RULES), "feature": list(FEATURES)}
     return whole.sel(model=kinds).assign_coords(labels)
 
 
-def measure(config, case, dissected: bool):
-    """The Dataset of one model; ``dissected``: descent on its first layer too."""
-    numbers, spec = probing.readers(config, case), case.spec
-    axes = ("model", "run", "layer")
-    names = ("reader", "own", "held")
-    arrays = {name: (axes, numbers[:, :, i]) for i, name in enumerate(names)}
+def measure(config, runs: Runs, name: str):
+    """The Dataset of one model; of what is dissected descent on the first layer too."""
+    case = probing.finished_case(config, runs)
+    numbers, spec, axes = probing.readers(config, case), case.spec, ("model", "run", "layer")
+    arrays = {name: (axes, numbers[:, :, i]) for i, name in enumerate(("reader", "own", "held"))}
     heads = [int(variant.models.gates[0, 0].sum()) for variant in case.variants.values()]
     arrays["share"] = ("model", np.minimum(np.array(heads) / spec.task.width, 1.0))
     arrays["known"] = ("rule", probing.risks_of_rules(config, case))
     arrays["lost"] = ((), case.lost)
-    if dissected:
+    if name in config.dissected:
         paths = descents(config, case).astype(np.float32)  # most of the file
         arrays["descent"] = (("run", "feature", "half", "step"), paths)
     coords = {"layer": np.arange(spec.architecture.depth + 1), "run": np.arange(case.runs)}

@@ -32,18 +32,13 @@ def readers(ax, dataset):
         ax.plot(own.layer, own, "x", color=look["color"], ms=5, alpha=1 - 0.5 * i)
         place = (x[-2], float(reader.median("run")[-2]))
         direct_label(ax, *place, model, look["color"], (6, 4) if i else (-6, -4))
-    ridge_axis(ax, bayes / ridge, (0.3, 1, 3, 10))
-    ax.set(xlabel="layer", xticks=reader.layer.values, title="The answer gets more readable")
-
-
-def ridge_axis(ax, bayes: float, ticks):
-    """A logarithmic axis of risks over ridge's, with the rules' levels."""
-    levels(ax, {RIDGE: 1.0, SPARSE_BAYES: bayes})
+    levels(ax, {RIDGE: 1.0, SPARSE_BAYES: bayes / ridge})
     style.log_axes(ax, y=True)
     low, high = ax.get_ylim()
-    kept = [tick for tick in ticks if low <= tick <= high]
-    ax.set_yticks(kept, [f"{tick:g}" for tick in kept])
-    ax.set(ylabel="risk / ridge's", ylim=(low, high))
+    ticks = [tick for tick in (0.3, 1, 3, 10) if low <= tick <= high]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set(ylabel="risk / ridge's", ylim=(low, high), title="The answer gets more readable")
+    ax.set(xlabel="layer", xticks=reader.layer.values)
 
 
 def first_layers(ax, dataset):
@@ -82,11 +77,10 @@ def caption(dataset) -> str:
     )
     shares = [held_by_the_first(dataset, case).mean() for case in config.dissected]
     return (
-        "The answer becomes readable in the last layers: in full models a linear probe's risk "
-        f"falls from at least {min(first):.3g} of ridge's after layer 1 to at most {max(last):.3g} "
-        "after the last. r_j "
-        "x_j is a covariate times its correlation with the labels; the full model's layer 1 holds "
-        f"{min(shares):.0%} of its variance or more. Crosses are the models' own answers. "
-        "Rows name each layer's heads; strokes mark one coordinate a head. "
+        "The answer becomes readable in the last layers: a linear probe of full models has at "
+        f"least {min(first):.3g} times ridge's risk after layer 1, and at most {max(last):.3g} "
+        f"after the last. The full model's layer 1 holds {min(shares):.0%} or more of the "
+        "variance of r_j x_j, a covariate times its correlation with the labels. Crosses are the "
+        "models' own answers. Rows name each layer's heads; strokes mark one coordinate a head. "
         f"{int(dataset.lost.sum())} trainings diverged."
     )

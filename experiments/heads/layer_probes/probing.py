@@ -71,18 +71,15 @@ def finished_case(config, runs: Runs) -> Case:
     return Case(spec, variants, int((~runs.finished).sum()))
 
 
-def batch_of(config, spec: Spec, tag: int, runs: int) -> Prompt:  # leaves [R, B, ...]
+def batch_of(config, case: Case, tag: int, count: int) -> Prompt:  # leaves [R, count, ...]
     size = max(config.prompts, config.descents)
-    return prompts_of(spec.task, config.seed, tag, config.n, size, runs)
-
-
-def first_prompts(batch: Prompt, count: int) -> Prompt:  # leaves [R, B, ...] -> [R, count, ...]
+    batch = prompts_of(case.spec.task, config.seed, tag, config.n, size, case.runs)
     return jax.tree.map(lambda leaf: leaf[:, :count], batch)
 
 
 def risks_of_rules(config, case: Case) -> np.ndarray:  # [rules]
     """Excess risks of RULES on the fresh prompts of all runs."""
-    fresh = first_prompts(batch_of(config, case.spec, FRESH, case.runs), config.prompts)
+    fresh = batch_of(config, case, FRESH, config.prompts)
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), fresh)
     task = distribution(case.spec.task, config.n)
     return np.array([sparse_rules.errors(rule, flat, task).mean() for rule in RULES])
@@ -93,10 +90,7 @@ def readers(config, case: Case) -> np.ndarray:  # [variants, R, 3, L+1]
 
     A reader of one shape of models is compiled once.
     """
-    learn, fresh = (
-        first_prompts(batch_of(config, case.spec, tag, case.runs), config.prompts)
-        for tag in (LEARN, FRESH)
-    )
+    learn, fresh = (batch_of(config, case, tag, config.prompts) for tag in (LEARN, FRESH))
     program, like, rows = _reader(config.learned), skeleton(case.spec), []
     for variant in case.variants.values():
         numbers = map_runs(program, variant.models.replace(spec=like), learn, fresh)

@@ -1,6 +1,5 @@
 """Risks of descent on covariates by rules and by heads, in one Dataset."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import jax
@@ -20,28 +19,15 @@ from lsa_lab.store import parts
 from lsa_lab.tasks.linear import LinearTask, sample
 
 
-def draw(task: LinearTask, key, runs: int, size: int) -> Iterator[Prompt]:  # [2 size], runs of them
+def draw(task: LinearTask, key, runs: int, size: int) -> list[Prompt]:  # [2 size], runs of them
     """Prompts of each run, a half to choose by and a half to be judged on."""
-    for key_of_run in jax.random.split(key, runs):
-        yield _sample(key_of_run, task, 2 * size)
+    return [_sample(key_of_run, task, 2 * size) for key_of_run in jax.random.split(key, runs)]
 
 
 @partial(jax.jit, static_argnums=2)
 def _sample(key, task: LinearTask, count: int) -> Prompt:  # [count]
     # A few at a time: long prompts then stay in the caches.
     return jax.lax.map(partial(sample, task=task), jax.random.split(key, count), batch_size=8)
-
-
-def draw_flat(task: LinearTask, key, count: int, size: int) -> Prompt:  # [count]
-    """Prompts as ``draw`` draws them, in one batch: it is then compiled once."""
-    runs = draw(task, key, -(-count // (2 * size)), size)
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *runs)
-
-
-def judged_on(batches: list[Prompt]) -> Prompt:  # R of [2 B] -> [R, B]
-    """The second halves of all runs."""
-    half = len(batches[0].y) // 2
-    return jax.tree.map(lambda *leaves: np.stack([leaf[half:] for leaf in leaves]), *batches)
 
 
 def flat(batch: Prompt) -> Prompt:  # [R, B] -> [R B]
@@ -120,12 +106,6 @@ def sums(d: int, heads: tuple[int, ...]) -> np.ndarray:  # [H, d, d]
     return matrices
 
 
-def references(task: LinearTask, batch: Prompt) -> np.ndarray:  # [R, B] -> [R, rules]
-    """The risks of the rules that know the task."""
-    errors = [np.asarray(sparse_rules.errors(rule, flat(batch), task)) for rule in KNOWING]
-    return np.stack([each.reshape(batch.y_query.shape).mean(1) for each in errors], axis=1)
-
-
 def tune(batch: Prompt, rules, depths) -> np.ndarray:  # [B] -> [rules, depths, 2, K]
     """The step sizes that suit the prompts best, for some of config.TUNED and numbers of steps: α
     and β of every step, 0 beyond the last.
@@ -141,8 +121,7 @@ def tune(batch: Prompt, rules, depths) -> np.ndarray:  # [B] -> [rules, depths, 
         used = np.array([[rule == "raw"], [rule != "raw"]])
         for j, depth in enumerate(depths):
             gates = used * (np.arange(most) < depth).astype(float)
-            given = gates, batch
-            end = minimize(_objective, start, given, "L-BFGS-B", jac=True)
+            end = minimize(_objective, start, (gates, batch), "L-BFGS-B", jac=True)
             thetas[i, j] = gates * end.x.reshape(2, most)
     return thetas
 
@@ -170,8 +149,31 @@ def _objective(theta, gates, batch):
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     counts = 2 ** np.arange(int(np.log2(config.steps)) + 1)
+    s, d, sizes = config.sparsity, config.d, np.array(config.step_sizes)
+    task = LinearTask(config.n, d, s, config.noise_var**0.5, weight_std=s**-0.5)
+    key = jax.random.fold_in(jax.random.key(config.seed), 0)
+    key_runs, key_tuning = (jax.random.fold_in(key, tag) for tag in range(2))
+    runs = draw(task, key_runs, config.runs, config.prompts)
+    # Prompts that tune are drawn as runs are, which is then compiled once.
+    tuning = draw(
+        task, key_tuning, -(-config.tuning_prompts // (2 * config.prompts)), config.prompts
+    )
+    tuning = jax.tree.map(lambda *leaves: np.concatenate(leaves)[: config.tuning_prompts], *tuning)
+    batch = jax.tree.map(lambda *rows: np.stack([row[config.prompts :] for row in rows]), *runs)
+    by_step, best = chosen([rule_risks(run, sizes, counts) for run in runs])
+    parameters = sums(d, config.heads), config.share, counts
+    by_heads, of_heads = chosen([head_risks(run, *parameters) for run in runs])
+    errors = [np.asarray(sparse_rules.errors(rule, flat(batch), task)) for rule in KNOWING]
+    of_rule = np.stack([each.reshape(batch.y_query.shape).mean(1) for each in errors], axis=1)
     main = xr.Dataset(
-        variables(config, counts, jax.random.fold_in(jax.random.key(config.seed), 0)),
+        {
+            "by_step": (("run", "rule", "t"), by_step),
+            "best": (("run", "rule"), best),
+            "by_heads": (("run", "used", "t"), by_heads),
+            "of_heads": (("run", "used"), of_heads),
+            "fitted": (("run", "tuned", "depth"), fit_steps(config, batch, tuning)),
+            "of_rule": (("run", "reference"), of_rule),
+        },
         {
             "rule": list(RULES),
             "t": counts,
@@ -181,30 +183,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "reference": list(KNOWING),
         },
     )
-    groups = sums(config.d, config.heads).swapaxes(1, 2)
-    fewer = few_heads.measure(config.few_heads, config.sparsity, config.heads, groups)
-    return parts.join(main, few_heads=fewer)
-
-
-def variables(config: Config, counts, key) -> dict:
-    """Variables of the Dataset."""
-    s, d, sizes = config.sparsity, config.d, np.array(config.step_sizes)
-    task = LinearTask(config.n, d, s, config.noise_var**0.5, weight_std=s**-0.5)
-    key_runs, key_tuning = (jax.random.fold_in(key, tag) for tag in range(2))
-    runs = list(draw(task, key_runs, config.runs, config.prompts))
-    tuning = draw_flat(task, key_tuning, config.tuning_prompts, config.prompts)
-    by_step, best = chosen([rule_risks(run, sizes, counts) for run in runs])
-    parameters = sums(d, config.heads), config.share, counts
-    by_heads, of_heads = chosen([head_risks(run, *parameters) for run in runs])
-    batch = judged_on(runs)
-    return {
-        "by_step": (("run", "rule", "t"), by_step),
-        "best": (("run", "rule"), best),
-        "by_heads": (("run", "used", "t"), by_heads),
-        "of_heads": (("run", "used"), of_heads),
-        "fitted": (("run", "tuned", "depth"), fit_steps(config, batch, tuning)),
-        "of_rule": (("run", "reference"), references(task, batch)),
-    }
+    groups = sums(d, config.heads).swapaxes(1, 2)
+    return parts.join(main, few_heads=few_heads.measure(config.few_heads, s, config.heads, groups))
 
 
 def fit_steps(config: Config, batch: Prompt, tuning: Prompt) -> np.ndarray:

@@ -42,7 +42,9 @@ def mean_losses(config, place: Place, rng, bayes) -> np.ndarray:  # [rules, R]
     """|ŵ - w|² of PLAIN and of the rules in ``bayes``, their parameters chosen on other prompts."""
     counts = (config.runs * config.prompts, config.tuning)
     judged, tuning = [draw(rng, place, count) for count in counts]
-    each = np.array(losses(judged, tuning, *penalties(place), doublings=config.doublings))
+    unit = math.sqrt(2 * place.noise_var * math.log(max(place.d, 2)) / place.n)
+    given = unit * np.array(sparse_rules.MULTIPLES), place.noise_var * place.d / place.n
+    each = np.array(losses(judged, tuning, *given, doublings=config.doublings))
     if place.n <= place.d + 1:  # the mean risk of least squares is infinite, or it is not unique
         each[0] = np.nan
     rest = [_distance(_weights(rule, judged[0], place.condensed), judged[1]) for rule in bayes]
@@ -75,15 +77,9 @@ def draw(rng, place: Place, size: int) -> tuple[Prompt, np.ndarray]:
     return Prompt(rows[..., :-1], y, np.zeros_like(w), np.zeros(size)), w
 
 
-def penalties(place: Place) -> tuple[np.ndarray, float]:
-    """Those of the Lasso to choose from, and that of ridge."""
-    unit = math.sqrt(2 * place.noise_var * math.log(max(place.d, 2)) / place.n)
-    return unit * np.array(sparse_rules.MULTIPLES), place.noise_var * place.d / place.n
-
-
 @partial(jax.jit, static_argnames="doublings")
 def losses(judged: tuple, tuning: tuple, of_lasso, of_ridge, *, doublings: int) -> Array:
-    """|ŵ - w|² of PLAIN [rules, B]."""
+    """|ŵ - w|² of PLAIN [rules, B], the Lasso with the best of its penalties."""
     batch, w = judged
     rows = []
     for rule in (sparse_rules.descent_path, sparse_rules.preprocessed_path):
