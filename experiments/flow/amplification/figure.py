@@ -36,7 +36,8 @@ def caption(dataset) -> str:
     shares = np.median(claims.shares(dataset, "larger"), axis=0)
     risk = max(claims.risk_ratios(dataset).values())
     middle = {id: np.median(each) for id, each in samples.items() if each is not None}
-    softmax = [middle[id] for id in claims.GROWTH["softmax"][-1].split() if id in middle]
+    kinds = ("random_disparity", "tied_disparity")
+    softmax = [value for id, value in middle.items() if id.endswith(kinds)]
     return (
         "Depth multiplies the log ratio of two lone demonstrations' flows by "
         f"{middle['large_disparity']:.0f} in random linear stacks of large weights, "

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.flow.bayes_flows import claims
-from experiments.flow.bayes_flows.claims import BAND, NEAR, SMALL, numbers
+from experiments.flow.bayes_flows.claims import BAND, NEAR, numbers
 from experiments.flow.bayes_flows.config import PRIORS
 from experiments.models.specs import KERNELS
 from lsa_lab.harness.draw import style
@@ -28,7 +28,7 @@ def plot(dataset):
             points = dict(ls="", marker=look["marker"], ms=3, mew=0.6, color=look["color"])
             axes[0].plot(x, y, label=f"{kernel}, {prior}", **points | filled)
         for depth in config.depths[1:]:
-            rows = flows.agreement(kernel, "dense", depth)[:, -1]
+            rows = flows.agreement(kernel, "dense", depth)
             layers = np.arange(depth) + 1
             style.median_points(axes[1], layers / depth, rows, lw=0.8, capsize=1, **look)
     style.log_axes(axes[0], x=True)
@@ -87,7 +87,7 @@ def draw_ascent(ax, dataset):
         middle = np.median(runs[:, -1])
         direct_label(ax, change.budget.values[-1], middle, f"{name} change", color, (-2, -10))
     ax.axhline(0, color="grey", lw=0.8)
-    ax.axhspan(-SMALL, SMALL, color="grey", alpha=0.2, lw=0)
+    ax.axhspan(-0.5, 0.5, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, x=True, ticks=change.budget.values)
     ax.set_yscale("symlog", linthresh=1)
     ax.set(ylim=(-500, 500), title="Ascent finds rises and falls", xlabel="budget |w_kq| |w_pv|")
