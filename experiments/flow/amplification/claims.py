@@ -55,13 +55,12 @@ def risk_ratios(dataset) -> dict:  # {kind: []}
     return dict(zip(dataset.kind.values, ratios.values, strict=True)) | {"width": float(widest)}
 
 
-def ends(dataset, reading, *cases):  # -> [R, cases], or None: nothing to judge
+def end(dataset, reading, case):  # -> [R], or None: nothing to judge
     """What all layers change. A smaller tier lacks some cases, and a stack that is far from trained
     judges nobody."""
-    kinds = {case: case.removeprefix("trained: ").partition(",")[0] for case in cases}
-    near = [kind for kind, ratio in risk_ratios(dataset).items() if ratio <= FAR]
-    if all(case in dataset.case.values or kind in near for case, kind in kinds.items()):
-        return np.stack([changes(dataset, case, reading)[:, -1] for case in cases], axis=1)
+    kind = case.removeprefix("trained: ").partition(",")[0]
+    if case in dataset.case.values or risk_ratios(dataset).get(kind, np.inf) <= FAR:
+        return changes(dataset, case, reading)[:, -1]
     return None
 
 
@@ -74,19 +73,16 @@ def random_case(dataset, kind, tying, size="usual") -> str:
 def linear_change(dataset, reading, size):  # -> [R]
     """What depth changes in random linear stacks, tied or not, whichever amplifies least."""
     cases = [random_case(dataset, "linear", tying, size) for tying in TYINGS]
-    return worst(ends(dataset, reading, *cases), lambda runs: -np.median(runs))
-
-
-def change(dataset, reading, case):  # -> [R], or None
-    both = ends(dataset, reading, case)
-    return None if both is None else both[:, 0]
+    ends = [end(dataset, reading, case) for case in cases]
+    return worst(np.stack(ends, axis=1), lambda runs: -np.median(runs))
 
 
 def damping(dataset, reading, kind):  # -> [R], or None
     """What depth changes with a weak residual connection, compared with the usual one."""
     config = results.config_of(dataset)
-    both = ends(dataset, reading, f"{kind}: skip {config.skip:g}", f"{kind}: gain {config.gain:g}")
-    return None if both is None else COMPARE[reading](*both.T)
+    names = f"skip {config.skip:g}", f"gain {config.gain:g}"
+    weak, usual = (end(dataset, reading, f"{kind}: {name}") for name in names)
+    return None if weak is None else COMPARE[reading](weak, usual)
 
 
 def shares(dataset, name):  # -> [R, gains, tyings]
@@ -250,7 +246,7 @@ def _growth(config, reading, ids):
             f"Random softmax stacks ({{kind}}, {{tying}}) {does}",
             revision="all six kinds since a look at three",
             redrawn=fresh,
-            sample=lambda r, kind, tying: change(r, reading, random_case(r, kind, tying)),
+            sample=lambda r, kind, tying: end(r, reading, random_case(r, kind, tying)),
             cells=grid(softmax, kind=KINDS[1:], tying=TYINGS),
             message=f"Random softmax stacks, with and without norm and MLP, {does}",
         ),
@@ -262,7 +258,7 @@ def _growth(config, reading, ids):
             revision=added,
             redrawn=f"{config.trained_runs} runs of shared models near ridge; before, 16 that were "
             "not",
-            sample=lambda r, stack: change(r, reading, f"trained: {stack}"),
+            sample=lambda r, stack: end(r, reading, f"trained: {stack}"),
             # To softmax that reads one key all weights are 1: docs/theory, "Softmax reads one key".
             cells=grid(
                 trained,
