@@ -39,11 +39,9 @@ def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
         answer = demonstration_flow(forward, params, prompt)
         return jnp.stack([log_sizes(whole.reshape(*whole.shape[:2], -1)), log_sizes(answer)])
 
-    apart, axes = (
-        prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]),
-        Prompt(0, 0, None, None),
-    )
-    alone, together = jax.vmap(sizes, (axes,))(apart)[..., 0], sizes(prompt)
+    apart = prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None])
+    alone = jax.vmap(sizes, (Prompt(0, 0, None, None),))(apart)[..., 0]
+    together = sizes(prompt)
     return jnp.stack([alone[0] - alone[1], together[..., 0] - together[..., 1]])
 
 

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from experiments.flow.flow_factors.config import OVER
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 
@@ -22,20 +21,16 @@ def zero_flows(best):  # -> (run, kind)
     return best.of_kind.sel(measure="flow", kind=["irrelevant", "learned"])
 
 
-def product_advantage(best):  # -> (run, scale)
-    """R² of the best product less that of the best sum."""
+def product_advantage(best):  # -> [R]
+    """R² of the best product less that of the best sum, in the scale where it is less."""
     r2 = best.r2.sel(quantity="error reduction")
-    return r2.sel(form="product") - r2.sel(form="sum")
-
-
-def correlation(best, predictor, over=OVER[0]):  # -> (run, ...)
-    return best.correlation.sel(over=over, predictor=predictor)
+    return worst(r2.sel(form="product") - r2.sel(form="sum"), lambda runs: -runs.mean())
 
 
 def class_correlation(best, factors):  # -> [R]
     """The rank correlation over classes of the flow, or the lesser of relevance and of novelty."""
-    names = ["relevance", "novelty"] if factors == "relevance and novelty" else [factors]
-    return correlation(best, names, OVER[1]).min("predictor").values
+    of_factor = best.correlation.sel(over="classes", predictor=factors.split(" and "))
+    return of_factor.min("predictor").values
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -48,7 +43,7 @@ def statements(config) -> tuple[Statement, ...]:
             "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of error "
             "reductions, as they are or as roots, whichever is less,",
             at_least=0,
-            sample=lambda r: worst(product_advantage(r), lambda runs: -runs.mean()),
+            sample=product_advantage,
         ),
         Statement(
             "either_or_flow",
@@ -98,7 +93,9 @@ def statements(config) -> tuple[Statement, ...]:
             "the rank correlation with the error reduction",
             at_least=0.3,
             note="the best predictor is in predicts_ceiling",
-            sample=lambda r, predictor: correlation(r, predictor).values,
+            sample=lambda r, predictor: (
+                r.correlation.sel(over="demonstrations", predictor=predictor).values
+            ),
             cells=grid("flow_predicts contribution_predicts", predictor=("flow", "contribution")),
             words=lambda predictor: dict(source=MEASURE if predictor == "flow" else "derived here"),
             message="The size of a demonstration's flow, or of its contribution, predicts what it "
