@@ -71,7 +71,7 @@ def statements(config) -> tuple[Statement, ...]:
         Statement,
         revision="{later}",
         words=lambda learner, reading=None: dict(
-            later="added as its weights came, after a look at the other learners"
+            later="added as its weights came, when the other learners had been judged"
             if learner == "transformer"
             else ""
         ),
