@@ -30,8 +30,8 @@ def caption(dataset) -> str:
         "What a demonstration takes off the error is nearly its relevance times its novelty: the "
         f"product has an R² of {product:.2f} or more, and a sum at most {total:.2f}. The gradient "
         f"itself is nearer to a sum. A relevant and new demonstration helps in {ours:.0%} of "
-        f"cases, and by the Bayes rule in {best:.0%}. Points in a are means over deciles, of "
-        "roots where they are open. Solid lines in b are products, dashed ones sums."
+        f"cases, and by the Bayes rule in {best:.0%}. Points in a are means over deciles, open "
+        "points those of roots; lines in b are products and sums."
     )
 
 
