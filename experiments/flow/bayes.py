@@ -29,11 +29,6 @@ def answer_and_flow(prompt, noise_var, sparsity=None):  # -> [], [n, e]
     return jax.value_and_grad(answer)(prompts.tokens(prompt)[:-1])
 
 
-def bayes_sizes(prompt, noise_var):  # -> [n]
-    """log |∂ŷ/∂e_i| of the posterior mean for w ~ N(0, I)."""
-    return log_sizes(answer_and_flow(prompt, noise_var)[1][None])[0]
-
-
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def log_flows(forward, noise_var, alone, params, batch):  # Params [R], Prompt [R, B]
     """log |flow| [R, B, L, n] of every run's model, and [R, B, n] of the Bayes rule; ``alone``: of
@@ -41,7 +36,7 @@ def log_flows(forward, noise_var, alone, params, batch):  # Params [R], Prompt [
 
     def both(params, prompt):
         ours = log_sizes(demonstration_flow(forward, params, prompt))
-        return ours, bayes_sizes(prompt, noise_var)
+        return ours, log_sizes(answer_and_flow(prompt, noise_var)[1][None])[0]
 
     def apart(params, prompt):
         single = [prompt.replace(x=prompt.x[i : i + 1], y=prompt.y[i : i + 1]) for i in range(2)]

@@ -39,11 +39,9 @@ def log_ratios(forward, params, prompt):  # -> [2, 2, L]: modes, readings
         answer = demonstration_flow(forward, params, prompt)
         return jnp.stack([log_sizes(whole.reshape(*whole.shape[:2], -1)), log_sizes(answer)])
 
-    apart, axes = (
-        prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None]),
-        Prompt(0, 0, None, None),
-    )
-    alone, together = jax.vmap(sizes, (axes,))(apart)[..., 0], sizes(prompt)
+    apart = prompt.replace(x=prompt.x[:2, None], y=prompt.y[:2, None])
+    alone = jax.vmap(sizes, (Prompt(0, 0, None, None),))(apart)[..., 0]
+    together = sizes(prompt)
     return jnp.stack([alone[0] - alone[1], together[..., 0] - together[..., 1]])
 
 
@@ -65,10 +63,10 @@ def _measure(forward, params, batch):
 
 
 @partial(jax.jit, static_argnums=0)
-def stage_log_ratios(forward, watched, batch):  # Params [R, 2, ...], Prompt [R, B]
-    """``log_ratios`` [R, 2, B, 2, 2, L] for two of the shots of a prompt."""
-    many = jax.vmap(jax.vmap(partial(log_ratios, forward), (None, 0)), (0, None))
-    return jax.lax.map(lambda row: many(*row), (watched, batch))
+def run_log_ratios(forward, params, batch):  # Params [R, ...], Prompt [R, B]
+    """``log_ratios`` [R, B, 2, 2, L] of two of the shots of a prompt, a run after the other."""
+    many = jax.vmap(partial(log_ratios, forward), (None, 0))
+    return jax.lax.map(lambda row: many(*row), (params, batch))
 
 
 @partial(jax.jit, static_argnums=1)
@@ -105,6 +103,10 @@ def variables(prefix, axes, summary):  # -> {name: (axes, values)} of a Dataset
         f"{prefix}{name}": ((*axes, *[layer] * (np.ndim(values) > len(axes))), values)
         for name, values in summary.items()
     }
+
+
+def cast_float64(tree):
+    return jax.tree.map(lambda leaf: np.asarray(leaf, float), tree)
 
 
 def random_linear(rng, runs, depth, d):  # -> Params [R, L, ...]

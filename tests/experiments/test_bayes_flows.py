@@ -19,8 +19,6 @@ from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt
 
-log_ratio = jax.jit(limits.log_ratio, static_argnums=1)
-normalise = jax.jit(limits.normalise)
 STEP = 1e-30  # of a derivative in the complex plane, which is then exact
 
 
@@ -44,19 +42,15 @@ def flows(w_kq, w_pv, demonstration, query):  # -> |∂q/∂d| after every layer
     return np.linalg.norm(np.array(columns), axis=(0, 2))
 
 
-@pytest.fixture(scope="module")
-def point():
+def test_the_log_ratio_is_that_of_flows_through_loops():
     rng = np.random.default_rng(0)
     shapes = ((3, 3), (3, 3), (2, 3), (2,))
-    return tuple(jnp.asarray(rng.normal(size=shape)) for shape in shapes)
-
-
-def test_the_log_ratio_is_that_of_flows_through_loops(point):
-    small = normalise(point, 0.7)
+    point = tuple(jnp.asarray(rng.normal(size=shape)) for shape in shapes)
+    small = jax.jit(limits.normalise)(point, 0.7)
     for part, size in zip(small, (0.7**0.5, 0.7**0.5, 2**0.5, 1), strict=True):
         assert abs(np.linalg.norm(part) - size) < 1e-12
     assert all(abs(np.linalg.norm(row) - 1) < 1e-12 for row in small[2])
-    path = log_ratio(small, 2)
+    path = jax.jit(limits.log_ratio, static_argnums=1)(small, 2)
     w_kq, w_pv, pair, query = map(np.asarray, small)
     tied = [w_kq] * 2, [w_pv] * 2
     first, second = (flows(*tied, d, np.append(query, 0)) for d in pair)

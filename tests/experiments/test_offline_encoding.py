@@ -41,12 +41,10 @@ def test_the_encoding_of_one_layer_gives_the_square_of_equation_2():
     np.testing.assert_allclose(squares, [(flow**2).sum() for flow in flows], rtol=1e-10)
 
 
-SPEC = Spec(Task(2, (6,)), Architecture(1), Recipe(steps=1, batch=1, learning_rate=1.0, seeds=1))
-MODELS = (("linear attention", SPEC),)
-
-
 def test_errors_are_those_of_demonstrations_that_a_rule_picks():
-    config = SimpleNamespace(models=MODELS, pool=6, queries=3, shots=2)
+    recipe = Recipe(steps=1, batch=1, learning_rate=1.0, seeds=1)
+    spec = Spec(Task(2, (6,)), Architecture(1), recipe)
+    config = SimpleNamespace(models=(("linear attention", spec),), pool=6, queries=3, shots=2)
     weights = np.zeros((2, 1, 1, 3, 3))
     weights[0, 0, 0, :2, :2], weights[1, 0, 0, 2, 2] = np.eye(2), -0.5
     params, key = Params(*jnp.asarray(weights)), jax.random.key(1)
@@ -62,11 +60,9 @@ def test_errors_are_those_of_demonstrations_that_a_rule_picks():
     np.testing.assert_allclose(errors[RULES.index("similarity")], total, rtol=1e-9)
 
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
 def test_every_rule_competes_in_the_committed_result():
-    dataset = results.load(ROOT / "figures" / "grads" / "result.nc")
+    root = Path(__file__).resolve().parents[2]
+    dataset = results.load(root / "figures" / "grads" / "result.nc")
     assert dataset.rule.values.tolist() == list(rules.RULES), "run the laptop tier of grads again"
 
 

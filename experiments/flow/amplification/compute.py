@@ -25,34 +25,37 @@ def forward_with_slots(params, tokens, keys="demonstrations"):
     return linear_attention.forward(params, wide, keys=keys)
 
 
-def width_summaries(config, models):
-    """Summaries {name: [widths, S, ...]} on the same prompts at all widths; excess risks
-    [widths, S], and those [S] of the Bayes rule."""
-    law = tasks.distribution(config.models[0][1].task, dtype=jnp.float32)
+def draw(spec, size, *keys):
+    """Prompts [R, size] of the task of a model for the first keys [R], of other sizes for more."""
+    law = tasks.distribution(spec.task, dtype=jnp.float32)
+    for each, times in zip(keys, (1, 16), strict=True):
+        yield jax.jit(jax.vmap(partial(tasks.draw, task=law, size=times * size)))(each)
+
+
+def excess_risks(models, fresh, risk):  # Model [R], Prompt [R, B] -> [R]
+    return np.asarray(moments.compiled(partial(jax.lax.map, risk))((models, fresh)))
+
+
+def compare_widths(config: Width, models):  # -> Dataset
+    """Stacks of all widths on the same prompts, both demonstrations in one, by the label; their
+    excess risks, and those of the Bayes rule."""
     keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 2**20), config.seeds)
-    batch, fresh = (
-        jax.jit(jax.vmap(partial(tasks.draw, task=law, size=times * config.trained_pairs)))(each)
-        for times, each in ((1, keys), (16, jax.vmap(partial(jax.random.fold_in, data=1))(keys)))
-    )
-    exact = jax.tree.map(lambda leaf: leaf.astype(float), batch)
+    others = jax.vmap(partial(jax.random.fold_in, data=1))(keys)
+    batch, fresh = draw(config.models[0][1], config.trained_pairs, keys, others)
+    exact = pairs.cast_float64(batch)
     own = jax.vmap(jax.vmap(lambda prompt: prompts.normalised(prompt)[0]))(exact)
     rows, risks = [], []
     for runs in (models[name] for name, _ in config.models):
         params = jax.tree.map(jnp.asarray, runs.models().params)
-        stages = jax.tree.map(lambda leaf: leaf.astype(float)[:, None], params)
-        logs = pairs.stage_log_ratios(forward_with_slots, stages, own)
-        whole = pairs.summarise(np.asarray(logs)[:, 0, :, 1, 1])  # both in one prompt, by the label
+        logs = pairs.run_log_ratios(forward_with_slots, pairs.cast_float64(params), own)
+        whole = pairs.summarise(np.asarray(logs)[:, :, 1, 1])
         rows.append({name: whole[name] for name in ("median", "spread", "dropped")})
-        risk = moments.compiled(partial(jax.lax.map, lambda row: row[0].risk(row[1])))
-        risks.append(np.asarray(risk((Model(runs.spec, params), fresh))))
+        model = Model(runs.spec, params)
+        risks.append(excess_risks(model, fresh, lambda row: row[0].risk(row[1])))
     least = np.asarray(pairs.least_risks(fresh, config.noise_std**2))
-    return pairs.stack_summaries(rows), np.stack(risks), least
-
-
-def compare_widths(config: Width, models):  # -> Dataset
-    after, risks, ridge = width_summaries(config, models)
+    after = pairs.stack_summaries(rows)
     data = pairs.variables("trained_", ("trained_width", "seed"), after)
-    data |= {"risk": (("trained_width", "seed"), risks), "ridge": (("seed",), ridge)}
+    data |= {"risk": (("trained_width", "seed"), np.stack(risks)), "ridge": (("seed",), least)}
     widths = [spec.token_width for _, spec in config.models]
     layers = np.arange(config.trained_depth) + 1
     return xr.Dataset(data, {"trained_width": widths, "trained_layer": layers})
@@ -110,30 +113,20 @@ def untrained_summaries(config):  # -> {case: {name: [R, ...]}}
 def trained_summaries(config, models):
     """``pairs.summarise`` {name: [K, R, modes, ...]} of log ratios of the trained stacks, by the
     prediction; their excess risks [K, R], and those [R] of the Bayes rule."""
-    task = config.trained[0][1].task
-    law = tasks.distribution(task, dtype=jnp.float32)
     key = jax.random.fold_in(jax.random.key(config.seed), 2**20)
-    keys = jax.random.split(key, (2, config.trained_runs))
-    batch, fresh = (
-        jax.jit(jax.vmap(partial(tasks.draw, task=law, size=size)))(of_runs)
-        for size, of_runs in zip(
-            (config.trained_pairs, 16 * config.trained_pairs), keys, strict=True
-        )
-    )
-    exact = jax.tree.map(lambda leaf: leaf.astype(float), batch)
+    keys, first = jax.random.split(key, (2, config.trained_runs)), config.trained[0][1]
+    batch, fresh = draw(first, config.trained_pairs, *keys)
+    exact = pairs.cast_float64(batch)
     summaries, risks = [], []
     for kind, spec in config.trained:
         model = models[kind].models(seeds=slice(config.trained_runs))
-        stages = jax.tree.map(lambda leaf: jnp.asarray(leaf, float)[:, None], model.params)
-        logs = pairs.stage_log_ratios(pairs.plain_forward(spec), stages, exact)
-        summaries.append(pairs.summarise(np.moveaxis(np.asarray(logs)[:, 0, :, :, 1], 1, -2)))
-        risk = moments.compiled(partial(jax.lax.map, lambda row: row[0].errors(row[1]).mean()))
-        risks.append(np.asarray(risk((jax.tree.map(jnp.asarray, model), fresh))))
-    return (
-        pairs.stack_summaries(summaries),
-        np.stack(risks),
-        pairs.least_risks(fresh, task.noise_std**2),
-    )
+        params = pairs.cast_float64(model.params)
+        logs = np.asarray(pairs.run_log_ratios(pairs.plain_forward(spec), params, exact))
+        summaries.append(pairs.summarise(np.moveaxis(logs[:, :, :, 1], 1, -2)))
+        model = jax.tree.map(jnp.asarray, model)
+        risks.append(excess_risks(model, fresh, lambda row: row[0].errors(row[1]).mean()))
+    least = pairs.least_risks(fresh, first.task.noise_std**2)
+    return pairs.stack_summaries(summaries), np.stack(risks), np.asarray(least)
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):
@@ -142,7 +135,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     data = pairs.variables("", ("case", "run"), pairs.stack_summaries([*before.values()]))
     data |= pairs.variables("trained_", ("kind", "trained_run", "mode"), after)
     data["risk"] = (("kind", "trained_run"), risks)
-    data["least_risk"] = (("trained_run",), np.asarray(least))
+    data["least_risk"] = (("trained_run",), least)
     main = xr.Dataset(
         data,
         {

@@ -59,7 +59,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
                 law = tasks.distribution(runs.spec.task, dtype=float)
                 keys = jax.random.split(jax.random.key(config.seed + 1000 + i), config.runs)
                 batch = jax.vmap(partial(tasks.draw, task=law, size=config.prompts))(keys)
-                path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs.path)
+                path = pairs.cast_float64(runs.path)
                 noise_var, sparsity = config.noise_std**2, sparsity_of(config, prior)
                 forward = pairs.plain_forward(runs.spec)
                 ours, best, squares = measure(forward, noise_var, sparsity, path, batch)

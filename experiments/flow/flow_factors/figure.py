@@ -28,10 +28,10 @@ def caption(dataset) -> str:
     ours, best = (float(share) for share in dataset.lowers.mean("run"))
     return (
         "What a demonstration takes off the error is nearly its relevance times its novelty: the "
-        f"product has an R² of {product:.2f} or more. A sum reaches {total:.2f}. The gradient "
-        f"itself is nearer to a sum. A relevant and new one helps in {ours:.0%} "
-        f"of cases; for the Bayes rule it does in {best:.0%}. Points in a are means over deciles, "
-        "open ones of roots. In b solid lines are products and dashed ones sums."
+        f"product has an R² of {product:.2f} or more, and a sum at most {total:.2f}. The gradient "
+        f"itself is nearer to a sum. A relevant and new demonstration helps in {ours:.0%} of "
+        f"cases, and by the Bayes rule in {best:.0%}. Points in a are means over deciles, open "
+        "points those of roots; lines in b are products and sums."
     )
 
 

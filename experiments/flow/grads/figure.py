@@ -34,13 +34,13 @@ def caption(dataset) -> str:
     )
     verdicts = claims.verdicts(claims.log_ratios(dataset, "strongest"))
     return (
-        f"GradS has {quiet:.2f} times the error of selection by relevance without noise in the "
-        f"labels, {noisy:.2f} times with it, and {best:.2f} times the error of the rival that is "
-        "best in each kind of tasks. Noise is new to the weights. GradS beats that rival in "
-        f"{verdicts.count('holds')} of {len(verdicts)} kinds. {config.judged} shots of "
-        f"{config.pool} and {level()} intervals (Bonferroni); three points of a have "
-        f"{', '.join(map(str, config.knowns))} coordinates known. "
-        f"{config.runs} runs, d = {config.d}."
+        "GradS beats selection by relevance where labels are clean, and loses where they are "
+        f"noisy: it has {quiet:.2f} times the error without noise, and {noisy:.2f} times with it. "
+        "The score takes noise for information. GradS has "
+        f"{best:.2f} times the error of the best rival in each kind of tasks, and beats it in "
+        f"{verdicts.count('holds')} of {len(verdicts)}. {config.judged} shots of {config.pool}, "
+        f"{config.runs} runs, d = {config.d}, {level()} intervals (Bonferroni). Three points in a "
+        f"have {', '.join(map(str, config.knowns))} coordinates known."
     )
 
 

@@ -24,8 +24,7 @@ def stacks(config: Config, models) -> dict:  # {model: (forward, count -> Params
     it, and stacks before and after training."""
     by_kernel = {}
     for kernel, runs in ((kernel, models[kernel]) for kernel in KERNELS):
-        path = jax.tree.map(lambda leaf: np.asarray(leaf, float), runs.path)
-        by_kernel[kernel] = (forward(runs.spec), path)  # [R, V, ...]
+        by_kernel[kernel] = (forward(runs.spec), pairs.cast_float64(runs.path))  # [R, V, ...]
     run_linear, linear = by_kernel["linear"]
     gains = np.array([config.gain, 1])  # before and after training
     descent = jax.jit(partial(constructions.gradient_descent, d=config.d))
@@ -33,9 +32,8 @@ def stacks(config: Config, models) -> dict:  # {model: (forward, count -> Params
     def linear_stacks(count):
         best = np.full(config.depth, 1 / (1 + (1 + config.d) / count))
 
-        def join_kinds(
-            leaf, *others
-        ):  # [R, V, L, ...] and [L, ...] of the others -> [V, R, L, ...]
+        # [R, V, L, ...] and [L, ...] of the others -> [V, R, L, ...]
+        def join_kinds(leaf, *others):
             others = [np.broadcast_to(other, leaf[:, 0].shape) for other in others]
             return np.stack([*others, *(leaf * gains[:, None, None, None, None]).swapaxes(0, 1)])
 
@@ -87,7 +85,7 @@ def compare_with_bayes(config: Config, models, many):  # -> Dataset
     rows = {}
     for name, each in null.trained:
         params = models[f"null: {name}"].models(seeds=slice(runs)).params
-        params = jax.tree.map(lambda leaf: np.asarray(leaf, float), params)
+        params = pairs.cast_float64(params)
         run, noise_var = pairs.plain_forward(each), spec.task.noise_std**2
         for alone in (True, False) if each.architecture.kernel == "linear" else (False,):
             compared = bayes.compare(*bayes.log_flows(run, noise_var, alone, params, batch))

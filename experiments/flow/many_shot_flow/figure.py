@@ -43,10 +43,10 @@ def caption(dataset) -> str:
     tasks = [spec.task for name, spec in config.null.trained if name in names]
     (d,), (n,) = {task.d for task in tasks}, {max(task.lengths) for task in tasks}
     return (
-        "On prompts as in training two flows of models near ridge regression end "
-        f"{float(ends.min()):.2f} to {float(ends.max()):.2f} times as unequal as the Bayes rule's. "
-        "The last layer's log flows correlate with the Bayes rule's by "
-        f"{float(last.max()):.2f} at most and {float(last.min()):.2f} at least. Each kind has "
-        f"{runs} runs, d = {d}, n = {n}. The grey band is 10 %. Rows on stacks "
-        f"that are not drawn rest on {config.runs} runs, d = {config.d}, n = {config.n}."
+        "On prompts as in training the gradients of trained models end as unequal as the Bayes "
+        f"rule's: {float(ends.min()):.2f} to {float(ends.max()):.2f} times. The last layer's log "
+        f"gradients correlate with the Bayes rule's by {float(last.min()):.2f} at least and by "
+        f"{float(last.max()):.2f} at most. The grey band is 10 %. Each kind has {runs} runs, "
+        f"d = {d}, n = {n}. Descent and untrained stacks are judged and not drawn: {config.runs} "
+        f"runs, d = {config.d}, n = {config.n}."
     )

@@ -26,11 +26,11 @@ def caption(dataset) -> str:
     encoded, online = (dataset.error.sel(rule=rule).mean("run") for rule in ("Eq. 2", "together"))
     worse = float(encoded / online)
     return (
-        f"A1's formula of one layer on an encoded pool takes {samples['operations']:.0%} of the "
-        f"operations of flows made online and leaves {worse:.2f} times their excess risk. All "
-        f"layers encoded take {samples['operations_all']:.0%}. Points are excess risks of "
-        f"{config.shots} of {config.pool} demonstrations, means with {level()} intervals. Eq. 2 "
-        "is that formula, 'together' the flow of the last layer with the pool in the prompt. "
-        f"Operations are those of {config.large} demonstrations. {config.runs} runs of "
-        f"{config.pools} pools, d = {spec_of(config).task.d}."
+        "A pool encoded by A1's formula of one layer costs a query "
+        f"{samples['operations']:.0%} of the operations of gradients made online, and what it "
+        f"selects has {worse:.2f} times the excess risk. All layers encoded cost "
+        f"{samples['operations_all']:.0%}, counted in a pool of {config.large}. Points are excess "
+        f"risks of {config.shots} of {config.pool} demonstrations, means with {level()} intervals. "
+        "'Together' is the last layer's gradient with the pool in the prompt, Eq. 2 that formula. "
+        f"{config.runs} runs of {config.pools} pools, d = {spec_of(config).task.d}."
     )

@@ -4,22 +4,14 @@ from functools import partial
 
 import numpy as np
 
-from experiments.flow.relevance_and_novelty.config import BAYES, READINGS, UNTRAINED
+from experiments.flow.relevance_and_novelty.config import BAYES, NAMES, READINGS, UNTRAINED
 from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import worst
 
 FAR = 1.5  # the excess risk over that of the Bayes rule of a learner that is far from trained
 PREDICTS = 0.3  # a rank correlation up to which nothing is predicted
 A1, OWN = "A1 (2508.00385)", "derived here"
-EXPECTED = "factors by the Bayes rule; gains are expected ones, given all that the prompt shows"
-SHORTER = "; a trained model reads one demonstration fewer without it than ever in training"
-WITH = {  # reading: in words
-    "similarity": "with its similarity to the query and with its surprise",
-    "flow": "with the flow from its label and with its surprise",
-    "no label": "with its posterior correlation and variance, before its label is known",
-}
-TRAINED = ("linear attention", "softmax attention", "transformer")
-LATER = {"transformer": "added as its weights came, after a look at the other learners"}
+EVERY = (BAYES, *NAMES)
 
 
 def names(dataset) -> list[str]:
@@ -73,28 +65,28 @@ class Learners:
 numbers = Learners
 
 
-def _words(learner, reading=None) -> dict[str, str]:
-    trained = learner != BAYES
-    return dict(
-        who=f"trained {learner}" if trained else f"the {learner}",
-        rises=WITH.get(reading, ""),
-        later=LATER.get(learner, ""),
-        note=EXPECTED + SHORTER * trained,
-    )
-
-
 def statements(config) -> tuple[Statement, ...]:
     who = "To the Bayes rule and to trained models,"
-    of_learner = partial(Statement, revision="{later}", words=_words)
+    of_learner = partial(
+        Statement,
+        revision="{later}",
+        words=lambda learner, reading=None: dict(
+            later="added as its weights came, when the other learners had been judged"
+            if learner == "transformer"
+            else ""
+        ),
+    )
     return (
         of_learner(
             "rises",
             f"{A1}, figure 2, our reading, in our setting",
-            "To {who}, what a demonstration gives beside others rises {rises}",
+            "What a demonstration gives beside others rises with relevance and with novelty "
+            "(reading: {reading}; learner: {learner})",
             "the lesser rank correlation of the mean gain with the one factor, within classes of "
             "the other,",
             at_least=0.9,
-            note="{note}",
+            note="factors by the Bayes rule; gains are expected ones, given all that the prompt "
+            "shows; without it trained models read fewer demonstrations than ever in training",
             sample=Learners.rise,
             cells=grid(
                 # To the Bayes rule the flow's is a theorem: docs/theory, "What a demonstration is
@@ -103,7 +95,7 @@ def statements(config) -> tuple[Statement, ...]:
                 "linear_similarity linear_flow linear_no_label "
                 "softmax_similarity softmax_flow softmax_no_label "
                 "transformer_similarity transformer_flow transformer_no_label",
-                learner=(BAYES, *TRAINED),
+                learner=EVERY,
                 reading=READINGS,
             ),
             message=f"{who} what a demonstration gives beside others rises with relevance and with "
@@ -112,28 +104,28 @@ def statements(config) -> tuple[Statement, ...]:
         of_learner(
             "product",
             f"{A1}, open question 1 on the conflict of factors, in our setting",
-            "To {who}, it is a product of flow and surprise rather than a sum",
+            "What a demonstration gives trained {learner} is a product of flow and surprise rather "
+            "than a sum",
             "R² over the cells of the best f(s)g(r) less that of the best f(s) + g(r), of gains as "
             "they are or as roots, whichever is less,",
             at_least=0,
             sample=Learners.product,
-            cells=grid("linear_product softmax_product transformer_product", learner=TRAINED),
+            cells=grid("linear_product softmax_product transformer_product", learner=NAMES),
             message="To trained models, what a demonstration gives is a product of flow and "
             "surprise rather than a sum",
         ),
         of_learner(
             "beyond",
             f"modelled on {A1}, figure 2",
-            "To {who}, similarity and surprise together tell more than the distance to the query, "
-            "or than any single factor",
+            "Similarity and surprise together tell more than the distance to the query, or than "
+            "any single factor (learner: {learner})",
             "the share of the variance of the gains' ranks between the classes of both, less that "
             "between as many classes of the best single predictor,",
             at_least=0,
             note="single: distance, similarity, flow, surprise, posterior variance",
             sample=Learners.surplus,
             cells=grid(
-                "bayes_beyond linear_beyond softmax_beyond transformer_beyond",
-                learner=(BAYES, *TRAINED),
+                "bayes_beyond linear_beyond softmax_beyond transformer_beyond", learner=EVERY
             ),
             message=f"{who} similarity and surprise together tell more than the distance to the "
             "query, or than any single factor",
@@ -142,14 +134,13 @@ def statements(config) -> tuple[Statement, ...]:
             "single",
             f"{A1}, flow as a measure of effectiveness, our reading, in our setting",
             "Flow times surprise predicts by this much what a single demonstration takes off the "
-            "error of {who}",
+            "error (learner: {learner})",
             "the rank correlation with the actual gain",
             unjudged="at least .3 was asked, which the best predictor, the Bayes rule's own, is "
             "far from",
             sample=Learners.single,
             cells=grid(
-                "bayes_single linear_single softmax_single transformer_single",
-                learner=(BAYES, *TRAINED),
+                "bayes_single linear_single softmax_single transformer_single", learner=EVERY
             ),
             message="Flow times surprise predicts by these ranks what a single demonstration takes "
             "off the error of the Bayes rule and of trained models",
@@ -157,12 +148,12 @@ def statements(config) -> tuple[Statement, ...]:
         of_learner(
             "alike",
             OWN,
-            "To {who}, a demonstration of a flow and a surprise is worth what it is to the Bayes "
-            "rule",
+            "To trained {learner} a demonstration of a flow and a surprise is worth what it is to "
+            "the Bayes rule",
             "the correlation of both maps of mean gains over the cells",
             at_least=0.9,
             sample=Learners.likeness,
-            cells=grid("linear_alike softmax_alike transformer_alike", learner=TRAINED),
+            cells=grid("linear_alike softmax_alike transformer_alike", learner=NAMES),
             message="To trained models, a demonstration of a flow and a surprise is worth what it "
             "is to the Bayes rule",
         ),
@@ -174,7 +165,7 @@ def statements(config) -> tuple[Statement, ...]:
             "the correlation of both maps of mean gains over the cells",
             at_most=PREDICTS,
             note="the control of the same after training",
-            revision="added after a look: the other control is of another statistic",
+            revision="added: the other control is of another statistic",
             sample=lambda r: r.likeness(UNTRAINED),
         ),
         Statement(

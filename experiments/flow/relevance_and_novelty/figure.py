@@ -27,12 +27,12 @@ def caption(dataset) -> str:
     before = float(ahead.sel(form="product", learner=UNTRAINED))
     product, total = (ahead.sel(form=form, learner=trained) for form in ("product", "sum"))
     return (
-        "Beside the others of its prompt a demonstration helps trained models by flow times "
-        f"surprise: a product has R² {float(product.min()):.3f} or more, a sum at most "
-        f"{float(total.max()):.2f}. Before training a product has {before:.2f}; to the Bayes rule "
-        f"it is a theorem ({THEOREM}). Numbers are expected gains over the error without "
-        f"it, in {config.classes**2} classes. Trained models have at most "
-        f"{max(risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk; "
+        "Beside other demonstrations one helps a trained model by its gradient times its "
+        f"surprise: this product has R² {float(product.min()):.3f} or more, a sum "
+        f"{float(total.max()):.2f} at most. Before training a product has {before:.2f}; for the "
+        f"Bayes rule it is a theorem ({THEOREM}). Numbers are expected gains over the error "
+        f"without it, in {config.classes**2} classes. Trained models have at most "
+        f"{max(risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk. "
         f"{config.runs} runs of {config.prompts} prompts."
     )
 
