@@ -12,7 +12,7 @@ from lsa_lab.store import parts, results
 TRAINED, TOP = style.METHOD["linear"], 30.0
 WORSE = 1.1  # a risk ratio from which on a stack is clearly above descent
 LINES = {"gradient descent": "descent", "preconditioned": "preconditioned descent", "GD++": "GD++"}
-WORDS = {1: "one layer", 2: "two layers", 3: "three layers", 4: "four layers"}
+NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four"}
 
 
 def plot(dataset):
@@ -82,9 +82,9 @@ def caption(dataset) -> str:
     worse = float((converged > WORSE).sum() / stacks.converged.sum())
     diverged = int((~claims.ended(dataset)).sum())
     return (
-        f"The median converged stack has {medians[first]:.3g} times the risk of tuned descent with "
-        f"{WORDS[first]}, and {medians[last]:.2g} times with {WORDS[last]}. Descent takes one step "
-        f"for each layer. {worse:.0%} of the converged stacks are more than {WORSE - 1:.0%} worse "
+        f"The median converged stack has {medians[first]:.2f} times the risk of tuned descent with "
+        f"{NUMBERS[first]} layer and step, and {medians[last]:.2g} times with {NUMBERS[last]} of "
+        f"each. {worse:.0%} of the converged stacks are more than {WORSE - 1:.0%} worse "
         f"than descent. A stack has converged if a Gauss-Newton step changes its risk by less than "
         f"{CONVERGED:.0%}; we judge depths where {ENOUGH} of {config.runs} have. Stacks counted at "
         f"the top explode on rare prompts. {diverged} trainings diverged."

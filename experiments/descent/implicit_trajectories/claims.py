@@ -63,7 +63,7 @@ def statements(config) -> tuple[Statement, ...]:
             "What a trained linear stack computes is a run of GD++",
             "distance to GD++ at the last layer",
             at_most=DISTANCE,
-            note="ridge, which takes no steps, is as near: see not_ridge",
+            note="ridge, which takes no steps, is nearer: see not_ridge",
             revision=WELL_TRAINED,
             sample=lambda d: last_distance(d, "linear", "GD++"),
         ),

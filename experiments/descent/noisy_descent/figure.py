@@ -54,8 +54,7 @@ def ends(ax, dataset):
 def caption(dataset) -> str:
     _, samples = evidence(claims, dataset)
     noise = claims.numbers(dataset)
-    linear = noise.linear.excess.sel(reading="query").isel(layer=-1)
-    trained, untrained = (float(linear.sel(state=s).mean()) for s in ("trained", "untrained"))
+    linear = noise.layer_excess("linear", noise.linear.layer.values[-1]).mean()
     softmax = noise.softmax.softmax_excess.mean("softmax_run")
     alike = int((abs(softmax) <= SAME_SHAPE).sum())
     noisy, fresh = (
@@ -63,12 +62,11 @@ def caption(dataset) -> str:
     )
     lost = sum(len(set(dataset[name].values)) - 1 for name in ("taken", "softmax_taken"))
     return (
-        f"In the last layer the noise of trained updates has an excess kurtosis of {trained:.2g} "
-        f"in linear stacks and of {float(softmax[-1]):.2g} in softmax transformers, where Gaussian "
-        f"noise has 0. Untrained linear stacks have {untrained:.2g}. {alike or 'None'} of "
-        f"{softmax.size} softmax layers count{'s' * (alike == 1)} as Gaussian. Descent has "
+        f"In the last layer the noise of trained updates has an excess kurtosis of {linear:.2g} "
+        f"in linear stacks and {float(softmax[-1]):.2g} in softmax transformers, where Gaussian "
+        f"noise has 0. {alike or 'None'} of {softmax.size} softmax layers "
+        f"count{'s' * (alike == 1)} as Gaussian. Descent by the linear stack has "
         f"{noisy:.3g} times the model's risk with fresh Gaussian noise (A2's Eq. 4), and "
-        f"{fresh:.3g} times with fresh demonstrations. Panel a shows what an update adds to one "
-        "answer. Grey bands are margins. Descent takes the linear stack's steps; 'same' draws "
-        f"once. {lost} trainings diverged."
+        f"{fresh:.3g} times with fresh demonstrations; 'same' draws once. Panel a shows what an "
+        f"update adds to one answer. Grey bands are margins. {lost} trainings diverged."
     )

@@ -86,9 +86,9 @@ def caption(dataset) -> str:
     far = [f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values]
     return (
         f"With two causal layers a new order moves the answer by {float(two.min()):.2g} to "
-        f"{float(two.max()):.2g} of what new demonstrations would. The relevant demonstration "
-        f"changes the error by {rises[0]:+.0%} at the beginning of the prompt and by "
-        f"{rises[1]:+.0%} at its end, against the middle. Large steps first change it by "
-        f"{by_rule}. In random orders these have {', '.join(far)} times the Bayes rule's error. "
-        "The grey area counts as help. Bars of b are the middle 80 %."
+        f"{float(two.max()):.2g} of what new demonstrations would. Against the middle, the "
+        f"relevant demonstration changes the error by {rises[0]:+.0%} if first, "
+        f"{rises[1]:+.0%} if last. Large steps first change it by {by_rule}. Random orders have "
+        f"{', '.join(far)} times the Bayes rule's error. Grey counts as help. Bars of b are the "
+        "middle 80 %."
     )
