@@ -52,11 +52,11 @@ ONE_LAYER = (
 
 DESCENT = (
     Message(
-        "One to three converged linear layers have in the median {all} times the risk of as many "
-        "tuned steps of descent",
+        "One to three converged linear layers have in the median {all} times the risk of tuned "
+        "descent with the same number of steps",
         "depth.descent_one depth.descent_two depth.descent_three depth.rotated_descent_one",
-        "all stacks, converged or not, have {0} times at the worst place",
-        "depth.descent",
+        "tuned descent is at most {0:%} % off the best steps that all prompts can share",
+        "depth.closed_form",
     ),
     Message(
         "Converged linear stacks are not tuned GD++ at every depth: at the worst place, three "

@@ -16,10 +16,10 @@ SO_WHAT = {
         "directions."
     ),
     "depth": (
-        "One converged linear layer is one tuned step of descent, preconditioned where covariates"
-        " are. Most deeper stacks do much better than as many steps, and they differ from GD++ "
-        "both ways. Check convergence before you read an algorithm into a stack: stacks that have"
-        " not converged tell another story."
+        "One converged linear layer is one tuned step of descent, preconditioned where covariates "
+        "are correlated. Most deeper stacks do much better than the same number of steps, and they "
+        "differ from GD++ both ways. Check convergence before you read an algorithm into a stack: "
+        "stacks that have not converged tell another story."
     ),
     "finite_pretraining": (
         "Count tasks as well as prompts when you plan pretraining. With fewer tasks than "

@@ -26,17 +26,23 @@ def test_orders_are_of_one_prompt_and_other_prompts_are_of_one_task_and_query():
         assert (FRESH[run, prompt, 0, :-1] != FRESH[run, prompt, 1, :-1]).all()
 
 
+def causal_descent(x, labels, step, depth):  # [n + 1, d], [n + 1] -> [depth]
+    """Predictions after steps in which token i learns from those up to itself, the query from all
+    demonstrations."""
+    predicted, last = [], len(x) - 2
+    for _ in range(depth):
+        sums = [
+            sum(labels[j] * x[j] @ x[i] for j in range(min(i, last) + 1)) for i in range(len(x))
+        ]
+        labels = labels - step * np.array(sums) / (len(x) - 1)
+        predicted.append(-labels[-1])
+    return predicted
+
+
 def test_descent_is_that_of_loops():
-    """Demonstration i descends on those up to its own, the query on all; step n = 4, d = 2,
-    σ = 1/2, η = 1/(1 + 3.25/4)."""
-    step, tokens = 16 / 29, np.asarray(ORDERED[0, 0, 0])
-    x, labels = tokens[:, :2], tokens[:, 2].copy()
-    expected = []
-    for _ in range(CONFIG.depth):
-        reads = [range(i + 1) for i in range(4)] + [range(4)]
-        sums = [sum(labels[j] * x[j] @ x[i] for j in each) for i, each in enumerate(reads)]
-        labels = labels - step * np.array(sums) / 4
-        expected.append(-labels[-1])
+    """n = 4, d = 2, σ = 1/2: η = 1/(1 + 3.25/4)."""
+    tokens = np.asarray(ORDERED[0, 0, 0])
+    expected = causal_descent(tokens[:, :2], tokens[:, 2], 16 / 29, CONFIG.depth)
     predicted = predictions(PARAMS, ORDERED[0, 0, 0], CONFIG, "descent")
     np.testing.assert_allclose(predicted, expected)
 
@@ -48,14 +54,9 @@ def prompt():
     return prompts.Prompt(*map(jnp.asarray, (x, y, np.array([0.5, -1.0]), np.array(0.9))))
 
 
-def ridge(prompt):
-    x, y = np.asarray(prompt.x), np.asarray(prompt.y)
-    return np.linalg.solve(x.T @ x + 0.25 * np.eye(2), x.T @ y)
-
-
 def test_demonstrations_are_sorted_by_what_the_rule_names(prompt):
     x, y, query = (np.asarray(part) for part in (prompt.x, prompt.y, prompt.x_query))
-    w = ridge(prompt)
+    w = np.linalg.solve(x.T @ x + 0.25 * np.eye(2), x.T @ y)
     hard = [abs(y[i] - x[i] @ w) for i in range(4)]
     step = [abs(y[i]) * np.sqrt(x[i] @ x[i]) for i in range(4)]
     far = [np.sqrt((x[i] - query) @ (x[i] - query)) for i in range(4)]
@@ -81,22 +82,13 @@ def test_constructed_descent_answers_each_order_as_causal_steps_do(prompt):
     batch = jax.tree.map(lambda leaf: jnp.stack([leaf[None]] * 2), prompt)
     given = jnp.asarray(np.tile(every, (2, 1, 1, 1)))
     ours = rules.predictions(forward, params, batch, given)
-    expected = [causal_descent(prompt, order, step) for order in every]
+    expected = []
+    for order in every:
+        x = np.array([*np.asarray(prompt.x)[order], np.asarray(prompt.x_query)])
+        labels = np.array([*np.asarray(prompt.y)[order], 0.0])
+        expected.append(causal_descent(x, labels, step, 2)[-1])
     np.testing.assert_allclose(ours, np.tile(expected, (2, 1, 1)), rtol=1e-10)
     assert np.ptp(expected) > 1e-2
-
-
-def causal_descent(prompt, order, step):
-    """The prediction after two steps in which token i learns from the tokens up to itself."""
-    x = np.array([*np.asarray(prompt.x)[order], np.asarray(prompt.x_query)])
-    residual = np.array([*np.asarray(prompt.y)[order], 0.0])
-    for _ in range(2):
-        new = residual.copy()
-        for i in range(5):
-            for j in range(min(i, 3) + 1):
-                new[i] -= step / 4 * (x[i] @ x[j]) * residual[j]
-        residual = new
-    return -residual[-1]
 
 
 def test_prompts_with_the_largest_error_in_any_order_are_left_out_of_all_rules():

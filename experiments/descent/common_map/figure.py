@@ -57,13 +57,13 @@ def middle_scale(dataset):
 
 def caption(dataset) -> str:
     last = middle_scale(dataset.isel(layer=-1)).residual
-    softmax, linear = (last.sel(model=name).median().item() for name in ("softmax", "linear"))
+    softmax = last.sel(model="softmax").median().item()
     _, samples = evidence(claims, dataset)
     least = [samples[id].mean() for id, cell in claims.CELLS.items() if cell["of"] == "tokens"]
     return (
         "In random stacks softmax, causal masks, norms or MLPs leave a prompt's tokens no common "
         f"map: the best misses at least {min(least):.2g} to {max(least):.2g} of the stream, by "
         f"kind. At the last layer and usual weights softmax misses {softmax:.2g}. Masked linear "
-        f"attention has one, a theorem ({linear:.0e}); a query that is read changes it. "
+        "attention has one by a theorem; a query that is a key changes it. "
         "Larger marks are larger weights in a, later layers in b. Bars are the middle 80 %."
     )

@@ -32,20 +32,19 @@ def algorithm(theta: jax.Array, form: dict) -> linear_attention.Params:
     return params.replace(w_kq=params.w_kq.at[..., :-1, :-1].set(form["matrix"]))
 
 
-def errors(params: linear_attention.Params, batch: Prompt) -> jax.Array:  # [B]
-    return (moments.predictions(params, batch) - batch.y_query) ** 2
+def errors(params, batch):  # a Prompt, or second moments, queries and targets -> [B]
+    if isinstance(batch, Prompt):
+        return (moments.predictions(params, batch) - batch.y_query) ** 2
+    second_moments, x_queries, targets = batch
+    return (moments.predictions_from_moments(params, second_moments, x_queries) - targets) ** 2
 
 
-def task_of(sigma: jax.Array, n: int) -> LinearTask:
-    """x ~ N(0, Σ) and w ~ N(0, Σ^{-1})."""
+def draw(key, sigma, n, size, sample=sample, out_axes=0):  # -> leaves [B, ...]
+    """Prompts, or ``sample_moments`` of them, with x ~ N(0, Σ) and w ~ N(0, Σ^{-1})."""
     inverse = jnp.linalg.inv(sigma)
-    task = LinearTask(n, len(sigma), covariance=sigma, task_covariance=inverse)
-    return task.replace(dtype=sigma.dtype)
-
-
-def draw(key: jax.Array, sigma: jax.Array, n: int, size: int) -> Prompt:
-    """A batch of prompts of that task."""
-    return jax.vmap(partial(sample, task=task_of(sigma, n)))(jax.random.split(key, size))
+    task = LinearTask(n, len(sigma), covariance=sigma, task_covariance=inverse, dtype=sigma.dtype)
+    draw_one = partial(sample, task=task)
+    return jax.vmap(draw_one, out_axes=out_axes)(jax.random.split(key, size))
 
 
 def tune(config, depth, sigmas, key):
@@ -95,6 +94,5 @@ def algorithm_errors(tuned, c, test):  # -> [A, B]
     """Errors of the algorithms tuned on covariance c; the second lacks the last demonstration."""
     stacks = jax.tree.map(lambda leaf: leaf[c :: len(COVARIANCES)], tuned)
     rows = np.array(errors_of_each(stacks, test))
-    dropping = jax.tree.map(lambda leaf: leaf[1:2], stacks)
-    rows[1] = errors_of_each(dropping, empty_last(test))[0]
+    rows[1] = errors_of_each(jax.tree.map(lambda leaf: leaf[1:2], stacks), empty_last(test))[0]
     return rows

@@ -97,7 +97,7 @@ def statements(config) -> tuple[Statement, ...]:
             "excess kurtosis of what an update adds to the answer, over prompts of one task; the "
             "mean over tasks,",
             margin=SAME_SHAPE,
-            revision="added after a look: the mean over layers is carried by the last one",
+            revision="added, for the mean over layers is carried by the last one",
             sample=Noise.layer_excess,
             cells=grid(
                 "linear_early_1 linear_early_2 linear_early_3 linear_last "
@@ -111,7 +111,7 @@ def statements(config) -> tuple[Statement, ...]:
         Statement(
             "gaussian_whole",
             ASSUMPTION,
-            "The same, of the whole update in random directions",
+            "The noise of a linear stack's whole update, in random directions, is Gaussian",
             f"excess kurtosis of R·G, R of independent N(0, 1), {ONE_TASK},",
             margin=SAME_SHAPE,
             sample=lambda c: c.shape("linear", "excess", "whole"),
@@ -157,38 +157,36 @@ def statements(config) -> tuple[Statement, ...]:
 def about_the_test() -> tuple[Statement, ...]:
     """Risks of descent with noise over those of the model, and of each other."""
     alike = partial(Statement, statistic="ratio", margin=ALIKE)
+    noises = {
+        "Eq. 4": dict(
+            source=REMARK,
+            noise="a draw for each step (Eq. 4)",
+            note="noise of the covariance that fresh demonstrations give G_t, given W_{t-1}",
+        ),
+        "Gaussian, same": dict(
+            source="A2 (2406.03768), Remark 3, our reading, in our setting",
+            noise="one draw for all steps",
+            note="one prompt's demonstrations are the same in all layers",
+        ),
+    }
+    subjects = {"Eq. 4": "Descent with Gaussian noise (Eq. 4)", "fresh demonstrations": "The model"}
     return (
         alike(
             "tests_like_the_model",
-            "A2 (2406.03768), Remark 3, {reading}in our setting",
-            "Implicit descent with Gaussian noise{which} tests like the model",
-            f"{{whose}} risk over the model's: {RISK},",
+            "{source}",
+            "Implicit descent with Gaussian noise, {noise}, tests like the model",
+            f"the risk of that descent over the model's: {RISK},",
             note="{note}",
             sample=lambda c, path: c.ratio(path),
-            cells=grid("tests_alike one_draw_alike", path=("Eq. 4", "Gaussian, same")),
-            words=lambda path: {
-                "Eq. 4": dict(
-                    reading="",
-                    which=", a draw for each step (Eq. 4),",
-                    whose="Eq. 4's",
-                    note="noise of the covariance that fresh demonstrations give G_t, given "
-                    "W_{t-1}",
-                ),
-                "Gaussian, same": dict(
-                    reading="our reading, ",
-                    which=" that is the same at every step",
-                    whose="that descent's",
-                    note="the second reading: one prompt's demonstrations are the same in all "
-                    "layers",
-                ),
-            }[path],
+            cells=grid("tests_alike one_draw_alike", path=noises),
+            words=lambda path: noises[path],
             message="Implicit descent with Gaussian noise, a draw for each step (Eq. 4) or one for "
             "all steps, tests like the model",
         ),
         alike(
             "typically_alike",
             REMARK,
-            "The same, on the typical prompt",
+            "Descent with Gaussian noise (Eq. 4) does as well as the model on the typical prompt",
             "Eq. 4's |w_L - w|² over the model's, the median over prompts of each,",
             sample=lambda c: c.ratio("Eq. 4", name="typical"),
         ),
@@ -196,26 +194,15 @@ def about_the_test() -> tuple[Statement, ...]:
             "tests_like_sgd",
             REMARK,
             "{subject} tests like stochastic gradient descent",
-            f"{{whose}}: {RISK},",
-            note="{note}",
+            f"the risk of the first of both over the second's: {RISK},",
+            note="stochastic gradient descent has the weights of the model and fresh "
+            "demonstrations for each step, as in the works that Remark 3 cites",
             sample=lambda c, path, base: c.ratio(path, base),
             cells={
                 "sgd_alike": dict(path="Eq. 4", base="fresh demonstrations"),
                 "learns_like_sgd": dict(path="fresh demonstrations", base="model"),
             },
-            words=lambda path, base: {
-                "fresh demonstrations": dict(
-                    subject="Descent with Gaussian noise (Eq. 4)",
-                    whose="Eq. 4's risk over that of descent with fresh demonstrations for each "
-                    "step",
-                    note="what the works that Remark 3 cites say",
-                ),
-                "model": dict(
-                    subject="The model",
-                    whose="with fresh demonstrations for each layer, the risk over the model's",
-                    note="both are descent with the weights of the model",
-                ),
-            }[base],
+            words=lambda path, base: dict(subject=subjects[path]),
             message="Descent with Gaussian noise (Eq. 4) and the model test like stochastic "
             "gradient descent",
         ),

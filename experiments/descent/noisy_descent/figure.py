@@ -8,7 +8,6 @@ from experiments.descent.noisy_descent.config import PATHS
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.draw.marks import end_labels
 from lsa_lab.judging.claims import evidence
-from lsa_lab.store import results
 
 LINEAR, SOFTMAX = (style.METHOD[name]["color"] for name in ("linear", "softmax"))
 
@@ -53,10 +52,9 @@ def ends(ax, dataset):
 
 
 def caption(dataset) -> str:
-    config, (_, samples) = results.config_of(dataset), evidence(claims, dataset)
+    _, samples = evidence(claims, dataset)
     noise = claims.numbers(dataset)
-    linear = noise.linear.excess.sel(reading="query").isel(layer=-1)
-    trained, untrained = (float(linear.sel(state=s).mean()) for s in ("trained", "untrained"))
+    linear = noise.layer_excess("linear", noise.linear.layer.values[-1]).mean()
     softmax = noise.softmax.softmax_excess.mean("softmax_run")
     alike = int((abs(softmax) <= SAME_SHAPE).sum())
     noisy, fresh = (
@@ -64,13 +62,11 @@ def caption(dataset) -> str:
     )
     lost = sum(len(set(dataset[name].values)) - 1 for name in ("taken", "softmax_taken"))
     return (
-        f"In the last layer noise of trained updates has an excess kurtosis of {trained:.2g} "
-        f"in linear stacks (untrained {untrained:.2g}) and of {float(softmax[-1]):.2g} in softmax "
-        f"transformers; {alike or 'none'} of their {softmax.size} layers count"
-        f"{'s' * (alike == 1)} as Gaussian. "
-        f"Descent with fresh Gaussian noise (A2's Eq. 4) has {noisy:.3g} times the model's risk, "
-        f"with fresh demonstrations {fresh:.3g}. "
-        f"Panel a has what an update adds to one answer, over {config.prompts} prompts. Grey "
-        "bands are margins. Descent takes the linear stack's steps; 'same' draws once. "
-        f"{lost} trainings diverged."
+        f"In the last layer the noise of trained updates has an excess kurtosis of {linear:.2g} "
+        f"in linear stacks and {float(softmax[-1]):.2g} in softmax transformers, where Gaussian "
+        f"noise has 0. {alike or 'None'} of {softmax.size} softmax layers "
+        f"count{'s' * (alike == 1)} as Gaussian. Descent by the linear stack has "
+        f"{noisy:.3g} times the model's risk with fresh Gaussian noise (A2's Eq. 4), and "
+        f"{fresh:.3g} times with fresh demonstrations; 'same' draws once. Panel a shows what an "
+        f"update adds to one answer. Grey bands are margins. {lost} trainings diverged."
     )

@@ -11,33 +11,30 @@ from lsa_lab.judging.statements import Statement
 from lsa_lab.judging.statistics import best_elsewhere
 from lsa_lab.store import parts
 
-# A size by its stack and name: what its growth would say, its symbol, and a note.
+# A size by its stack and name: what its growth would say, and a note.
 GROWING = {
     ("linear", "update"): (
-        "The updates of a trained linear stack grow",
-        "|G_t|",
+        "The updates |G_t| of a trained linear stack grow",
         "divided by n, as our layers are; of the first layer a theorem says how it falls",
     ),
     ("softmax", "update"): (
-        "The updates of trained softmax attention grow",
-        "|ΔW|",
+        "The updates |ΔW| of trained softmax attention grow",
         "in the feature space of A.2, keys as trained: keys 4 times and queries 1/4 times as large "
         "are the same function, and the slope is then .7 ± .7; balanced it is -.44 ± .11",
     ),
-    ("softmax", "written"): ("What a softmax layer adds to the query grows", "|ΔW φ|", ""),
+    ("softmax", "written"): ("What a softmax layer adds to the query, |ΔW φ|, grows", ""),
     ("linear", "paper"): (
-        "Without the division by n, as in A2, the updates of a trained linear stack grow",
-        "n |G_t|",
+        "Without the division by n, as in A2, the updates n |G_t| of a trained linear stack grow",
         "of the weights trained with it",
     ),
     ("softmax", "paper"): (
-        "Without the normaliser, as A2's linear layers have none, those of softmax attention grow",
-        "Z |ΔW|",
+        "Without the normaliser, as A2's linear layers have none, the updates Z |ΔW| of trained "
+        "softmax attention grow",
         "keys as trained: with keys 1/8 to 8 times as large, and queries 8 to 1/8 times, the same "
         "function, the slope is .35 to 6.8; balanced .59 ± .07",
     ),
-    ("softmax", "change"): ("What clipping W_V changes of that grows", "|change by clipping|", ""),
-    ("softmax", "relative change"): ("Beside what is written it grows", "|change| / |ΔW φ|", ""),
+    ("softmax", "change"): ("What clipping W_V changes of |ΔW φ| grows", ""),
+    ("softmax", "relative change"): ("What clipping W_V changes of |ΔW φ| grows beside it", ""),
 }
 LITERAL = (("linear", "update"), ("softmax", "update"), ("softmax", "change"))
 
@@ -73,7 +70,7 @@ def slope(dataset, stack, size) -> np.ndarray:  # [R]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (*about_norms(config), *about_shots(config.by_shots))
+    return (*about_norms(config), about_shots(config.by_shots))
 
 
 def about_norms(config) -> tuple[Statement, ...]:
@@ -81,13 +78,12 @@ def about_norms(config) -> tuple[Statement, ...]:
     remark = "A2 (2406.03768), Remark 4, our reading, in our setting"
     fresh = dict(over=f"{seeds} pairs of seeds", redrawn=f"{seeds} fresh pairs, 9 before")
     ratio = partial(Statement, statistic="ratio", **fresh)
-    over = "with norms over without"
     return (
         ratio(
             "helps",
             remark,
             "A norm before each layer lowers the risk of softmax attention, trained alike",
-            f"the excess risk after the training, {over},",
+            "the excess risk after the training, with norms over without,",
             at_most=0.95,
             note="A2 says that its theory could elucidate the utility of normalisation; by one "
             "recipe, and in regression, which needs the size of a token",
@@ -96,13 +92,14 @@ def about_norms(config) -> tuple[Statement, ...]:
         ratio(
             "smaller_updates",
             remark,
-            "It makes the updates of the trained layers smaller",
-            f"(Σ_l |ΔW_l|² / |h_l|²)^½ at the query h, in the feature space of A.2, {over}, keys "
-            "and queries balanced: of all keys that leave a head's function alone those of mean "
-            "zero over prompts whose second moments are those of the queries,",
+            "A norm before each layer makes the updates of the trained layers smaller",
+            "the size of all updates beside the query's token h, (Σ_l |ΔW_l|² / |h_l|²)^½, with "
+            "norms over without,",
             at_most=0.9,
-            note="medians over prompts; what a layer reads is its input after the norm; in the "
-            "basis of the stream as trained: another basis that is no rotation moves the number",
+            note="in the feature space of A.2, medians over prompts; keys and queries balanced: of "
+            "all keys that leave a head's function alone those of mean zero over prompts whose "
+            "second moments are those of the queries; what a layer reads is its input after the "
+            "norm; another basis of the stream that is no rotation moves the number",
             revision="it was |ΔW| itself, and 2.7, which changes with the units of the stream; "
             "then |ΔW| / |h|, .61 and .92, with keys and queries as the training happened to leave "
             "them: keys c times and queries 1/c times as large are the same function, and moved "
@@ -139,38 +136,35 @@ def about_norms(config) -> tuple[Statement, ...]:
     )
 
 
-def about_shots(config) -> tuple[Statement, ...]:
+def about_shots(config) -> Statement:
     def words(stack, size):
-        subject, symbol, note = GROWING[stack, size]
+        subject, note = GROWING[stack, size]
         reading = "" if (stack, size) in LITERAL else "our reading, "
         source = f"A2 (2406.03768), Remark 6 (ii), {reading}in our setting"
-        return dict(source=source, subject=subject, symbol=symbol, note=note)
+        return dict(source=source, subject=subject, note=note)
 
-    return (
-        Statement(
-            "grows",
-            "{source}",
-            "{subject} with the number of demonstrations",
-            "the slope of log {symbol} (the median over prompts, the geometric mean over layers; "
-            f"clipped is W_V at rate {config.rate:g}) over log n, from half to twice the shots of "
-            "training,",
-            at_least=0.0,
-            note="{note}",
-            revision="it was the root mean square over prompts, averaged over layers, which at few "
-            "shots a rare prompt decides, and was once not finite",
-            redrawn="fresh prompts",
-            sample=slope,
-            cells={
-                "linear_grows": dict(stack="linear", size="update"),
-                "linear_grows_as_in_the_paper": dict(stack="linear", size="paper"),
-                "softmax_grows": dict(stack="softmax", size="update"),
-                "softmax_grows_as_in_the_paper": dict(stack="softmax", size="paper"),
-                "written_grows": dict(stack="softmax", size="written"),
-                "more_sensitive": dict(stack="softmax", size="change"),
-                "relatively_more_sensitive": dict(stack="softmax", size="relative change"),
-            },
-            words=words,
-            message="Updates of trained layers, what they write and what clipping changes of it "
-            "grow with the number of demonstrations",
-        ),
+    return Statement(
+        "grows",
+        "{source}",
+        "{subject} with the number of demonstrations",
+        "the slope of the log of that size over log n, from half to twice the shots of training,",
+        at_least=0.0,
+        note="{note}",
+        revision="it was the root mean square over prompts, averaged over layers, which at few "
+        "shots a rare prompt decides, and was once not finite",
+        redrawn="fresh prompts",
+        sample=slope,
+        cells={
+            "linear_grows": dict(stack="linear", size="update"),
+            "linear_grows_as_in_the_paper": dict(stack="linear", size="paper"),
+            "softmax_grows": dict(stack="softmax", size="update"),
+            "softmax_grows_as_in_the_paper": dict(stack="softmax", size="paper"),
+            "written_grows": dict(stack="softmax", size="written"),
+            "more_sensitive": dict(stack="softmax", size="change"),
+            "relatively_more_sensitive": dict(stack="softmax", size="relative change"),
+        },
+        words=words,
+        message="Updates of trained layers, what they write and what clipping W_V at rate "
+        f"{config.rate:g} changes of it, medians over prompts, grow with the number of "
+        "demonstrations",
     )

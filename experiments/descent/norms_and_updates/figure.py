@@ -58,12 +58,12 @@ def caption(dataset) -> str:
     )
     near = float(np.exp(risk.sel(rule="model") - risk.sel(rule="ridge")))
     return (
-        f"A norm before each layer multiplies the excess risk by {ratios['helps']:.2f}, and "
-        f"updates, beside their tokens, by {ratios['smaller_updates']:.2g}. On labels "
-        f"{config.noisier:g} times as noisy, shrinking all writes of models without norms "
-        f"multiplies the risk by {ratios['shrinking_helps_noisy']:.2f}, and shrinking the answers "
-        f"alone by {answers:.2f}. With norms shrunk writes change nothing to speak of. Risks end "
-        f"at {float(ends.sel(norm='without')):.3g} times ridge's without norms and at "
+        "A norm before each layer multiplies the excess risk of softmax attention by "
+        f"{ratios['helps']:.2f}, and the size of updates beside their tokens by "
+        f"{ratios['smaller_updates']:.2g}. Where labels have {config.noisier:g} times the noise of "
+        "training, shrinking all writes of models without norms multiplies the risk by "
+        f"{ratios['shrinking_helps_noisy']:.2f}, and shrinking the answers alone by {answers:.2f}. "
+        f"Risks end at {float(ends.sel(norm='without')):.3g} times ridge's without norms and at "
         f"{float(ends.sel(norm='with')):.3g} with. With n demonstrations updates change as "
         f"n^{linear:.2g} (linear) and n^{softmax:.2g} (softmax, {near:.3g} times ridge's risk)."
     )

@@ -14,22 +14,10 @@ from lsa_lab.store import parts
 
 NEAR = 1.5  # risk over least squares' on prompts as in training: at most this is trained
 HELPS = 0.02  # a rule helps if it lowers the error by this share at least
-PLACES = {"beginning": "first", "end": "last"}
-ERROR = "the error with it in the middle half of the places less that with it {}"
-INFLUENCE = "the root mean square of ∂ŷ/∂y_i {} less that in the middle half"
 READINGS = {
-    "error": dict(
-        lead="To trained causal models the relevant demonstration is worth",
-        gain=ERROR,
-        note="of Liu et al. (2024) A2 reports that models do better with information at the "
-        "beginning or at the end; ours have no positions, only the mask",
-    ),
-    "noisy": dict(lead="With a label as noisy as the others' it is worth", gain=ERROR, note=""),
-    "influence": dict(
-        lead="The label of a demonstration as in training moves trained causal models",
-        gain=INFLUENCE,
-        note="the other reading: to the Bayes rule all places are alike",
-    ),
+    "error": "To trained causal models the relevant demonstration is worth",
+    "noisy": "With a label as noisy as the others' the relevant demonstration is worth",
+    "influence": "The label of a demonstration as in training moves trained causal models",
 }
 
 
@@ -83,27 +71,27 @@ def statements(config) -> tuple[Statement, ...]:
     fresh = "24 fresh runs, 12 before, with four times the prompts"
     if rules.shared:
         fresh = f"{rules.runs} fresh runs, 24 and 12 before, on a model trained briefly"
-    softmax = f"our {'' if rules.shared else 'briefly '}trained softmax attention"
-    whom = ("a constructed descent", "our briefly trained linear attention", softmax)
-    stacks = dict(zip(("descent", "trained linear", "trained softmax"), whom, strict=True))
-    later = dict(revision="added: an exact label rewards whatever weight a place has")
-    later["redrawn"] = f"{runs} fresh runs, 9 before" * (runs > 9)
 
     def words(reading, place=None):
-        where = f"in the {PLACES[place]} place" if place else "in the first quarter or the last"
-        texts = READINGS[reading] | (later if reading == "noisy" else dict.fromkeys(later, ""))
-        return texts | dict(where=where, gain=texts["gain"].format(where))
+        later = dict.fromkeys(("revision", "redrawn"), "")
+        if reading == "noisy":
+            later = dict(revision="added: an exact label rewards whatever weight a place has")
+            later["redrawn"] = f"{runs} fresh runs, 9 before" * (runs > 9)
+        return dict(lead=READINGS[reading], **later)
 
-    source = "A2 (2406.03768), Remark 1, our reading, in our setting"
     at_ends = partial(
         Statement,
-        source=source,
+        source="A2 (2406.03768), Remark 1, our reading, in our setting",
         at_least=0.05,
-        note="{note}",
+        note="the relevant demonstration is worth minus the error, and influence is the root mean "
+        "square of ∂ŷ/∂y_i, in which the Bayes rule has all places alike; A2 reports of Liu et al. "
+        "(2024) that models do better with information at the beginning or at the end, and ours "
+        "have no positions, only the mask",
         revision="{revision}",
         redrawn="{redrawn}",
         words=words,
     )
+    share = "as a share of the mean over places,"
     return (
         Statement(
             "share",
@@ -121,13 +109,14 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         at_ends(
             "worth_at_the_ends",
-            says="{lead} more {where} than in the middle",
-            measured="{gain}, as a share of the mean over places,",
+            says="{lead} more at the {place} than in the middle",
+            measured="the worth of a demonstration in the first or the last place less that in the "
+            f"middle half of the places, {share}",
             sample=lambda c, reading, place: gain_at(c.place, reading, place),
             cells=grid(
                 "beginning end noisy_beginning noisy_end influence_beginning influence_end",
                 reading=READINGS,
-                place=PLACES,
+                place=("beginning", "end"),
             ),
             message="Demonstrations at the beginning and at the end count more to trained causal "
             "models: the relevant one, its label exact or noisy, and any",
@@ -135,8 +124,9 @@ def statements(config) -> tuple[Statement, ...]:
         at_ends(
             "worth_is_a_u",
             says="{lead} more at both ends than in the middle: a U",
-            measured="{gain}, whichever is less on average over the other runs, as a share of the "
-            "mean over places,",
+            measured="the worth of a demonstration in the first or the last quarter of the places, "
+            "whichever is less on average over the other runs, less that in the middle half, "
+            f"{share}",
             sample=lambda c, reading: gain_at(c.place, reading),
             cells=grid("u_shape noisy_u_shape influence_u_shape", reading=READINGS),
             message="Over places what a demonstration counts to trained causal models is a U",
@@ -144,16 +134,18 @@ def statements(config) -> tuple[Statement, ...]:
         Statement(
             "best",
             "A3 (2506.04579), limitations, open question",
-            "A rule of ordering that is chosen on other prompts helps {whom}",
-            "the change of the error against random orders, without the "
-            f"{100 * rules.left_out:g} % of prompts with the largest errors in any order, by that "
-            "rule",
+            "A rule of ordering that is chosen on other prompts helps the stack: {model}",
+            "the change of the error by that rule against random orders, without the "
+            f"{100 * rules.left_out:g} % of prompts with the largest errors in any order,",
             "median",
             at_most=-HELPS,
+            note=f"linear {'' if rules.shared else 'and softmax '}attention is trained briefly",
             redrawn=fresh,
             sample=lambda c, model: best_change(c.rules, model),
-            cells=grid("descent_best trained_linear_best trained_softmax_best", model=stacks),
-            words=lambda model: dict(whom=stacks[model]),
+            cells=grid(
+                "descent_best trained_linear_best trained_softmax_best",
+                model=("descent", "trained linear", "trained softmax"),
+            ),
             message="A rule of ordering that is chosen on other prompts helps a constructed "
             "descent and trained attention, linear and softmax",
         ),

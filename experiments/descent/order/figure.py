@@ -83,12 +83,12 @@ def caption(dataset) -> str:
     rules = ordered.rules
     steps = rules.change.sel(rule="large to small step").median("run")
     by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0%} ({m})" for m in rules.model.values)
-    far = ", ".join(f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values)
+    far = [f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values]
     return (
-        f"With two causal layers the order moves the answer by "
-        f"{float(two.min()):.2g} to {float(two.max()):.2g} of what other demonstrations would. "
-        f"Against the middle the relevant demonstration changes the error by {rises[0]:+.0%} if "
-        f"first, by {rises[1]:+.0%} if last. Large steps first change it by {by_rule}. Random "
-        f"orders have {far} times the Bayes rule's error. Grey counts as help. Bars "
-        "of b are the middle 80 %. "
+        f"With two causal layers a new order moves the answer by {float(two.min()):.2g} to "
+        f"{float(two.max()):.2g} of what new demonstrations would. Against the middle, the "
+        f"relevant demonstration changes the error by {rises[0]:+.0%} if first, "
+        f"{rises[1]:+.0%} if last. Large steps first change it by {by_rule}. Random orders have "
+        f"{', '.join(far)} times the Bayes rule's error. Grey counts as help. Bars of b are the "
+        "middle 80 %."
     )
