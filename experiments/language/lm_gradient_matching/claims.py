@@ -4,9 +4,9 @@ from functools import cached_property
 
 import numpy as np
 
-from experiments.language.data_sets import data_grid, families
+from experiments.language.data_sets import families
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
-from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statements import Statement, grid
 from lsa_lab.judging.statistics import spearman
 from lsa_lab.lm import readings
 from lsa_lab.store import results
@@ -116,7 +116,6 @@ def statements(config) -> tuple[Statement, ...]:
         redrawn=f"{config.runs} fresh runs, 9 before",
         revision=ORDERS,
     )
-    grid = data_grid("rotten_tomatoes")
     matching = f"{n} matched demonstrations of {config.pool}"
     white = f"{n} demonstrations matched by whitened gradients"
     rivals = {
@@ -132,7 +131,7 @@ def statements(config) -> tuple[Statement, ...]:
             whom="random ones but for a bias of the labels",
             measured=f"{LOSS} after the best shift, matching over random subsets,",
             note="the shift is fitted on one half of the sentences and judged on the other",
-            changed="added after a look at nine other runs",
+            changed="added, after nine other runs",
         ),
         "rivals": dict(
             source=f"{A3}, baselines, in our setting",
@@ -196,7 +195,7 @@ def statements(config) -> tuple[Statement, ...]:
             f"{LOSS}, with them over without any,",
             "ratio",
             at_most=0.9,
-            revision="added after a look: the null of all rows above",
+            revision="added: the null of all rows above",
             redrawn="",
             sample=lambda a, data, rule: a[data].over_none(rule),
             cells=grid(
