@@ -4,7 +4,6 @@ import itertools
 from functools import partial
 
 import numpy as np
-import xarray as xr
 
 from experiments.language import decoders, edits, sentences
 from experiments.language.edits import Answers, Clipped, split_content_free
@@ -38,8 +37,7 @@ def search(config, clipped: Clipped, *place):
             read_test(test.scores(edit), fresh.labels, tried[edit], others.labels)
             for edit in (None, *chosen)
         ]
-        own, free = split_content_free(test.scores())
-        calibrated = readings.contextual_calibration(own, free)
+        calibrated = readings.contextual_calibration(*split_content_free(test.scores()))
         return {
             "validation_gain": [gains[edit] for edit in chosen],
             "layer": [edit[0] if edit else -1 for edit in chosen],
@@ -52,17 +50,9 @@ def search(config, clipped: Clipped, *place):
 
     axes = dict.fromkeys(("validation_gain", "layer", "rate", "module"), ("search",))
     axes |= {"unclipped": ("reading",), "clipped": ("search", "reading"), "calibrated": ()}
-    variables = decoders.table(config, measure, axes, *place)
-    variables["condition"] = (("part", "depth"), np.stack(list(conditions.values())))
-    return xr.Dataset(
-        variables,
-        {
-            "task": [name for name, _ in config.tasks],
-            "search": list(SEARCHES),
-            "reading": list(READ),
-            "part": list(PARTS),
-        },
-    )
+    dataset = decoders.table(config, measure, axes, *place, search=SEARCHES, reading=READ)
+    rows = np.stack(list(conditions.values()))
+    return dataset.assign_coords(part=list(PARTS)).assign(condition=(("part", "depth"), rows))
 
 
 def candidates(config, conditions) -> dict[str, list[tuple]]:

@@ -2,7 +2,6 @@
 
 import jax
 import numpy as np
-import xarray as xr
 
 from experiments.language import decoders, readouts
 from experiments.language import sentences as texts
@@ -47,14 +46,9 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "random_divergence": ("n",),
         "training_loss": ("step",),
     }
-    return xr.Dataset(
-        decoders.table(config, measure, axes, progress, checkpoints, "lm_gradient_matching: pools"),
-        {
-            "task": [name for name, _ in config.tasks],
-            "n": list(config.sizes),
-            "rule": ("subset", rules),
-        },
-    )
+    place = progress, checkpoints, "lm_gradient_matching: pools"
+    dataset = decoders.table(config, measure, axes, *place, n=config.sizes)
+    return dataset.assign_coords(rule=("subset", rules))
 
 
 def measure_pool(config, task: Task, place: int, run: int, model) -> dict[str, np.ndarray]:

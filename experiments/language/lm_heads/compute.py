@@ -105,22 +105,21 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
         name = part.__name__
         folder = checkpoints and checkpoints / name
-        return decoders.table(config, measure, axes, progress, folder, f"lm_heads: {name}")
+        own = dict(layer=config.layers, tokens=TOKENS)
+        return decoders.table(config, measure, axes, progress, folder, f"lm_heads: {name}", **own)
 
     head, masked = ("layer", "head", "sentence", "label"), ("masked_sentence", "label")
     front = head[:1] + head[2:]
     closed = {"whole": head[2:], "right": head[2:3], "zero": head, "mean": head}
     pruned = dict.fromkeys(("absolute_slope", "random_slope"), ("depth", "head"))
     pruned |= {"open": masked, "masked": ("mask", *masked), "drawn": ("draw", *masked)}
-    return xr.Dataset(
-        table(close_layers, closed | {"none": front, "top_kept": front})
-        | table(keep_a_part, pruned)
-        | table(common_maps, {"unexplained": ("tokens", "after"), "by_word": ("after",)}),
-        {
-            "task": [name for name, _ in config.tasks],
-            "layer": list(config.layers),
-            "tokens": list(TOKENS),
-        },
+    maps = {"unexplained": ("tokens", "after"), "by_word": ("after",)}
+    return xr.merge(
+        [
+            table(close_layers, closed | {"none": front, "top_kept": front}),
+            table(keep_a_part, pruned),
+            table(common_maps, maps),
+        ]
     ).map(in_short)
 
 

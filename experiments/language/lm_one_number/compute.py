@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import xarray as xr
 
 from experiments.language import decoders, edits, sentences
 from experiments.language.edits import Answers, Clipped, split_content_free
@@ -88,21 +87,11 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "shares": ("kind", "part", "clipping", "measure"),
         "layer_shares": ("kind", "part", "layer", "measure"),
     }
-    variables = decoders.table(config, measure, axes, progress, checkpoints, "lm_one_number")
-    variables["deepest"] = "part", deepest
-    return xr.Dataset(
-        variables,
-        {
-            "task": [name for name, _ in config.tasks],
-            "rule": list(METHODS),
-            "reading": list(READINGS),
-            "kind": list(KINDS),
-            "part": list(PARTS),
-            "clipping": list(config.rates),
-            "layer": list(config.layers),
-            "measure": ["R2", "share"],
-        },
-    )
+    own = dict(rule=METHODS, reading=READINGS, kind=KINDS, part=PARTS)
+    own |= dict(clipping=config.rates, layer=config.layers, measure=["R2", "share"])
+    place = progress, checkpoints, "lm_one_number"
+    dataset = decoders.table(config, measure, axes, *place, **own)
+    return dataset.assign(deepest=("part", deepest))
 
 
 def _pool(task, decoder, config):
