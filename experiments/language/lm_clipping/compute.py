@@ -3,13 +3,22 @@
 import itertools
 
 import numpy as np
+import xarray as xr
 
-from experiments.language import decoders, sentences
+from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped
-from experiments.language.lm_clipping import search, spectra
-from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, READINGS, Config
+from experiments.language.lm_clipping import search
+from experiments.language.lm_clipping.config import (
+    DROPPED,
+    MATRICES,
+    PARTS,
+    READINGS,
+    Config,
+    Spectra,
+)
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings
+from lsa_lab.models import leaves
 from lsa_lab.store import parts
 
 
@@ -24,7 +33,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         clip_layers(config, clipped, *place("layers")),
         **deep,
         search=search.search(config.search, clipped, *place("search")),
-        spectra=spectra.measure(config.spectra, clipped.decoder.params, *place("spectra")),
+        spectra=measure_spectra(config.spectra, clipped.decoder.params, *place("spectra")),
     )
 
 
@@ -98,3 +107,33 @@ def readings_of(scores, labels) -> list[float]:
     """Accuracy, AUC, and the cross-entropy but for a constant shift."""
     own = (readings.accuracy, readings.auc, readings.cross_entropy_after_best_shift)
     return [reading(scores, labels) for reading in own]
+
+
+def measure_spectra(config: Spectra, params, progress=None, folder=None, label="spectra"):
+    """The Dataset of the part: matrices of each layer, in float64, heads stacked as in A2."""
+    stacks = [leaf for part in PARTS.values() for leaf in leaves.matrices(params, part).values()]
+
+    def of_layer(layer):
+        rng = np.random.default_rng([config.seed, layer])
+        stored = [np.asarray(stack[layer], float) for stack in stacks]
+
+        def of_draws(draw):  # -> [matrix, draw, share]
+            every = ([draw(matrix) for _ in range(config.draws)] for matrix in stored)
+            return [[spectra.values_at(each, config.shares) for each in draws] for draws in every]
+
+        return {
+            "stored": [spectra.values_at(matrix, config.shares) for matrix in stored],
+            "rounded": of_draws(
+                lambda m: m + spectra.rounding_error(rng, m, config.bits, config.block)
+            ),
+            "random": of_draws(lambda m: spectra.random_alike(rng, m)),
+        }
+
+    places = [(layer,) for layer in range(len(stacks[0]))]
+    arrays = decoders.cells(places, of_layer, progress, folder, label)
+    axes = {"stored": ("matrix", "share")}
+    axes |= dict.fromkeys(("rounded", "random"), ("matrix", "draw", "share"))
+    return xr.Dataset(
+        {name: (("depth", *axes[name]), values) for name, values in arrays.items()},
+        {"matrix": list(MATRICES), "share": list(config.shares)},
+    )

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.language import decoders, edits, sentences
+from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.lm_clipping.config import PARTS, SEARCHES, WIDE
 from lsa_lab.lm import readings
@@ -15,7 +15,7 @@ READ = ("accuracy", "auc", "fitted")
 
 def search(config, clipped: Clipped, *place):
     params, pools = clipped.decoder.params, [sentences.read(task) for _, task in config.tasks]
-    conditions = {part: edits.condition_numbers(params, name) for part, name in PARTS.items()}
+    conditions = {part: spectra.condition_numbers(params, name) for part, name in PARTS.items()}
     searches = candidates(config, conditions)
     layers = {layer for edits in searches.values() for layer, *_ in edits}
 
@@ -59,7 +59,7 @@ def candidates(config, conditions) -> dict[str, list[tuple]]:
     """The edits (layer, module, rate) that each search tries, the smallest rates first."""
     by_search = {}
     for (part, module), name in zip(PARTS.items(), SEARCHES, strict=False):
-        layer = edits.deepest_of(conditions[part], config.top_k)
+        layer = spectra.deepest_of(conditions[part], config.top_k)
         by_search[name] = [(layer, module, rate) for rate in config.rates]
     grid = itertools.product(config.wide_rates, config.wide_layers, PARTS.values())
     return by_search | {WIDE: [(layer, module, rate) for rate, layer, module in grid]}

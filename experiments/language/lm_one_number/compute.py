@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from experiments.language import decoders, edits, sentences
+from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.language_config import PARTS
 from experiments.language.lm_one_number.config import (
@@ -25,8 +25,8 @@ from lsa_lab.lm import readings
 def compute(config: Config, *, progress=None, checkpoints=None):
     clipped = Clipped(decoders.decoder(config))
     decoder = clipped.decoder
-    conditions = [edits.condition_numbers(decoder.params, name) for name in PARTS.values()]
-    deepest = [edits.deepest_of(each, config.top_k) for each in conditions]
+    conditions = [spectra.condition_numbers(decoder.params, name) for name in PARTS.values()]
+    deepest = [spectra.deepest_of(each, config.top_k) for each in conditions]
     pools = [_pool(task, decoder, config) for _, task in config.tasks]
 
     def measure(number, run):
