@@ -13,9 +13,9 @@ FEWEST = 30
 FIRST = "rotten_tomatoes"  # ids are written out for this data set; another's name takes its place
 
 
-def short_name(config) -> str:
-    """The name of the model without the format of its file: "SmolLM2-135M", not "..., Q4_1"."""
-    return config.model_name.partition(",")[0]
+def short(name: str) -> str:
+    """What stands before a comma: "SmolLM2-135M" of "SmolLM2-135M, Q4_1", "Reuters R8"."""
+    return name.partition(",")[0]
 
 
 def about(config, sets: int, **shared) -> Callable[..., Statement]:
@@ -23,7 +23,7 @@ def about(config, sets: int, **shared) -> Callable[..., Statement]:
 
     With fewer than ``FEWEST`` sets it is a pilot, which says so in the place of its bounds.
     """
-    return partial(_about, short_name(config), sets, shared)
+    return partial(_about, short(config.model_name), sets, shared)
 
 
 def _about(model, sets, shared, id, source, says, *measured, message="", **fields):
@@ -57,7 +57,7 @@ def families(
             for id, case in cells.items()
         }
         row = state(id, source, says, *measured, cells=every, words=named, **fields)
-        says = f"{short_name(config)} on {{title}}: {says}"
+        says = f"{short(config.model_name)} on {{title}}: {says}"
         return replace(row, says=says, message=row.whole.says)
 
     return family
