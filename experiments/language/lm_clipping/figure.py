@@ -84,17 +84,18 @@ def caption(dataset) -> str:
         changes = (numbers.deepest[name].flatness(part, reading).mean() for name in names)
         return " and ".join(f"{change:+.3f}" for change in changes)
 
-    titles = " and ".join(short(task.title) for _, task in config.tasks)
-    anew = ""
+    def titled(tasks):
+        return " and ".join(short(task.title) for _, task in tasks)
+
+    deep, anew = 1 + max(config.layers), ""
     if config.deep:
-        titles_anew = " and ".join(short(task.title) for _, task in config.deep.tasks)
-        anew = f", those of layer {1 + max(config.layers)} on {titles_anew} over {config.deep.runs}"
+        anew = f", of layer {deep} on {titled(config.deep.tasks)} over {config.deep.runs}"
     wide = float(numbers.gains.test.sel(reading="accuracy", search=WIDE).mean())
     fitted = numbers.gains.rivals["threshold fitted"].mean()
     return (
-        f"Clipping attention in layer {1 + max(config.layers)} of {short(config.model_name)} "
-        f"changes the AUC by {listed('attention', 'auc')} on {titles}. Clipping the MLP changes "
-        f"the AUC by {listed('MLP', 'auc')}, and accuracy by {listed('MLP', 'accuracy')}. "
+        f"Clipping attention in layer {deep} of {short(config.model_name)} "
+        f"changes the AUC by {listed('attention', 'auc')} on {titled(config.tasks)}. Clipping the "
+        f"MLP changes the AUC by {listed('MLP', 'auc')}, and accuracy by {listed('MLP', 'accuracy')}. "
         f"On fresh sentences the wider search gains {wide:+.3f} of accuracy, and a fitted "
         f"threshold {fitted:+.3f}. Squares are gains on validation. Bands are intervals over "
         f"{config.runs} runs{anew}. Dots are other rounding errors (c) and random matrices (d)."

@@ -97,8 +97,8 @@ def caption(dataset) -> str:
         f"{config.mixture.vocabulary} words. After {numbers.most} demonstrations the shares of "
         f"right labels are {listed}. The uncopied decoder saw mapping in place of copying. With "
         f"labels drawn anew (dotted) {best} gives "
-        f"{float(numbers.share('shuffled', best).mean()):.2f}. {copied.idxmax('size').item()} "
-        f"copies {copied.max():.2f} of fresh words. {short(config.model_name)} gives {other:.2f}. "
-        f"Bands are intervals over {config.runs} runs, thin lines single runs. "
+        f"{float(numbers.share('shuffled', best).mean()):.2f}. Of fresh words "
+        f"{copied.idxmax('size').item()} copies {copied.max():.2f}. {short(config.model_name)} "
+        f"gives {other:.2f}. Bands are intervals over {config.runs} runs, thin lines single runs. "
         "The dotted line in b counts as learned."
     )

@@ -64,8 +64,8 @@ def caption(dataset) -> str:
     return (
         f"On {task.title} depth multiplies the log ratio of two flows in "
         f"{short(config.model_name)} by {alone:.2f} alone and by {shared:.2f} in one prompt. "
-        f"After prompts that GradS selects the right label has {gain.mean():+.2f} nats of "
-        "log-probability against random prompts. The grey band counts as no change, and bars are "
-        f"{level()} intervals over {config.runs} runs. The oracle takes the demonstrations that, "
+        "Prompts that GradS selects change the log-probability of the right label by "
+        f"{gain.mean():+.2f} nats, compared with random prompts. The grey band "
+        f"counts as no change, and bars are {level()} intervals over {config.runs} runs. The oracle takes the demonstrations that, "
         "each alone, make the right label most probable."
     )

@@ -63,5 +63,5 @@ def caption(dataset) -> str:
         f"{1 + config.layers[1 + count[1:].argmin()]}. With one head in each later layer, answers "
         f"correlate with the whole model's by {heads.order_kept[PRUNED].mean():z.2f}. "
         "The effect of a head is measured by closing it, by its mean write in its place, or by "
-        f"the slope in its gate. Bands are intervals over {config.runs} sets."
+        f"the slope in its gate. Bands are intervals over {config.runs} runs."
     )

@@ -51,6 +51,6 @@ def caption(dataset) -> str:
         f"{float(numbers.gain(THRESHOLD).mean()):+.3f}. Random edits of the same size change it "
         f"by {random:+.3f}; on attention alone by {attention[1]:+.3f}, where Algorithm 1 changes "
         f"it by {attention[0]:+.3f}. A fitted temperature may turn the order of answers where the "
-        f"AUC is near .5. Grey strokes are means of {len(config.tasks)} collections, and bars are "
-        f"intervals over {len(numbers.gain(UNEDITED))} sets of demonstrations."
+        f"AUC is near .5. Grey strokes are means of {len(config.tasks)} collections of "
+        f"{config.runs} runs each, and bars are intervals over all {len(numbers.gain(UNEDITED))}."
     )
