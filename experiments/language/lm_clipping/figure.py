@@ -95,8 +95,9 @@ def caption(dataset) -> str:
     return (
         f"Clipping attention in layer {deep} of {short(config.model_name)} "
         f"changes the AUC by {listed('attention', 'auc')} on {titled(config.tasks)}. Clipping the "
-        f"MLP changes the AUC by {listed('MLP', 'auc')}, and accuracy by {listed('MLP', 'accuracy')}. "
-        f"On fresh sentences the wider search gains {wide:+.3f} of accuracy, and a fitted "
-        f"threshold {fitted:+.3f}. Squares are gains on validation. Bands are intervals over "
-        f"{config.runs} runs{anew}. Dots are other rounding errors (c) and random matrices (d)."
+        f"MLP changes the AUC by {listed('MLP', 'auc')}, and accuracy by "
+        f"{listed('MLP', 'accuracy')}. On fresh sentences the wider search gains {wide:+.3f} of "
+        f"accuracy, and a fitted threshold {fitted:+.3f}. Squares are gains on validation. "
+        f"Bands are intervals over {config.runs} runs{anew}. Dots are other rounding errors (c) "
+        "and random matrices (d)."
     )

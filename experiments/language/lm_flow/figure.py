@@ -65,7 +65,7 @@ def caption(dataset) -> str:
         f"On {task.title} depth multiplies the log ratio of two flows in "
         f"{short(config.model_name)} by {alone:.2f} alone and by {shared:.2f} in one prompt. "
         "Prompts that GradS selects change the log-probability of the right label by "
-        f"{gain.mean():+.2f} nats, compared with random prompts. The grey band "
-        f"counts as no change, and bars are {level()} intervals over {config.runs} runs. The oracle takes the demonstrations that, "
-        "each alone, make the right label most probable."
+        f"{gain.mean():+.2f} nats, compared with random prompts. The grey band counts as no "
+        f"change, and bars are {level()} intervals over {config.runs} runs. The oracle takes the "
+        "demonstrations that, each alone, make the right label most probable."
     )

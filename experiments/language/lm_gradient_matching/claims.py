@@ -38,17 +38,10 @@ class Answers:
             return np.exp(self.logs[rule] - np.mean([self.logs[each] for each in RIVALS], axis=0))
         return np.exp(self.logs[rule] - self.logs[rival])
 
-    @cached_property
-    def log_without(self):  # [R]
-        """The log cross-entropy of answers without demonstrations."""
-        scores = self.dataset.score_without.transpose("run", "sentence", "label").values
-        right = self.dataset.right.transpose("run", "sentence").values
-        pairs = zip(scores, right, strict=True)
-        return np.log([readings.cross_entropy(s, y) for s, y in pairs])
-
     def over_none(self, rule):  # [R]
         """The cross-entropy after a rule over that without demonstrations."""
-        return np.exp(self.logs[rule] - self.log_without)
+        without = losses(self.dataset.score_without.expand_dims("subset"), self.dataset.right)
+        return np.exp(self.logs[rule] - np.log(without[:, 0]))
 
     def shares(self):  # [R]
         divergence = self.dataset.divergence.transpose("run", "subset").values
@@ -74,21 +67,21 @@ def rule_readings(dataset, reading=readings.cross_entropy) -> dict[str, np.ndarr
 
 def subset_readings(dataset, reading=readings.cross_entropy) -> np.ndarray:  # [R, S]
     """A reading of the answers after every subset."""
-    scores = dataset.score.transpose("run", "subset", "sentence", "label").values
-    right = dataset.right.transpose("run", "sentence").values
-    return np.array([[reading(s, y) for s in rows] for rows, y in zip(scores, right, strict=True)])
+    return losses(dataset.score, dataset.right, reading)
+
+
+def losses(scores, right, reading=readings.cross_entropy) -> np.ndarray:  # [R, S]
+    """A reading of scores (run, subset or draw, sentence, label), of each against the right."""
+    (sentence,) = {*right.dims} - {"run"}
+    scores = scores.transpose("run", ..., sentence, "label").values
+    runs = zip(scores, right.transpose("run", sentence).values, strict=True)
+    return np.array([[reading(s, y) for s in rows] for rows, y in runs])
 
 
 def best_draw(dataset) -> np.ndarray:  # [R]
     """Where among the subsets the random one stands that answers the validation best."""
-    axes = ("run", "draw", "validation", "label")
-    scores = dataset.validation_score.transpose(*axes).values
-    right = dataset.validation_right.transpose("run", "validation").values
-    losses = [
-        [readings.cross_entropy(s, y) for s in rows] for rows, y in zip(scores, right, strict=True)
-    ]
-    first = dataset.rule.values.tolist().index("random")
-    return first + np.argmin(losses, axis=1)
+    of_draws = losses(dataset.validation_score, dataset.validation_right)
+    return dataset.rule.values.tolist().index("random") + np.argmin(of_draws, axis=1)
 
 
 def geometric_mean(values: np.ndarray) -> np.ndarray:  # [R, S] -> [R]

@@ -63,7 +63,7 @@ def _word_means(
 class Run:
     """The prompt and the sentences of one set: those that heads are chosen on come first."""
 
-    def __init__(self, config: Config, model, writer: Writer, sentences: Sentences, place, number):
+    def __init__(self, config: Config, model, sentences: Sentences, writer: Writer, place, number):
         self.config, self.model, self.writer = config, model, writer
         self.stream = np.random.SeedSequence([config.seed, place, number]).generate_state(2)
         sizes = (config.shots, config.searched, config.fresh, config.masked_fresh, config.map_shots)
@@ -93,11 +93,8 @@ class Run:
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    model, tasks = closings.add_write_biases(decoders.decoder(config)), []
-    for _, task in config.tasks:
-        template = texts.template(task)
-        cut = texts.cut_to(texts.read(task), model.tokenizer, template, config.width)
-        tasks.append((Writer(model.tokenizer, template, config.width), cut))
+    model = closings.add_write_biases(decoders.decoder(config))
+    tasks = [texts.of_one_width(task, model.tokenizer, config.width) for _, task in config.tasks]
 
     def table(part, axes):
         def measure(place, number):

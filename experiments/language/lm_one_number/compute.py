@@ -27,7 +27,10 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     decoder = clipped.decoder
     conditions = [spectra.condition_numbers(decoder.params, name) for name in PARTS.values()]
     deepest = [spectra.deepest_of(each, config.top_k) for each in conditions]
-    pools = [_pool(task, decoder, config) for _, task in config.tasks]
+    pools = [  # invented sentences have one width as they are
+        sentences.of_one_width(task, decoder.tokenizer, config.width, task.source != "invented")
+        for _, task in config.tasks
+    ]
 
     def measure(number, run):
         pool, writer = pools[number]
@@ -92,15 +95,6 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     place = progress, checkpoints, "lm_one_number"
     dataset = decoders.table(config, measure, axes, *place, **own)
     return dataset.assign(deepest=("part", deepest))
-
-
-def _pool(task, decoder, config):
-    """Sentences whose questions have one width, and their writer."""
-    template = sentences.template(task)
-    pool = sentences.read(task)
-    if task.source != "invented":
-        pool = sentences.cut_to(pool, decoder.tokenizer, template, config.width)
-    return pool, sentences.Writer(decoder.tokenizer, template, config.width)
 
 
 def choose(plain, tried, labels) -> int | None:
