@@ -89,6 +89,7 @@ def table(
     progress=None,
     folder: Path | None = None,
     label: str = "cells",
+    /,
     **coordinates: Sequence[Any],
 ) -> xr.Dataset:
     """Variables with the axes task and run before their own, of ``measure(task, run)``.

@@ -43,11 +43,11 @@ def test_runs_measured_by_other_code_are_not_taken_up(tmp_path, monkeypatch):
         def measure(task, run):
             return {"score": np.array([10.0 * task + run])}
 
-        return decoders.table(CONFIG, measure, {"score": ("one",)}, folder=tmp_path)
+        return decoders.table(CONFIG, measure, {"score": ("one",)}, None, tmp_path)["score"]
 
     before = measured()
-    assert before["score"][1].shape == (len(CONFIG.tasks), CONFIG.runs, 1)
-    np.testing.assert_array_equal(measured()["score"][1], before["score"][1])
+    assert before.shape == (len(CONFIG.tasks), CONFIG.runs, 1)
+    np.testing.assert_array_equal(measured(), before)
     monkeypatch.setattr(decoders, "_code", lambda: "another")
     with pytest.raises(ValueError, match=r"code = .*, and this call has another"):
         measured()

@@ -285,8 +285,8 @@ def spectrum_statements(config):
                 "last_median_beyond_norms",
                 **places,
             ),
-            message=f"{model}: they rise by more than in random matrices with the same norms of "
-            "rows and columns",
+            message=f"{model}: condition numbers rise to deep layers, and to the last ones, by "
+            "more than in random matrices with the same norms of rows and columns",
         ),
         Statement(
             "spectra_rounding",

@@ -90,8 +90,9 @@ def geometric_mean(values: np.ndarray) -> np.ndarray:  # [R, S] -> [R]
 
 A3, OURS = "A3 (2506.04579)", "derived here"
 LOSS = "label cross-entropy on fresh sentences"
-ORDERS = (
-    "each subset stood in one order at random, which moved the loss by a fifth, five times as much "
+ORDER = "each subset stood in one order at random"
+MOVED = (
+    f"{ORDER}, which moved the loss by a fifth, five times as much "
     "as what it holds; then four of eight rows were undecided"
 )
 
@@ -107,7 +108,7 @@ def statements(config) -> tuple[Statement, ...]:
         config,
         over="pools",
         redrawn=f"{config.runs} fresh runs, 9 before",
-        revision=ORDERS,
+        revision=ORDER,
     )
     matching = f"{n} matched demonstrations of {config.pool}"
     white = f"{n} demonstrations matched by whitened gradients"
@@ -117,7 +118,7 @@ def statements(config) -> tuple[Statement, ...]:
             whom="random ones",
             measured=f"{LOSS}, matching over random subsets (geometric mean of {config.draws}),",
             note="",
-            changed=ORDERS,
+            changed=MOVED,
         ),
         "shifted": dict(
             source=f"{A3}, abstract, our reading, in our setting",
@@ -132,7 +133,7 @@ def statements(config) -> tuple[Statement, ...]:
             measured=f"{LOSS}, matching over random subsets, best of {config.draws} and k-means "
             "(geometric mean),",
             note="best of so many is chosen on other sentences than those that judge it",
-            changed=ORDERS,
+            changed=MOVED,
         ),
     }
     plain = {
