@@ -40,7 +40,8 @@ def families(
 ) -> Callable[..., Statement]:
     """``about`` for families with a cell for each data set of the config, or of its part ``texts``.
 
-    Cells are those of the data set ``FIRST``, without the axis ``data``, which comes before theirs.
+    Cells are those of the data set ``FIRST``, with the axis ``data`` before theirs; those that
+    others are given are written out for whoever looks for an id.
     "{fresh}" stands for what ``fresh`` says of a data set, or for nothing.
     """
     tasks, fresh = dict((texts or config).tasks), fresh or {}
@@ -52,9 +53,11 @@ def families(
             return own | dict(words(**axes) if words else {})
 
         every = {
-            id.replace(FIRST, data): {"data": data} | case
+            id.replace(FIRST, data): {"data": data}
+            | {axis: value for axis, value in case.items() if axis != "data"}
             for data in tasks
             for id, case in cells.items()
+            if case.get("data", FIRST) == FIRST
         }
         row = state(id, source, says, *measured, cells=every, words=named, **fields)
         says = f"{short(config.model_name)} on {{title}}: {says}"

@@ -38,7 +38,10 @@ def layer_statements(config):
     family = families(config, fresh=fresh, over=OVER, revision=each)
 
     def by_part(id, source, says, measured, ids, sample, **fields):
-        cells, words = grid(ids, part=PARTS), lambda part: dict(block=BLOCKS[part])
+        cells, words = (
+            grid(ids, data=("rotten_tomatoes", "reuters"), part=PARTS),
+            lambda part: dict(block=BLOCKS[part]),
+        )
         source = f"{A2}, {source}, {SETTING}"
         return family(id, source, says, measured, cells=cells, words=words, sample=sample, **fields)
 
@@ -53,7 +56,8 @@ def layer_statements(config):
             "figure 1 (ii), our reading",
             f"drastic clipping of {{block}} in layer {deep} costs no discrimination",
             f"AUC, {change}",
-            "rotten_tomatoes_attention_deep_is_flat rotten_tomatoes_mlp_deep_is_flat",
+            "rotten_tomatoes_attention_deep_is_flat rotten_tomatoes_mlp_deep_is_flat "
+            "reuters_attention_deep_is_flat reuters_mlp_deep_is_flat",
             lambda n, data, part: n.deepest[data].flatness(part),
             at_least=-0.01,
             redrawn="{fresh}",
@@ -63,7 +67,8 @@ def layer_statements(config):
             "figure 1 (ii)",
             f"drastic clipping of {{block}} in layer {deep} costs no accuracy",
             f"accuracy, {change}",
-            "rotten_tomatoes_attention_deep_keeps_accuracy rotten_tomatoes_mlp_deep_keeps_accuracy",
+            "rotten_tomatoes_attention_deep_keeps_accuracy rotten_tomatoes_mlp_deep_keeps_accuracy "
+            "reuters_attention_deep_keeps_accuracy reuters_mlp_deep_keeps_accuracy",
             lambda n, data, part: n.deepest[data].flatness(part, "accuracy"),
             at_least=-0.01,
             note="the bound is that on AUC",
@@ -75,7 +80,8 @@ def layer_statements(config):
             f"with {{block}} of layer {shallow} clipped at rate {high:g} the model hardly does "
             "better than guessing",
             "AUC after clipping",
-            "rotten_tomatoes_attention_shallow_collapses rotten_tomatoes_mlp_shallow_collapses",
+            "rotten_tomatoes_attention_shallow_collapses rotten_tomatoes_mlp_shallow_collapses "
+            "reuters_attention_shallow_collapses reuters_mlp_shallow_collapses",
             lambda n, data, part: n.changes[data].collapse(part),
             at_most=0.6,
         ),
@@ -85,7 +91,8 @@ def layer_statements(config):
             f"layer {deep} tolerates clipping of {{block}} at rate {high:g} better than layer "
             f"{shallow}",
             f"AUC, clipped in layer {deep} less clipped in layer {shallow},",
-            "rotten_tomatoes_attention_deep_tolerates_more rotten_tomatoes_mlp_deep_tolerates_more",
+            "rotten_tomatoes_attention_deep_tolerates_more rotten_tomatoes_mlp_deep_tolerates_more "
+            "reuters_attention_deep_tolerates_more reuters_mlp_deep_tolerates_more",
             lambda n, data, part: n.changes[data].tolerance(part),
             at_least=0.05,
         ),
@@ -94,7 +101,8 @@ def layer_statements(config):
             "appendix B.6",
             f"dropping {{block}} of layer {deep} neither harms nor improves accuracy",
             "accuracy, dropped less unclipped,",
-            "rotten_tomatoes_attention_dropped rotten_tomatoes_mlp_dropped",
+            "rotten_tomatoes_attention_dropped rotten_tomatoes_mlp_dropped "
+            "reuters_attention_dropped reuters_mlp_dropped",
             lambda n, data, part: n.deepest[data].drop_change(part),
             margin=0.05,
             revision="added: the row on AUC, dropped beside clipped, is not what the appendix says",
@@ -108,7 +116,7 @@ def layer_statements(config):
             at_least=0.01,
             note=f"of layers {', '.join(str(1 + layer) for layer in config.layers)} and all rates",
             sample=lambda n, data: n.changes[data].gain(),
-            cells=grid("rotten_tomatoes_helps"),
+            cells=grid("rotten_tomatoes_helps reuters_helps", data=("rotten_tomatoes", "reuters")),
         ),
         family(
             "few_shots",
@@ -120,7 +128,9 @@ def layer_statements(config):
             note="where a clipped layer leaves the same whatever the shots, that is the rise of "
             "the unclipped model with them",
             sample=lambda n, data: n.changes[data].few_shots(),
-            cells=grid("rotten_tomatoes_few_shots"),
+            cells=grid(
+                "rotten_tomatoes_few_shots reuters_few_shots", data=("rotten_tomatoes", "reuters")
+            ),
         ),
         family(
             "more_shots",
@@ -130,7 +140,9 @@ def layer_statements(config):
             at_least=0.0,
             revision="added, for the row on fewer shots supposes it",
             sample=lambda n, data: n.changes[data].more_shots(),
-            cells=grid("rotten_tomatoes_more_shots"),
+            cells=grid(
+                "rotten_tomatoes_more_shots reuters_more_shots", data=("rotten_tomatoes", "reuters")
+            ),
         ),
         family(
             "keys_alone",
@@ -139,7 +151,9 @@ def layer_statements(config):
             alone,
             margin=0.01,
             sample=lambda n, data: n.changes[data].alone("w_k"),
-            cells=grid("rotten_tomatoes_keys_alone"),
+            cells=grid(
+                "rotten_tomatoes_keys_alone reuters_keys_alone", data=("rotten_tomatoes", "reuters")
+            ),
         ),
         family(
             "others_alone",
@@ -150,7 +164,9 @@ def layer_statements(config):
             revision="added: what W_K says of itself, if the others do as little, is nothing",
             sample=lambda n, data, matrix: n.changes[data].alone(matrix),
             cells=grid(
-                "rotten_tomatoes_w_q_alone rotten_tomatoes_w_v_alone rotten_tomatoes_w_o_alone",
+                "rotten_tomatoes_w_q_alone rotten_tomatoes_w_v_alone rotten_tomatoes_w_o_alone "
+                "reuters_w_q_alone reuters_w_v_alone reuters_w_o_alone",
+                data=("rotten_tomatoes", "reuters"),
                 matrix=OTHERS,
             ),
             words=lambda matrix: dict(named=OTHERS[matrix]),
@@ -183,7 +199,10 @@ def search_statements(config):
             revision="added, each collection and part: their average holds",
             sample=lambda n, data, part: n.gains.apart(data, part),
             cells=grid(
-                "rotten_tomatoes_attention_algorithm rotten_tomatoes_mlp_algorithm", part=PARTS
+                "rotten_tomatoes_attention_algorithm rotten_tomatoes_mlp_algorithm "
+                "reuters_attention_algorithm reuters_mlp_algorithm",
+                data=("rotten_tomatoes", "reuters"),
+                part=PARTS,
             ),
         ),
         judged(

@@ -58,14 +58,14 @@ def statements(config) -> tuple[Statement, ...]:
         f"{0.5 / config.prompts**0.5:.2g} is not in the interval"
     )
 
-    def by_size(id, source, says, measured, sample, sizes=deep, **fields):
+    def by_size(id, source, says, measured, ids, sample, **fields):
         return Statement(
             id,
             source,
             f"{says}: {{size}}",
             measured,
             sample=sample,
-            cells={f"{id}_{size}": {"size": size} for size in sizes},
+            cells={each: {"size": each.removeprefix(f"{id}_")} for each in ids},
             message=says,
             **dict(over="seeds", revision=LOOK) | fields,
         )
@@ -79,6 +79,7 @@ def statements(config) -> tuple[Statement, ...]:
             OURS,
             f"{ABLE} learn in context",
             f"{SHARE}, of classes that every prompt names anew, {after}",
+            [f"learns_{size}" for size in deep],
             lambda n, size: n.share("mapping", size),
             at_least=LEARNED,
             note="chance is .5",
@@ -89,8 +90,8 @@ def statements(config) -> tuple[Statement, ...]:
             OURS,
             "without copying in the mixture mapping is not learned in as many steps",
             f"{SHARE} {after}",
+            [f"without_copying_{size}" for size in apart(lambda size: not size.copying)],
             lambda n, size: n.beside_deep(size, deep),
-            apart(lambda size: not size.copying),
             at_most=0.6,
             note="prompts of mapping stand in place of copying; copying without mapping, and text "
             "in place of copying, were not tried; judged where decoders learn, as one_layer is",
@@ -100,6 +101,7 @@ def statements(config) -> tuple[Statement, ...]:
             OURS,
             "demonstrations are used from a step on",
             f"the first step that was looked at with a share of {LEARNED} {after}",
+            [f"emerges_{size}" for size in deep],
             lambda n, size: n.step_of_learning(size),
             unjudged="a step is no claim",
             over="seeds that learn",
@@ -110,8 +112,8 @@ def statements(config) -> tuple[Statement, ...]:
             OURS,
             "one layer does not learn in context",
             f"{SHARE} {after}",
+            [f"one_layer_{size}" for size in apart(lambda size: size.depth == 1)],
             lambda n, size: n.beside_deep(size, deep),
-            apart(lambda size: size.depth == 1),
             at_most=0.6,
             note="a label is one token after its word: to bind them takes a layer of its own; not "
             "judged where deeper ones are at chance too, which was added after a look",
@@ -121,8 +123,8 @@ def statements(config) -> tuple[Statement, ...]:
             CONTROL,
             "labels that have nothing to do with the classes leave chance",
             f"{SHARE} {after} whose labels are drawn anew, less .5,",
+            [f"shuffled_{size}" for size in apart(bool)],
             lambda n, size: n.share("shuffled", size) - 0.5,
-            apart(bool),
             margin=0.05,
             note=common,
         ),
@@ -131,8 +133,8 @@ def statements(config) -> tuple[Statement, ...]:
             CONTROL,
             "before the first step answers are at chance",
             f"{SHARE} {after}, less .5,",
+            [f"untrained_{size}" for size in apart(bool)],
             lambda n, size: n.share("mapping", size, step=0) - 0.5,
-            apart(bool),
             margin=0.05,
             note=common,
         ),
@@ -141,6 +143,7 @@ def statements(config) -> tuple[Statement, ...]:
             OURS,
             f"{config.shots[-1]} demonstrations help more than one",
             f"{SHARE}, {after} less after one,",
+            [f"more_{size}" for size in deep],
             lambda n, size: n.share("mapping", size) - n.share("mapping", size, shots=1),
             at_least=0.02,
         ),
@@ -153,11 +156,8 @@ def statements(config) -> tuple[Statement, ...]:
             over="seeds",
             revision=LOOK,
             sample=lambda n, size, task: n.share(task, size),
-            cells={
-                f"{task}_{size}": {"size": size, "task": task}
-                for task in ("copying", "counting")
-                for size in deep
-            },
+            cells={f"copying_{size}": {"size": size, "task": "copying"} for size in deep}
+            | {f"counting_{size}": {"size": size, "task": "counting"} for size in deep},
             message=f"{ABLE} learn copying and counting",
         ),
         by_size(
@@ -166,6 +166,7 @@ def statements(config) -> tuple[Statement, ...]:
             "the sentiment of fresh reviews is told in context",
             f"{SHARE}, for the sentiment of the first words of a review, after the demonstrations "
             "that a prompt has room for",
+            [f"sentiment_{size}" for size in deep],
             lambda n, size: n.share("sentiment", size),
             at_least=0.55,
             note="chance is .5",
@@ -175,6 +176,7 @@ def statements(config) -> tuple[Statement, ...]:
             CONTROL,
             "labels that have nothing to do with sentiments leave chance",
             f"{SHARE} after reviews whose labels are drawn anew, less .5,",
+            [f"sentiment_null_{size}" for size in deep],
             lambda n, size: n.share("sentiment_shuffled", size) - 0.5,
             margin=0.05,
         ),

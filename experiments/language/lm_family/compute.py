@@ -51,6 +51,6 @@ def ask_other(config: Config) -> dict[str, np.ndarray]:  # each [shots]
         raise ValueError(f"{config.model_name} has no tokenizer: prompts are written in words")
     keys = jax.random.split(jax.random.key(config.seed), config.other_prompts)
     words, shape = vocabulary.words_of(model.tokenizer), model.config
-    ask = jax.jit(lambda params: family.told(params, shape, words, config.shots, keys))
+    ask = jax.jit(lambda params: family.shares_right(params, shape, words, config.shots, keys))
     shares = (np.asarray(share, float) for share in ask(model.params))
     return dict(zip(MAPPED, shares, strict=True))

@@ -87,8 +87,8 @@ def readings(
     )
     length, words, texts = config.mixture.length, corpus.words, corpus.fresh
     most = length // (config.mixture.sentence + 1) - 1
-    shares = told(params, shape, words, config.shots, many(keys[0]))
-    sentiments = told(params, shape, words, (most,), many(keys[1]), texts)
+    shares = shares_right(params, shape, words, config.shots, many(keys[0]))
+    sentiments = shares_right(params, shape, words, (most,), many(keys[1]), texts)
     own = dict(zip(MAPPED, shares, strict=True))
     own |= {"sentiment": sentiments[0][0], "sentiment_shuffled": sentiments[1][0]}
     tasks = {
@@ -101,7 +101,7 @@ def readings(
     return own | {"text": learning.loss(params, *windows, shape)}
 
 
-def told(
+def shares_right(
     params: Params, shape: Shape, words: Words, shots: tuple[int, ...], keys: Array, texts=None
 ) -> tuple[Array, Array]:  # each [shots]
     """The share of right label words by the number of demonstrations, and that with labels which

@@ -63,8 +63,8 @@ def read(config: Mixture, seed: int) -> Corpus:
     texts = (text.lower() for part in trained for text in part.texts)
     counts = Counter(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text))
     common = [word for word, _ in counts.most_common() if word not in vocabulary.ALL]
-    known = [*vocabulary.ALL, *common][: config.vocabulary - 1]
-    tokenizer = tokens.of_words(known, plain=True)
+    words = [*vocabulary.ALL, *common][: config.vocabulary - 1]
+    tokenizer = tokens.of_words(words, plain=True)
     both = (_texts(each, tokenizer, config) for each in (trained, fresh))
     return Corpus(tokenizer, vocabulary.words_of(tokenizer), *both)
 

@@ -67,7 +67,12 @@ def flow_statements(config):
             sample=lambda n, data, read, mode: n.flows[data].disparities(mode, read)[:, -1],
             cells=grid(
                 "rotten_tomatoes_alone_margin_disparity rotten_tomatoes_shared_margin_disparity "
-                "rotten_tomatoes_alone_row_disparity rotten_tomatoes_shared_row_disparity",
+                "rotten_tomatoes_alone_row_disparity rotten_tomatoes_shared_row_disparity "
+                "imdb_alone_margin_disparity imdb_shared_margin_disparity "
+                "imdb_alone_row_disparity imdb_shared_row_disparity "
+                "reuters_alone_margin_disparity reuters_shared_margin_disparity "
+                "reuters_alone_row_disparity reuters_shared_row_disparity",
+                data=("rotten_tomatoes", "imdb", "reuters"),
                 read=READS,
                 mode=MODES,
             ),
@@ -82,7 +87,11 @@ def flow_statements(config):
             at_least=FACTOR,
             sample=lambda n, data, read: n.flows[data].disparities("untrained", read)[:, -1],
             cells=grid(
-                "rotten_tomatoes_margin_untrained rotten_tomatoes_row_untrained", read=READS
+                "rotten_tomatoes_margin_untrained rotten_tomatoes_row_untrained "
+                "imdb_margin_untrained imdb_row_untrained reuters_margin_untrained "
+                "reuters_row_untrained",
+                data=("rotten_tomatoes", "imdb", "reuters"),
+                read=READS,
             ),
             words=read_words,
         ),
@@ -94,7 +103,10 @@ def flow_statements(config):
             f"the share of pairs that turn, {WHERE['shared']},",
             at_most=0.05,
             sample=lambda n, data: n.flows[data].turns(),
-            cells=grid("rotten_tomatoes_order"),
+            cells=grid(
+                "rotten_tomatoes_order imdb_order reuters_order",
+                data=("rotten_tomatoes", "imdb", "reuters"),
+            ),
         ),
         family(
             "worth",
@@ -104,7 +116,10 @@ def flow_statements(config):
             at_least=0.2,
             sample=lambda n, data, factor: n.flows[data].correlation(factor),
             cells=grid(
-                "rotten_tomatoes_relevance rotten_tomatoes_novelty rotten_tomatoes_both",
+                "rotten_tomatoes_relevance rotten_tomatoes_novelty rotten_tomatoes_both "
+                "imdb_relevance imdb_novelty imdb_both reuters_relevance reuters_novelty "
+                "reuters_both",
+                data=("rotten_tomatoes", "imdb", "reuters"),
                 factor=FACTORS,
             ),
             words=lambda factor: dict(what=SAYS[factor]),
@@ -119,7 +134,10 @@ def flow_statements(config):
             "nats,",
             at_least=0.1,
             sample=lambda n, data: n.flows[data].label_effect(),
-            cells=grid("rotten_tomatoes_label"),
+            cells=grid(
+                "rotten_tomatoes_label imdb_label reuters_label",
+                data=("rotten_tomatoes", "imdb", "reuters"),
+            ),
         ),
     )
 
@@ -148,7 +166,10 @@ def grads_statements(config):
             cells=grid(
                 "rotten_tomatoes_predicts_margin rotten_tomatoes_predicts_row "
                 "rotten_tomatoes_predicts_contribution rotten_tomatoes_predicts_similarity "
-                "rotten_tomatoes_predicts_bm25",
+                "rotten_tomatoes_predicts_bm25 reuters_predicts_margin reuters_predicts_row "
+                "reuters_predicts_contribution reuters_predicts_similarity "
+                "reuters_predicts_bm25",
+                data=("rotten_tomatoes", "reuters"),
                 score=SCORED,
             ),
             words=score_words,
@@ -163,7 +184,9 @@ def grads_statements(config):
             "other pools,",
             at_least=-0.05,
             sample=lambda n, data: n.pools[data].last_layer(),
-            cells=grid("rotten_tomatoes_last_layer"),
+            cells=grid(
+                "rotten_tomatoes_last_layer reuters_last_layer", data=("rotten_tomatoes", "reuters")
+            ),
         ),
         family(
             "prompts",
@@ -175,10 +198,16 @@ def grads_statements(config):
             note=HEADLINE,
             sample=lambda n, data, score, rival: n.pools[data].prompts(SCORED[score][0], rival),
             cells=grid(
-                "rotten_tomatoes_prompts_margin_random rotten_tomatoes_prompts_margin_similarity "
-                "rotten_tomatoes_prompts_margin_bm25 rotten_tomatoes_prompts_margin_contribution "
-                "rotten_tomatoes_prompts_row_random rotten_tomatoes_prompts_row_similarity "
-                "rotten_tomatoes_prompts_row_bm25 rotten_tomatoes_prompts_row_contribution",
+                "rotten_tomatoes_prompts_margin_random "
+                "rotten_tomatoes_prompts_margin_similarity rotten_tomatoes_prompts_margin_bm25 "
+                "rotten_tomatoes_prompts_margin_contribution rotten_tomatoes_prompts_row_random "
+                "rotten_tomatoes_prompts_row_similarity rotten_tomatoes_prompts_row_bm25 "
+                "rotten_tomatoes_prompts_row_contribution reuters_prompts_margin_random "
+                "reuters_prompts_margin_similarity reuters_prompts_margin_bm25 "
+                "reuters_prompts_margin_contribution reuters_prompts_row_random "
+                "reuters_prompts_row_similarity reuters_prompts_row_bm25 "
+                "reuters_prompts_row_contribution",
+                data=("rotten_tomatoes", "reuters"),
                 score=READS,
                 rival=RIVALS,
             ),
