@@ -21,6 +21,7 @@ BLOCKS = {"attention": "attention", "MLP": "the MLP"}  # parts, in a sentence
 WIDER = "a search of more layers and of both parts"
 
 numbers = Numbers
+on_each = partial(grid, data=("rotten_tomatoes", "reuters"))
 
 
 def statements(config) -> tuple[Statement, ...]:
@@ -39,7 +40,7 @@ def layer_statements(config):
 
     def by_part(id, source, says, measured, ids, sample, **fields):
         cells, words = (
-            grid(ids, data=("rotten_tomatoes", "reuters"), part=PARTS),
+            on_each(ids, part=PARTS),
             lambda part: dict(block=BLOCKS[part]),
         )
         source = f"{A2}, {source}, {SETTING}"
@@ -116,7 +117,7 @@ def layer_statements(config):
             at_least=0.01,
             note=f"of layers {', '.join(str(1 + layer) for layer in config.layers)} and all rates",
             sample=lambda n, data: n.changes[data].gain(),
-            cells=grid("rotten_tomatoes_helps reuters_helps", data=("rotten_tomatoes", "reuters")),
+            cells=on_each("rotten_tomatoes_helps reuters_helps"),
         ),
         family(
             "few_shots",
@@ -128,9 +129,7 @@ def layer_statements(config):
             note="where a clipped layer leaves the same whatever the shots, that is the rise of "
             "the unclipped model with them",
             sample=lambda n, data: n.changes[data].few_shots(),
-            cells=grid(
-                "rotten_tomatoes_few_shots reuters_few_shots", data=("rotten_tomatoes", "reuters")
-            ),
+            cells=on_each("rotten_tomatoes_few_shots reuters_few_shots"),
         ),
         family(
             "more_shots",
@@ -140,9 +139,7 @@ def layer_statements(config):
             at_least=0.0,
             revision="added, for the row on fewer shots supposes it",
             sample=lambda n, data: n.changes[data].more_shots(),
-            cells=grid(
-                "rotten_tomatoes_more_shots reuters_more_shots", data=("rotten_tomatoes", "reuters")
-            ),
+            cells=on_each("rotten_tomatoes_more_shots reuters_more_shots"),
         ),
         family(
             "keys_alone",
@@ -151,9 +148,7 @@ def layer_statements(config):
             alone,
             margin=0.01,
             sample=lambda n, data: n.changes[data].alone("w_k"),
-            cells=grid(
-                "rotten_tomatoes_keys_alone reuters_keys_alone", data=("rotten_tomatoes", "reuters")
-            ),
+            cells=on_each("rotten_tomatoes_keys_alone reuters_keys_alone"),
         ),
         family(
             "others_alone",
@@ -163,10 +158,9 @@ def layer_statements(config):
             margin=0.01,
             revision="added: what W_K says of itself, if the others do as little, is nothing",
             sample=lambda n, data, matrix: n.changes[data].alone(matrix),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_w_q_alone rotten_tomatoes_w_v_alone rotten_tomatoes_w_o_alone "
                 "reuters_w_q_alone reuters_w_v_alone reuters_w_o_alone",
-                data=("rotten_tomatoes", "reuters"),
                 matrix=OTHERS,
             ),
             words=lambda matrix: dict(named=OTHERS[matrix]),
@@ -198,10 +192,9 @@ def search_statements(config):
             at_least=0.01,
             revision="added, each collection and part: their average holds",
             sample=lambda n, data, part: n.gains.apart(data, part),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_attention_algorithm rotten_tomatoes_mlp_algorithm "
                 "reuters_attention_algorithm reuters_mlp_algorithm",
-                data=("rotten_tomatoes", "reuters"),
                 part=PARTS,
             ),
         ),

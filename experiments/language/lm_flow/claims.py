@@ -1,5 +1,7 @@
 """What `lm_flow` judges: disparities of flows, what predicts worth, and selected prompts."""
 
+from functools import partial
+
 from experiments.language.data_sets import families
 from experiments.language.language_config import redrawn
 from experiments.language.lm_flow.config import FACTORS, MODES, READS
@@ -10,10 +12,7 @@ A1, OWN, READING = "A1 (2508.00385)", "derived here", "our reading, in our setti
 THEOREM = f"{A1}, Theorem 1, {READING}"
 OF = {"margin": "the label margin", "row": "the query's row"}  # what a flow is of
 WHERE = {"alone": "each alone before the query", "shared": "all in one prompt, over its rotations"}
-FLOWS = (
-    "after a layer the margin is read through the logit lens; the flow of a row is the Frobenius "
-    "norm of a derivative, by random directions"
-)
+FLOWS = "after a layer the margin is read through the logit lens, a row by random directions"
 SAYS = {  # a factor of worth
     "relevance": "its similarity to the query",
     "novelty": "the loss of its own label without demonstrations",
@@ -24,17 +23,11 @@ FACTOR = 1.1  # a disparity that grows by this is amplification
 SCORED = {  # rule, what it is
     "margin": ("GradS", "the flow of the label margin after the last layer"),
     "row": ("GradS, row", "the flow of the query's row after the last layer"),
-    "contribution": (
-        "contribution",
-        "how far a demonstration changes the label margin, either way,",
-    ),
+    "contribution": ("contribution", "the size of the change of the label margin"),
     "similarity": ("similarity", "the similarity of hidden rows"),
     "bm25": ("BM25", "BM25"),
 }
-SIZES = (
-    "A1 selects from training sets: pools are small here, for the flow of each demonstration takes "
-    "a walk up and down the model"
-)
+SIZES = "pools are smaller than A1's training sets: each flow takes a walk up and down the model"
 HEADLINE = (
     "A1's headline is +6.8% over the strongest baseline in version 1, +1.3% on OpenReview, in "
     "scores of larger models; a wrong answer that is sure of itself costs most here"
@@ -49,6 +42,7 @@ def statements(config) -> tuple[Statement, ...]:
 
 def flow_statements(config):
     family = families(config, over="sets of demonstrations", redrawn=redrawn(config, before=12))
+    on_each = partial(grid, data=("rotten_tomatoes", "imdb", "reuters"))
     log_ratio = "the mean |log ratio| of two demonstrations' flows of {of}, {placed},"
     ends = "at the last layer over that at the first,"
 
@@ -65,14 +59,13 @@ def flow_statements(config):
             at_least=FACTOR,
             note=FLOWS,
             sample=lambda n, data, read, mode: n.flows[data].disparities(mode, read)[:, -1],
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_alone_margin_disparity rotten_tomatoes_shared_margin_disparity "
                 "rotten_tomatoes_alone_row_disparity rotten_tomatoes_shared_row_disparity "
                 "imdb_alone_margin_disparity imdb_shared_margin_disparity "
                 "imdb_alone_row_disparity imdb_shared_row_disparity "
                 "reuters_alone_margin_disparity reuters_shared_margin_disparity "
                 "reuters_alone_row_disparity reuters_shared_row_disparity",
-                data=("rotten_tomatoes", "imdb", "reuters"),
                 read=READS,
                 mode=MODES,
             ),
@@ -86,11 +79,10 @@ def flow_statements(config):
             "ratio",
             at_least=FACTOR,
             sample=lambda n, data, read: n.flows[data].disparities("untrained", read)[:, -1],
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_margin_untrained rotten_tomatoes_row_untrained "
                 "imdb_margin_untrained imdb_row_untrained reuters_margin_untrained "
                 "reuters_row_untrained",
-                data=("rotten_tomatoes", "imdb", "reuters"),
                 read=READS,
             ),
             words=read_words,
@@ -103,9 +95,8 @@ def flow_statements(config):
             f"the share of pairs that turn, {WHERE['shared']},",
             at_most=0.05,
             sample=lambda n, data: n.flows[data].turns(),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_order imdb_order reuters_order",
-                data=("rotten_tomatoes", "imdb", "reuters"),
             ),
         ),
         family(
@@ -115,11 +106,10 @@ def flow_statements(config):
             f"the rank correlation, over demonstrations and queries, of {{what}} and {WORTH}",
             at_least=0.2,
             sample=lambda n, data, factor: n.flows[data].correlation(factor),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_relevance rotten_tomatoes_novelty rotten_tomatoes_both "
                 "imdb_relevance imdb_novelty imdb_both reuters_relevance reuters_novelty "
                 "reuters_both",
-                data=("rotten_tomatoes", "imdb", "reuters"),
                 factor=FACTORS,
             ),
             words=lambda factor: dict(what=SAYS[factor]),
@@ -134,9 +124,8 @@ def flow_statements(config):
             "nats,",
             at_least=0.1,
             sample=lambda n, data: n.flows[data].label_effect(),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_label imdb_label reuters_label",
-                data=("rotten_tomatoes", "imdb", "reuters"),
             ),
         ),
     )
@@ -145,6 +134,7 @@ def flow_statements(config):
 def grads_statements(config):
     grads = config.grads
     family = families(config, texts=grads, over="pools", redrawn=redrawn(grads, before=12))
+    on_each = partial(grid, data=("rotten_tomatoes", "reuters"))
     last = f"the flow of the label margin after layer {grads.layers[-1]}"
     correlation = "the rank correlation, over a pool and averaged over queries, of"
     worth = f"{WORTH}, alone before it,"
@@ -163,13 +153,12 @@ def grads_statements(config):
             at_least=0.2,
             note="{note}",
             sample=lambda n, data, score: n.pools[data].predicts(SCORED[score][0]),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_predicts_margin rotten_tomatoes_predicts_row "
                 "rotten_tomatoes_predicts_contribution rotten_tomatoes_predicts_similarity "
                 "rotten_tomatoes_predicts_bm25 reuters_predicts_margin reuters_predicts_row "
                 "reuters_predicts_contribution reuters_predicts_similarity "
                 "reuters_predicts_bm25",
-                data=("rotten_tomatoes", "reuters"),
                 score=SCORED,
             ),
             words=score_words,
@@ -184,9 +173,7 @@ def grads_statements(config):
             "other pools,",
             at_least=-0.05,
             sample=lambda n, data: n.pools[data].last_layer(),
-            cells=grid(
-                "rotten_tomatoes_last_layer reuters_last_layer", data=("rotten_tomatoes", "reuters")
-            ),
+            cells=on_each("rotten_tomatoes_last_layer reuters_last_layer"),
         ),
         family(
             "prompts",
@@ -197,7 +184,7 @@ def grads_statements(config):
             at_least=0,
             note=HEADLINE,
             sample=lambda n, data, score, rival: n.pools[data].prompts(SCORED[score][0], rival),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_prompts_margin_random "
                 "rotten_tomatoes_prompts_margin_similarity rotten_tomatoes_prompts_margin_bm25 "
                 "rotten_tomatoes_prompts_margin_contribution rotten_tomatoes_prompts_row_random "
@@ -207,7 +194,6 @@ def grads_statements(config):
                 "reuters_prompts_margin_contribution reuters_prompts_row_random "
                 "reuters_prompts_row_similarity reuters_prompts_row_bm25 "
                 "reuters_prompts_row_contribution",
-                data=("rotten_tomatoes", "reuters"),
                 score=READS,
                 rival=RIVALS,
             ),
