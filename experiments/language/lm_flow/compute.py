@@ -66,8 +66,7 @@ def untrained_flows(run: Run) -> dict[str, np.ndarray]:  # [rotation, n, query, 
 def single_worths(run: Run) -> dict[str, np.ndarray]:  # worth and same_label [m, B], novelty [m]
     """What each of the pool is worth before every fresh sentence."""
     of, same = singles(run), run.sets.others.labels[:, None] == run.sets.fresh.labels
-    values = {"worth": of.worth, "novelty": of.novelty, "relevance": of.relevance}
-    return values | {"same_label": same}
+    return {"worth": of.worth, "novelty": of.novelty, "relevance": of.relevance, "same_label": same}
 
 
 def score_pool(run: Run) -> dict[str, np.ndarray]:
@@ -194,14 +193,9 @@ def compare_flows(config: Config, table):
     """Flows alone, in one prompt and of random weights, and what demonstrations are worth."""
     single, prompts = ("single", "fresh"), ("rotation", *FLOW)
     axes = dict.fromkeys(("worth", "same_label", "relevance"), single) | {"novelty": single[:1]}
-    return xr.merge(
-        [
-            table(config, alone_flows, {"alone": FLOW}),
-            table(config, shared_flows, {"shared": prompts}),
-            table(config, untrained_flows, {"untrained": prompts}),
-            table(config, single_worths, axes),
-        ]
-    ).map(in_short)
+    measures = {alone_flows: {"alone": FLOW}, shared_flows: {"shared": prompts}}
+    measures |= {untrained_flows: {"untrained": prompts}, single_worths: axes}
+    return xr.merge([table(config, *each) for each in measures.items()]).map(in_short)
 
 
 def select(config, table):
