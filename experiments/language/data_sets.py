@@ -1,81 +1,66 @@
-"""Families over the data sets of a config: their words, their cells, and the ids of these."""
+"""Statements on a model: its name before each, a pilot where runs are few, a cell a data set."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statements import Statement
 
-Cells = Mapping[str, Mapping[str, Any]]
 # Sets of demonstrations, and sentences of their own, below which no row has a verdict: of nine or
 # twelve, three times as many rows as chance would lay apart from those of more, and four turned.
 FEWEST = 30
-_BOUNDS = ("at_least", "at_most", "margin")
+FIRST = "rotten_tomatoes"  # ids are written out for this data set; another's name takes its place
+
+
+def short(name: str) -> str:
+    """What stands before a comma: "SmolLM2-135M" of "SmolLM2-135M, Q4_1", "Reuters R8"."""
+    return name.partition(",")[0]
+
+
+def about(config, sets: int, **shared) -> Callable[..., Statement]:
+    """``Statement`` of the model by so many sets of demonstrations, with fields that rows share.
+
+    With fewer than ``FEWEST`` sets it is a pilot, which says so in the place of its bounds.
+    """
+    return partial(_about, short(config.model_name), sets, shared)
+
+
+def _about(model, sets, shared, id, source, says, *measured, message="", **fields):
+    if sets < FEWEST:
+        pilot = {"unjudged": f"a pilot of {sets} sets, and a verdict takes {FEWEST}"}
+        bounds = ("at_least", "at_most", "margin")
+        fields = pilot | {name: value for name, value in fields.items() if name not in bounds}
+    message = message and f"{model}: {message}"
+    return Statement(id, source, f"{model}: {says}", *measured, message=message, **shared | fields)
 
 
 def families(
     config, texts=None, fresh: Mapping[str, str] | None = None, **shared
 ) -> Callable[..., Statement]:
-    """``Statement`` for families with an axis ``data``, and the fields that these share.
+    """``about`` for families with a cell for each data set of the config, or of its part ``texts``.
 
-    The sentence and the message of one come after the model and its data sets: "{where}: ...".
-    These are those of the config, or of the part of it that is ``texts``. With fewer than
-    ``FEWEST`` sets it is a pilot, which says so in the place of its bounds. "{fresh}" stands for
-    what ``fresh`` says of a data set, or for nothing.
+    Cells are those of the data set ``FIRST``, with the axis ``data`` before theirs; those that
+    others are given are written out for whoever looks for an id.
+    "{fresh}" stands for what ``fresh`` says of a data set, or for nothing.
     """
-    tasks = (texts or config).tasks
-    where = {name: f"{config.model_name}, on {task.title}" for name, task in tasks}
-    *titles, last = (task.title for _, task in tasks)
-    titles = f"{', '.join(titles)} and {last}" if titles else last
-    everywhere = f"{config.model_name}, on {titles}"
+    tasks, fresh = dict((texts or config).tasks), fresh or {}
+    state = about(config, (texts or config).runs, **shared)
 
-    def family(id, source, says, measured, *statistic, cells, words=None, message="", **fields):
-        fields = bounds_or_pilot(texts or config, **fields)
-
-        def named(data, **axes):
-            own = {"where": where[data], "fresh": (fresh or {}).get(data, "")}
+    def family(id, source, says, *measured, cells, words=None, **fields):
+        def named(data, **axes) -> dict[str, Any]:
+            own = {"title": tasks[data].title, "fresh": fresh.get(data, "")}
             return own | dict(words(**axes) if words else {})
 
-        statement = Statement(
-            id,
-            source,
-            f"{everywhere}: {says}",
-            measured,
-            *statistic,
-            cells=_cells_of_tasks(tasks, cells),
-            words=named,
-            **shared | fields,
-        )
-        whole = f"{everywhere}: {message}" if message else statement.whole.says
-        return replace(statement, says=f"{{where}}: {says}", message=whole)
+        every = {
+            id.replace(FIRST, data): {"data": data}
+            | {axis: value for axis, value in case.items() if axis != "data"}
+            for data in tasks
+            for id, case in cells.items()
+            if case.get("data", FIRST) == FIRST
+        }
+        row = state(id, source, says, *measured, cells=every, words=named, **fields)
+        says = f"{short(config.model_name)} on {{title}}: {says}"
+        return replace(row, says=says, message=row.whole.says)
 
     return family
-
-
-def bounds_or_pilot(config, **fields) -> dict[str, Any]:
-    """Fields of a statement; with fewer than ``FEWEST`` sets of demonstrations without its bounds,
-    and that it is a pilot in their place."""
-    if config.runs >= FEWEST:
-        return fields
-    pilot = f"a pilot of {config.runs} sets, and a verdict takes {FEWEST}"
-    return {"unjudged": pilot} | {k: v for k, v in fields.items() if k not in _BOUNDS}
-
-
-def data_grid(*data: str) -> Callable[..., Cells]:
-    """``grid`` with the axis ``data`` before the others."""
-    return lambda ids, **axes: grid(ids, data=data, **axes)
-
-
-def _cells_of_tasks(tasks, cells: Cells) -> Cells:
-    """Those of the data sets that there are. A data set without cells has those of the first,
-    its own name in the place of that one's in their ids."""
-    first = next(iter(cells.values()))["data"]
-    kept: dict[str, Mapping[str, Any]] = {}
-    for name, _ in tasks:
-        own = {id: case for id, case in cells.items() if case["data"] == name}
-        kept |= own or {
-            id.replace(first, name): {**case, "data": name}
-            for id, case in cells.items()
-            if case["data"] == first
-        }
-    return kept

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from experiments.language.language_config import RANDOM
 from experiments.language.sentences import INVENTED_WORDS
@@ -88,15 +89,20 @@ def table(
     progress=None,
     folder: Path | None = None,
     label: str = "cells",
-) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    /,
+    **coordinates: Sequence[Any],
+) -> xr.Dataset:
     """Variables with the axes task and run before their own, of ``measure(task, run)``.
 
-    ``axes`` are the own ones of every array that it gives. With a folder each run is kept there.
+    ``axes`` are the own ones of every array that it gives, ``coordinates`` what stands on them.
+    With a folder each run is kept there.
     """
     shape = (len(texts.tasks), texts.runs)
     places = list(itertools.product(*map(range, shape)))
     arrays = cells(places, measure, progress, folder, label, code=_code())
-    return {
+    variables = {
         name: (("task", "run", *axes[name]), values.reshape(*shape, *values.shape[1:]))
         for name, values in arrays.items()
     }
+    names = [name for name, _ in texts.tasks]
+    return xr.Dataset(variables, {"task": names} | {k: list(v) for k, v in coordinates.items()})

@@ -9,10 +9,8 @@ import numpy as np
 
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
-from lsa_lab.analyses.clipping.ranks import condition
 from lsa_lab.lm import halts, text
 from lsa_lab.lm.decoder import Params, logits
-from lsa_lab.models import leaves
 from lsa_lab.store.cache import cache
 
 Edit = tuple[int, str, float | str]  # layer, module, rate of clipping or "drop"
@@ -88,15 +86,3 @@ def _read(params, rows, last, words, *, config):
 def split_content_free(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # [B, C], [K, C]
     """Scores of the queries, and of the texts at their end that say nothing."""
     return scores[: -len(text.CONTENT_FREE)], scores[-len(text.CONTENT_FREE) :]
-
-
-def deepest_of(conditions: np.ndarray, top_k: int) -> int:  # [L]
-    """The deepest of the ``top_k`` layers with the largest condition numbers, as A2 takes it."""
-    return int(max(np.argsort(conditions, kind="stable")[-top_k:]))
-
-
-def condition_numbers(params, module: str) -> np.ndarray:  # [L]
-    """s_1/s_min of each layer, of a module's matrices the largest; heads are stacked."""
-    every = leaves.matrices(params, module).values()
-    spectra = (np.linalg.svd(np.asarray(x, float), compute_uv=False) for x in every)
-    return np.max([np.asarray(condition(values)) for values in spectra], axis=0)

@@ -14,8 +14,6 @@ from jax import Array
 
 from lsa_lab import lm
 from lsa_lab.lm import decoder, flow
-from lsa_lab.lm.config import Config
-from lsa_lab.lm.decoder import Params
 
 TOGETHER = 4  # prefixes that are run side by side
 
@@ -41,49 +39,31 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:  # [m, D], [B, D
 
 
 @functools.partial(jax.jit, static_argnames="config")
-def scores(
-    params: Params,
-    prefixes: Array,
-    questions: Array,
-    last: Array,
-    label_ids: Array,
-    *,
-    config: Config,
-) -> Array:  # [m, B, C]
+def scores(params, prefixes, questions, last, label_ids, *, config):  # -> [m, B, C]
     """The logits of the label words after every question, each after every prefix."""
 
-    def read_prefix(prefix: Array) -> Array:  # [P] -> [B, C]
+    def read_prefix(prefix):  # [P] -> [B, C]
         return jax.vmap(_scorer(params, prefix, label_ids, config))(questions, last)
 
     return jax.lax.map(read_prefix, prefixes, batch_size=TOGETHER)
 
 
 @functools.partial(jax.jit, static_argnames="config")
-def paired_scores(
-    params: Params,
-    prefixes: Array,
-    questions: Array,
-    last: Array,
-    label_ids: Array,
-    *,
-    config: Config,
-) -> Array:  # [B, C]
+def paired_scores(params, prefixes, questions, last, label_ids, *, config):  # -> [B, C]
     """The same of every question after a prefix of its own, [B, P]."""
 
-    def score(row: tuple[Array, Array, Array]) -> Array:  # [C]
+    def score(row):  # -> [C]
         prefix, ids, place = row
         return _scorer(params, prefix, label_ids, config)(ids, place)
 
     return jax.lax.map(score, (prefixes, questions, last), batch_size=TOGETHER)
 
 
-def _scorer(
-    params: Params, prefix: Array, label_ids: Array, config: Config
-) -> Callable[[Array, Array], Array]:
+def _scorer(params, prefix, label_ids, config):
     """Scores [C] of a question [W] whose last token has the place given, after the prefix."""
     _, past = decoder.run(params, decoder.embed(params, prefix, config), config)
 
-    def score(ids: Array, place: Array) -> Array:
+    def score(ids, place):
         stream = decoder.embed(params, ids, config, start=len(prefix))
         row = decoder.forward(params, stream, config, past=past).stream[-1, place]
         return decoder.logits(params, row, config, label_ids)
@@ -92,19 +72,10 @@ def _scorer(
 
 
 @functools.partial(jax.jit, static_argnames=("config", "layer"))
-def alone(
-    params: Params,
-    prefix: Array,
-    questions: Array,
-    last: Array,
-    label_ids: Array,
-    *,
-    config: Config,
-    layer: int,
-) -> Alone:
+def alone(params, prefix, questions, last, label_ids, *, config, layer) -> Alone:
     """Questions [N, W], each after the same prefix [P]; rows after a layer."""
 
-    def each(row: tuple[Array, Array]) -> Alone:
+    def each(row) -> Alone:
         ids, place = row
         stream = decoder.embed(params, jnp.concatenate([prefix, ids]), config)
         rows = decoder.forward(params, stream, config).stream[:, len(prefix) :]
@@ -116,23 +87,14 @@ def alone(
 
 
 @functools.partial(jax.jit, static_argnames=("config", "layers"))
-def flows(
-    params: Params,
-    prefixes: Array,
-    questions: Array,
-    last: Array,
-    read: flow.Read,
-    *,
-    config: Config,
-    layers: tuple[int, ...],
-) -> Array:  # [m, B, len(layers), K, P]
+def flows(params, prefixes, questions, last, read, *, config, layers):  # [m, B, len(layers), K, P]
     """|∂ read_k(h_l) / ∂ e_i|² of a prefix's tokens i, with h_l the row of a question's last token;
     ``read`` gives K numbers."""
 
-    def read_prefix(prefix: Array) -> Array:  # [P] -> [B, len(layers), K, P]
+    def read_prefix(prefix):  # [P] -> [B, len(layers), K, P]
         begin = decoder.embed(params, prefix, config)
 
-        def squares(ids: Array, place: Array) -> Array:  # [len(layers), K, P]
+        def squares(ids, place):  # [len(layers), K, P]
             stream = decoder.embed(params, ids, config, start=len(prefix))
             rows = flow.prefix_flow(params, begin, stream, config, read, layers=layers, place=place)
             return (rows**2).sum(-1)

@@ -173,6 +173,15 @@ def cut_to(sentences: Sentences, tokenizer: Tokenizer, template: Template, width
     return dataclasses.replace(sentences.take(rows), texts=texts)
 
 
+def of_one_width(
+    task: TextTask, tokenizer: Tokenizer, width: int, cut: bool = True
+) -> tuple[Sentences, Writer]:
+    """The task's sentences whose questions are cut to so many tokens, and their writer."""
+    form, whole = template(task), read(task)
+    pool = cut_to(whole, tokenizer, form, width) if cut else whole
+    return pool, Writer(tokenizer, form, width)
+
+
 def writer(tokenizer: Tokenizer, template: Template, sentences: Sentences) -> Writer:
     """The writer that is as wide as the longest of these sentences."""
     narrow = Writer(tokenizer, template, 0)

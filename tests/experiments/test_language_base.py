@@ -12,6 +12,7 @@ from experiments.language import data_sets, decoders, sentences
 from experiments.language.language_config import SMOKE, LanguageConfig
 from lsa_lab.harness.cli import command_line, overrides
 from lsa_lab.harness.run.laboratory import experiments_of
+from lsa_lab.judging.statements import grid
 from lsa_lab.lm import tokens
 from lsa_lab.store import results
 
@@ -43,11 +44,11 @@ def test_runs_measured_by_other_code_are_not_taken_up(tmp_path, monkeypatch):
         def measure(task, run):
             return {"score": np.array([10.0 * task + run])}
 
-        return decoders.table(CONFIG, measure, {"score": ("one",)}, folder=tmp_path)
+        return decoders.table(CONFIG, measure, {"score": ("one",)}, None, tmp_path)["score"]
 
     before = measured()
-    assert before["score"][1].shape == (len(CONFIG.tasks), CONFIG.runs, 1)
-    np.testing.assert_array_equal(measured()["score"][1], before["score"][1])
+    assert before.shape == (len(CONFIG.tasks), CONFIG.runs, 1)
+    np.testing.assert_array_equal(measured(), before)
     monkeypatch.setattr(decoders, "_code", lambda: "another")
     with pytest.raises(ValueError, match=r"code = .*, and this call has another"):
         measured()
@@ -56,10 +57,19 @@ def test_runs_measured_by_other_code_are_not_taken_up(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("runs", "judged"), [(data_sets.FEWEST - 1, False), (30, True)])
 def test_with_few_sets_of_demonstrations_rows_are_a_pilot_without_a_verdict(runs, judged):
     config = dataclasses.replace(CONFIG, runs=runs)
-    cells = {"invented_gain": {"data": "invented"}}
     family = data_sets.families(config, over="sets of demonstrations")
-    row = family("gain", "derived here", "it is there", "the gain", at_least=0.1, cells=cells)
+    row = family(
+        "gain",
+        "derived here",
+        "it is there",
+        "the gain",
+        at_least=0.1,
+        cells=grid("rotten_tomatoes_gain"),
+    )
     (cell,) = row.judged()
+    assert (cell.id, cell.case) == ("invented_gain", {"data": "invented"})
+    assert cell.says == "a tiny random decoder on invented sentences: it is there"
+    assert row.whole.says == "a tiny random decoder: it is there"
     assert bool(cell.unjudged) != judged
     assert ("a pilot of 29 sets, and a verdict takes 30" in cell.criterion) != judged
     assert cell.bounds[0] == (0.1 if judged else -np.inf)

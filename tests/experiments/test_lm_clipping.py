@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.language import decoders, sentences
+from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped
-from experiments.language.lm_clipping import compute, search, spectra
+from experiments.language.lm_clipping import compute, search
 from experiments.language.lm_clipping.config import MATRICES, TIERS
 from experiments.language.lm_clipping.readings import Ratios
 from lsa_lab.lm import halts, text
@@ -82,9 +82,9 @@ def test_a_threshold_is_fitted_on_validation_and_judged_on_test():
 
 
 def test_an_error_of_rounding_is_as_large_as_that_of_sixteen_levels():
-    rng, config = np.random.default_rng(1), dataclasses.replace(TINY.spectra, block=8)
+    rng = np.random.default_rng(1)
     matrix = rng.standard_normal((400, 16))
-    error = spectra.rounding_error(rng, matrix, config).reshape(400, 2, 8)
+    error = spectra.rounding_error(rng, matrix, bits=4, block=8).reshape(400, 2, 8)
     step = np.ptp(matrix.reshape(400, 2, 8), axis=-1, keepdims=True) / 15
     assert (np.abs(error) <= step / 2).all()
     np.testing.assert_allclose((error**2 / step**2).mean(), 1 / 12, rtol=0.03)
@@ -109,7 +109,7 @@ def test_ratios_by_layer_are_those_of_matrices_that_were_built_with_them(tmp_pat
     names = dict(zip(MATRICES, built.swapaxes(0, 1), strict=True))
     params = {name: jnp.asarray(names[name]) for name in MATRICES}
     params |= {name: params[name][:, None] for name in MATRICES[:4]}
-    part = spectra.measure(TINY.spectra, params, folder=tmp_path)
+    part = compute.measure_spectra(TINY.spectra, params, folder=tmp_path)
     part.attrs["config"] = json.dumps(dataclasses.asdict(TINY.spectra))
     ratios = Ratios(part)
     np.testing.assert_allclose(ratios.by_layer("stored", 1), [0, 3, 6, 9], atol=1e-7)

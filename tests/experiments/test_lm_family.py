@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.language import vocabulary
 from experiments.language.lm_family import family, mixture
 from experiments.language.lm_family.config import TIERS, Size
 from experiments.models import trained
@@ -49,7 +50,7 @@ def test_copies_and_counts_are_right():
 
 
 def test_a_question_is_asked_before_its_label_and_shuffled_labels_are_others():
-    ask = partial(mixture.ask_mapping, words=CORPUS.words, shots=(0, 1, 4))
+    ask = partial(mixture.ask, words=CORPUS.words, shots=(0, 1, 4))
     question, shuffled = ask(KEY, shuffled=False), ask(KEY, shuffled=True)
     np.testing.assert_array_equal(question.places, [0, 2, 8])
     answers = question.names[question.right]
@@ -106,10 +107,13 @@ def test_committed_decoders_learn_from_demonstrations():
     keys = jax.random.split(KEY, 100)
     for place in DECODERS:
         model = lm.load(place)
-        read = partial(family.mapped, shape=model.config, words=mixture.words_of(model.tokenizer))
-        shares = jax.jit(partial(read, shots=(0, 8), keys=keys))(model.params)
-        assert shares["mapping"][1] > 0.95
-        chance = jnp.array([shares["mapping"][0], *shares["shuffled"]])
+        words = vocabulary.words_of(model.tokenizer)
+        read = partial(
+            family.shares_right, shape=model.config, words=words, shots=(0, 8), keys=keys
+        )
+        shares, shuffled = jax.jit(read)(model.params)
+        assert shares[1] > 0.95
+        chance = jnp.array([shares[0], *shuffled])
         assert jnp.abs(chance - 0.5).max() < 0.16  # three standard errors
     assert len(DECODERS) == 3
 

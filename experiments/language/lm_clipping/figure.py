@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from experiments.language.data_sets import short
 from experiments.language.lm_clipping import claims
 from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, SEARCHES, WIDE
 from lsa_lab.harness.draw import style
@@ -77,22 +78,26 @@ def plot_gains(ax, dataset):
 
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
-    deep, places, lost = 1 + max(config.layers), [], []
-    for name, task in config.tasks:
-        attention, mlp = (numbers.deepest[name].flatness(part).mean() for part in PARTS)
-        places.append(f"on {task.title} by {attention:+.3f} (attention), {mlp:+.3f} (MLP)")
-        lost.append(f"{numbers.deepest[name].flatness('MLP', 'accuracy').mean():+.3f}")
-    anew = ""
+    names = [name for name, _ in config.tasks]
+
+    def listed(part, reading):  # of each data set
+        changes = (numbers.deepest[name].flatness(part, reading).mean() for name in names)
+        return " and ".join(f"{change:+.3f}" for change in changes)
+
+    def titled(tasks):
+        return " and ".join(short(task.title) for _, task in tasks)
+
+    deep, anew = 1 + max(config.layers), ""
     if config.deep:
-        named = " and ".join(task.title for _, task in config.deep.tasks)
-        anew = f", of the first numbers on {named} over {config.deep.runs}"
+        anew = f", of layer {deep} on {titled(config.deep.tasks)} over {config.deep.runs}"
     wide = float(numbers.gains.test.sel(reading="accuracy", search=WIDE).mean())
     fitted = numbers.gains.rivals["threshold fitted"].mean()
     return (
-        f"Clipping layer {deep} of {config.model_name}, changes AUC {', '.join(places)}. "
-        f"With the MLP clipped accuracy changes by {' and '.join(lost)}. "
-        f"On fresh sentences the wider search gains {wide:+.3f}, a fitted threshold {fitted:+.3f}. "
-        "Squares are gains on validation. "
-        f"Bands are intervals over {config.runs} runs{anew}. Dots are other rounding "
-        "errors (c) and random matrices (d). "
+        f"Clipping attention in layer {deep} of {short(config.model_name)} "
+        f"changes the AUC by {listed('attention', 'auc')} on {titled(config.tasks)}. Clipping the "
+        f"MLP changes the AUC by {listed('MLP', 'auc')}, and accuracy by "
+        f"{listed('MLP', 'accuracy')}. On fresh sentences the wider search gains {wide:+.3f} of "
+        f"accuracy, and a fitted threshold {fitted:+.3f}. Squares are gains on validation. "
+        f"Bands are intervals over {config.runs} runs{anew}. Dots are other rounding errors (c) "
+        "and random matrices (d)."
     )

@@ -11,16 +11,16 @@ class Numbers:
     """Changes of every data set, and gains of searches."""
 
     def __init__(self, dataset):
-        rates = list(results.config_of(dataset).rates)
-        self.changes = _changes(parts.part(dataset), rates)
+        config, fresh = results.config_of(dataset), parts.part(dataset, "deep")
+        self.changes = _by_task(parts.part(dataset), config)
         # Of the deepest layer those on fresh sets where there are such.
-        fresh = parts.part(dataset, "deep")
-        self.deepest = self.changes | (_changes(fresh, rates) if fresh.variables else {})
+        self.deepest = self.changes | (_by_task(fresh, config) if fresh.variables else {})
         self.gains = Gains(parts.part(dataset, "search"))
         self.spectra = Ratios(parts.part(dataset, "spectra"))
 
 
-def _changes(dataset, rates):
+def _by_task(dataset, config):
+    rates = list(config.rates)
     return {name: Changes(dataset.sel(task=name), rates) for name in dataset.task.values}
 
 
@@ -32,19 +32,18 @@ class Changes:
         self.change, self.high = dataset.edited - dataset.unclipped, max(rates)
         self.clipped = self.change.sel(rate=rates)
         self.first, self.last = min(dataset.layer.values), max(dataset.layer.values)
-        self.shallow, self.deep = (
-            self.clipped.sel(layer=end, drop=True) for end in (self.first, self.last)
-        )
 
     def flatness(self, part, reading="auc"):  # [R]
-        return self.deep.sel(reading=reading, part=part).mean("rate").values
+        place = dict(layer=self.last, reading=reading, part=part)
+        return self.clipped.sel(place).mean("rate").values
 
     def collapse(self, part):  # [R]
         place = dict(layer=self.first, reading="auc", part=part, rate=self.high)
         return self.dataset.edited.sel(place).values
 
     def tolerance(self, part):  # [R]
-        return (self.deep - self.shallow).sel(reading="auc", part=part, rate=self.high).values
+        by_layer = self.change.sel(reading="auc", part=part, rate=self.high)
+        return (by_layer.sel(layer=self.last) - by_layer.sel(layer=self.first)).values
 
     def drop_change(self, part):  # [R]
         place = dict(reading="accuracy", part=part, rate=DROPPED, layer=self.last)
@@ -101,6 +100,10 @@ class Gains:
         return averaged(self.test.sel(reading="auc", search=f"Algorithm 1, {part}"))
 
 
+def averaged(values):  # (task, run) -> [R]
+    return values.mean("task").values
+
+
 class Ratios:
     """Logarithms of the first singular value over another one, by layer, averaged over matrices."""
 
@@ -128,7 +131,3 @@ class Ratios:
         """How far another error of rounding moves the logarithm, whatever its sign."""
         moved = abs(self.logs("rounded", share) - self.logs("stored", share))
         return moved.sel(matrix=list(matrices)).mean(["matrix", "draw"]).values
-
-
-def averaged(values):  # (task, run) -> [R]
-    return values.mean("task").values

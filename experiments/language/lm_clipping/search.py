@@ -4,9 +4,8 @@ import itertools
 from functools import partial
 
 import numpy as np
-import xarray as xr
 
-from experiments.language import decoders, edits, sentences
+from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.lm_clipping.config import PARTS, SEARCHES, WIDE
 from lsa_lab.lm import readings
@@ -16,7 +15,7 @@ READ = ("accuracy", "auc", "fitted")
 
 def search(config, clipped: Clipped, *place):
     params, pools = clipped.decoder.params, [sentences.read(task) for _, task in config.tasks]
-    conditions = {part: edits.condition_numbers(params, name) for part, name in PARTS.items()}
+    conditions = {part: spectra.condition_numbers(params, name) for part, name in PARTS.items()}
     searches = candidates(config, conditions)
     layers = {layer for edits in searches.values() for layer, *_ in edits}
 
@@ -38,8 +37,7 @@ def search(config, clipped: Clipped, *place):
             read_test(test.scores(edit), fresh.labels, tried[edit], others.labels)
             for edit in (None, *chosen)
         ]
-        own, free = split_content_free(test.scores())
-        calibrated = readings.contextual_calibration(own, free)
+        calibrated = readings.contextual_calibration(*split_content_free(test.scores()))
         return {
             "validation_gain": [gains[edit] for edit in chosen],
             "layer": [edit[0] if edit else -1 for edit in chosen],
@@ -52,24 +50,16 @@ def search(config, clipped: Clipped, *place):
 
     axes = dict.fromkeys(("validation_gain", "layer", "rate", "module"), ("search",))
     axes |= {"unclipped": ("reading",), "clipped": ("search", "reading"), "calibrated": ()}
-    variables = decoders.table(config, measure, axes, *place)
-    variables["condition"] = (("part", "depth"), np.stack(list(conditions.values())))
-    return xr.Dataset(
-        variables,
-        {
-            "task": [name for name, _ in config.tasks],
-            "search": list(SEARCHES),
-            "reading": list(READ),
-            "part": list(PARTS),
-        },
-    )
+    dataset = decoders.table(config, measure, axes, *place, search=SEARCHES, reading=READ)
+    rows = np.stack(list(conditions.values()))
+    return dataset.assign_coords(part=list(PARTS)).assign(condition=(("part", "depth"), rows))
 
 
 def candidates(config, conditions) -> dict[str, list[tuple]]:
     """The edits (layer, module, rate) that each search tries, the smallest rates first."""
     by_search = {}
     for (part, module), name in zip(PARTS.items(), SEARCHES, strict=False):
-        layer = edits.deepest_of(conditions[part], config.top_k)
+        layer = spectra.deepest_of(conditions[part], config.top_k)
         by_search[name] = [(layer, module, rate) for rate in config.rates]
     grid = itertools.product(config.wide_rates, config.wide_layers, PARTS.values())
     return by_search | {WIDE: [(layer, module, rate) for rate, layer, module in grid]}

@@ -2,18 +2,22 @@
 
 import numpy as np
 
+from experiments.language.data_sets import short
 from experiments.language.lm_family.config import MAPPED
 from lsa_lab.judging.statements import Statement
 
 OURS, CONTROL = "derived here", "derived here, a control"
+SHARE = "the share of right label words of two"
 LEARNED = 0.75  # of two labels
 # The criteria are those of before the first training; that on copying is of before its own.
-LOOK = (
-    "another mixture, at other seeds: at chance were width 32 after 2 000 steps (.51 [.46, .56]) "
-    "and, of 16 prompts a step, 11 of mapping and 2 of copying, width 64 after 2 500 steps (.50 "
-    "[.41, .59]); on one seed each, 64 prompts of mapping a step stayed there too, and half "
-    "mapping, half copying did not (1.0)"
+LOOK = "another mixture, at other seeds"
+TRIED = (
+    f"{LOOK}: at chance were width 32 after 2 000 steps (.51 [.46, .56]) and, of 16 prompts a "
+    "step, 11 of mapping and 2 of copying, width 64 after 2 500 steps (.50 [.41, .59]); on one "
+    "seed each, 64 prompts of mapping a step stayed there too, and half mapping, half copying did "
+    "not (1.0)"
 )
+ABLE = "decoders of two layers or more that are trained here"
 
 
 class Numbers:
@@ -47,145 +51,144 @@ numbers = Numbers
 
 
 def statements(config) -> tuple[Statement, ...]:
-    most = config.shots[-1]
     deep = [size.name for size in config.sizes if size.depth > 1 and size.copying]
-    alone = [size.name for size in config.sizes if not size.copying]
-    flat = [size.name for size in config.sizes if size.depth == 1]
-    every = [size.name for size in config.sizes]
-    asked_words = "the share of right label words of two"
-    after = f"after {most} demonstrations"
-    judged = dict(over="seeds", revision=LOOK)
+    after = f"after {config.shots[-1]} demonstrations"
     common = (
         f"all seeds are asked the same {config.prompts} prompts, whose own error of "
         f"{0.5 / config.prompts**0.5:.2g} is not in the interval"
     )
+
+    def by_size(id, source, says, measured, ids, sample, **fields):
+        return Statement(
+            id,
+            source,
+            f"{says}: {{size}}",
+            measured,
+            sample=sample,
+            cells={each: {"size": each.removeprefix(f"{id}_")} for each in ids},
+            message=says,
+            **dict(over="seeds", revision=LOOK) | fields,
+        )
+
+    def apart(test):  # names of the sizes that are alike
+        return [size.name for size in config.sizes if test(size)]
+
     return (
-        Statement(
+        by_size(
             "learns",
             OURS,
-            "decoders of two layers or more that are trained here learn in context: {size}",
-            f"{asked_words}, of classes that every prompt names anew, {after}",
+            f"{ABLE} learn in context",
+            f"{SHARE}, of classes that every prompt names anew, {after}",
+            [f"learns_{size}" for size in deep],
+            lambda n, size: n.share("mapping", size),
             at_least=LEARNED,
-            sample=lambda n, size: n.share("mapping", size),
-            cells={f"learns_{size}": {"size": size} for size in deep},
-            message="decoders of two layers or more that are trained here learn in context",
             note="chance is .5",
-            **judged,
+            revision=TRIED,
         ),
-        Statement(
+        by_size(
             "without_copying",
             OURS,
-            "without copying in the mixture mapping is not learned in as many steps: {size}",
-            f"{asked_words} {after}",
+            "without copying in the mixture mapping is not learned in as many steps",
+            f"{SHARE} {after}",
+            [f"without_copying_{size}" for size in apart(lambda size: not size.copying)],
+            lambda n, size: n.beside_deep(size, deep),
             at_most=0.6,
-            sample=lambda n, size: n.beside_deep(size, deep),
-            cells={f"without_copying_{size}": {"size": size} for size in alone},
-            message="without copying in the mixture mapping is not learned in as many steps",
             note="prompts of mapping stand in place of copying; copying without mapping, and text "
             "in place of copying, were not tried; judged where decoders learn, as one_layer is",
-            **judged,
         ),
-        Statement(
+        by_size(
             "emerges",
             OURS,
-            "the step at which demonstrations are used: {size}",
+            "demonstrations are used from a step on",
             f"the first step that was looked at with a share of {LEARNED} {after}",
+            [f"emerges_{size}" for size in deep],
+            lambda n, size: n.step_of_learning(size),
             unjudged="a step is no claim",
             over="seeds that learn",
-            sample=lambda n, size: n.step_of_learning(size),
-            cells={f"emerges_{size}": {"size": size} for size in deep},
+            revision="",
         ),
-        Statement(
+        by_size(
             "one_layer",
             OURS,
-            "one layer does not learn in context: {size}",
-            f"{asked_words} {after}",
+            "one layer does not learn in context",
+            f"{SHARE} {after}",
+            [f"one_layer_{size}" for size in apart(lambda size: size.depth == 1)],
+            lambda n, size: n.beside_deep(size, deep),
             at_most=0.6,
-            sample=lambda n, size: n.beside_deep(size, deep),
-            cells={f"one_layer_{size}": {"size": size} for size in flat},
             note="a label is one token after its word: to bind them takes a layer of its own; not "
             "judged where deeper ones are at chance too, which was added after a look",
-            **judged,
         ),
-        Statement(
+        by_size(
             "shuffled",
             CONTROL,
-            "labels that have nothing to do with the classes leave chance: {size}",
-            f"{asked_words} {after} whose labels are drawn anew, less .5,",
+            "labels that have nothing to do with the classes leave chance",
+            f"{SHARE} {after} whose labels are drawn anew, less .5,",
+            [f"shuffled_{size}" for size in apart(bool)],
+            lambda n, size: n.share("shuffled", size) - 0.5,
             margin=0.05,
-            sample=lambda n, size: n.share("shuffled", size) - 0.5,
-            cells={f"shuffled_{size}": {"size": size} for size in every},
             note=common,
-            message="labels that have nothing to do with the classes leave chance",
-            **judged,
         ),
-        Statement(
+        by_size(
             "untrained",
             CONTROL,
-            "before the first step answers are at chance: {size}",
-            f"{asked_words} {after}, less .5,",
+            "before the first step answers are at chance",
+            f"{SHARE} {after}, less .5,",
+            [f"untrained_{size}" for size in apart(bool)],
+            lambda n, size: n.share("mapping", size, step=0) - 0.5,
             margin=0.05,
-            sample=lambda n, size: n.share("mapping", size, step=0) - 0.5,
-            cells={f"untrained_{size}": {"size": size} for size in every},
             note=common,
-            message="before the first step answers are at chance",
-            **judged,
         ),
-        Statement(
+        by_size(
             "more",
             OURS,
-            f"{most} demonstrations help more than one: {{size}}",
-            f"{asked_words}, {after} less after one,",
+            f"{config.shots[-1]} demonstrations help more than one",
+            f"{SHARE}, {after} less after one,",
+            [f"more_{size}" for size in deep],
+            lambda n, size: n.share("mapping", size) - n.share("mapping", size, shots=1),
             at_least=0.02,
-            sample=lambda n, size: n.share("mapping", size) - n.share("mapping", size, shots=1),
-            cells={f"more_{size}": {"size": size} for size in deep},
-            message=f"{most} demonstrations help more than one",
-            **judged,
         ),
         Statement(
             "tokens",
             OURS,
-            "decoders of two layers or more learn {task}: {size}",
+            f"{ABLE} learn {{task}}: {{size}}",
             "the share of fresh answers that are the likeliest of all words",
             at_least=0.9,
+            over="seeds",
+            revision=LOOK,
             sample=lambda n, size, task: n.share(task, size),
             cells={f"copying_{size}": {"size": size, "task": "copying"} for size in deep}
             | {f"counting_{size}": {"size": size, "task": "counting"} for size in deep},
-            message="decoders of two layers or more learn copying and counting",
-            **judged,
+            message=f"{ABLE} learn copying and counting",
         ),
-        Statement(
+        by_size(
             "sentiment",
             OURS,
-            "the sentiment of fresh reviews is told in context: {size}",
-            f"{asked_words}, for the sentiment of the first words of a review, after the "
-            "demonstrations that a prompt has room for",
+            "the sentiment of fresh reviews is told in context",
+            f"{SHARE}, for the sentiment of the first words of a review, after the demonstrations "
+            "that a prompt has room for",
+            [f"sentiment_{size}" for size in deep],
+            lambda n, size: n.share("sentiment", size),
             at_least=0.55,
-            sample=lambda n, size: n.share("sentiment", size),
-            cells={f"sentiment_{size}": {"size": size} for size in deep},
-            message="the sentiment of fresh reviews is told in context",
             note="chance is .5",
-            **judged,
         ),
-        Statement(
+        by_size(
             "sentiment_null",
             CONTROL,
-            "labels that have nothing to do with sentiments leave chance: {size}",
-            f"{asked_words} after reviews whose labels are drawn anew, less .5,",
+            "labels that have nothing to do with sentiments leave chance",
+            f"{SHARE} after reviews whose labels are drawn anew, less .5,",
+            [f"sentiment_null_{size}" for size in deep],
+            lambda n, size: n.share("sentiment_shuffled", size) - 0.5,
             margin=0.05,
-            sample=lambda n, size: n.share("sentiment_shuffled", size) - 0.5,
-            cells={f"sentiment_null_{size}": {"size": size} for size in deep},
-            message="labels that have nothing to do with sentiments leave chance",
-            **judged,
         ),
         Statement(
             "other",
             OURS,
-            f"{config.model_name} on prompts of the same law, {{labels}} labels",
-            f"{asked_words} {after}",
+            f"{short(config.model_name)} answers prompts of the same law: {{labels}} labels",
+            f"{SHARE} {after}",
             "estimate",
             unjudged="a comparison: its training is not ours",
             sample=lambda n, labels: n.other(labels, config.other_prompts),
             cells={f"other_{name}": {"labels": name} for name in MAPPED},
+            message=f"{short(config.model_name)} answers prompts of the same law",
         ),
     )

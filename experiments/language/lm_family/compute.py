@@ -1,12 +1,10 @@
 """Train the family, keep its decoders, and ask them and another decoder the same prompts."""
 
-import functools
-
 import jax
 import numpy as np
 import xarray as xr
 
-from experiments.language import decoders
+from experiments.language import decoders, vocabulary
 from experiments.language.lm_family import family, mixture
 from experiments.language.lm_family.config import MAPPED, Config
 from lsa_lab import lm
@@ -39,13 +37,11 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
 def keep(run, size, config: Config, corpus: mixture.Corpus) -> None:
     """Write every decoder as a folder beside the checkpoint, for ``--model`` to name."""
-    place = family.place_of(size, config)
+    place, shape = family.place_of(size, config), family.shape_of(size, config)
     for i in range(config.runs):
         params = jax.tree.map(lambda leaf, i=i: leaf[i], run.params)
-        shape = family.shape_of(size, config)
-        lm.save(
-            place.with_name(f"{place.name}-{i + 1}"), lm.Decoder(shape, params, corpus.tokenizer)
-        )
+        decoder = lm.Decoder(shape, params, corpus.tokenizer)
+        lm.save(place.with_name(f"{place.name}-{i + 1}"), decoder)
 
 
 def ask_other(config: Config) -> dict[str, np.ndarray]:  # each [shots]
@@ -54,7 +50,7 @@ def ask_other(config: Config) -> dict[str, np.ndarray]:  # each [shots]
     if model.tokenizer is None:
         raise ValueError(f"{config.model_name} has no tokenizer: prompts are written in words")
     keys = jax.random.split(jax.random.key(config.seed), config.other_prompts)
-    words = mixture.words_of(model.tokenizer)
-    read = functools.partial(family.mapped, shape=model.config, words=words, shots=config.shots)
-    shares = jax.jit(lambda params: read(params, keys=keys))(model.params)
-    return {name: np.asarray(shares[name], float) for name in MAPPED}
+    words, shape = vocabulary.words_of(model.tokenizer), model.config
+    ask = jax.jit(lambda params: family.shares_right(params, shape, words, config.shots, keys))
+    shares = (np.asarray(share, float) for share in ask(model.params))
+    return dict(zip(MAPPED, shares, strict=True))

@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from experiments.language import vocabulary
 from experiments.language.lm_family import mixture
-from experiments.language.lm_family.config import Config, Size
-from experiments.language.lm_family.mixture import Corpus, Question, Words
+from experiments.language.lm_family.config import MAPPED, Config, Size
+from experiments.language.lm_family.mixture import Corpus, Question
+from experiments.language.vocabulary import Words
 from lsa_lab import lm
 from lsa_lab.lm import decoder, learning
 from lsa_lab.lm.config import Config as Shape
@@ -41,15 +43,13 @@ def shape_of(size: Size, config: Config) -> Shape:
 
 def place_of(size: Size, config: Config) -> Path:
     """Where the runs of a size are kept, without an ending: this code's, of these numbers."""
-    total = hashlib.sha256(repr((size, _facts(config))).encode())
-    for file in (mixture.__file__, __file__, learning.__file__):
-        total.update(Path(file).read_bytes())
+    numbers = config.mixture, config.runs, config.seed, config.steps, config.learning_rate
+    facts = repr((size, *numbers, config.look, config.prompts, config.shots))
+    total = hashlib.sha256(facts.encode())
+    for module in (mixture, vocabulary, learning):
+        total.update(Path(module.__file__).read_bytes())
+    total.update(Path(__file__).read_bytes())
     return cache.cache() / "family" / f"{size.name}-{total.hexdigest()[:12]}"
-
-
-def _facts(config: Config) -> tuple:
-    rest = (config.steps, config.learning_rate, config.look, config.prompts, config.shots)
-    return config.mixture, config.runs, config.seed, *rest
 
 
 def train(size: Size, config: Config, corpus: Corpus, progress=None) -> Run:
@@ -82,45 +82,37 @@ def readings(
 ) -> dict[str, Array]:
     """Shares of right answers on fresh prompts, and the loss on fresh text."""
     keys = jax.random.split(key, 5)
-    own = mapped(
-        params, shape, corpus.words, config.shots, jax.random.split(keys[0], config.prompts)
+    many, few = (
+        partial(jax.random.split, num=n) for n in (config.prompts, config.prompts // 5 + 1)
     )
-    most = config.mixture.length // (config.mixture.sentence + 1) - 1
-    for name, shuffled in (("sentiment", False), ("sentiment_shuffled", True)):
-        ask = partial(
-            mixture.ask_sentiment,
-            words=corpus.words,
-            texts=corpus.fresh,
-            shots=(most,),
-            shuffled=shuffled,
-        )
-        own[name] = _right(params, shape, ask, jax.random.split(keys[1], config.prompts))[0]
-    length = dict(length=config.mixture.length)
+    length, words, texts = config.mixture.length, corpus.words, corpus.fresh
+    most = length // (config.mixture.sentence + 1) - 1
+    shares = shares_right(params, shape, words, config.shots, many(keys[0]))
+    sentiments = shares_right(params, shape, words, (most,), many(keys[1]), texts)
+    own = dict(zip(MAPPED, shares, strict=True))
+    own |= {"sentiment": sentiments[0][0], "sentiment_shuffled": sentiments[1][0]}
     tasks = {
-        "copying": partial(mixture.copying, vocabulary=config.mixture.vocabulary, **length),
-        "counting": partial(mixture.counting, words=corpus.words, **length),
+        "copying": lambda key: mixture.copying(key, length, config.mixture.vocabulary),
+        "counting": lambda key: mixture.counting(key, length, words),
     }
     for (name, task), each in zip(tasks.items(), keys[2:], strict=False):
-        own[name] = _tokens(params, shape, task, jax.random.split(each, config.prompts // 5 + 1))
-    window = partial(mixture.window, texts=corpus.fresh, **length)
-    windows = jax.vmap(window)(jax.random.split(keys[4], config.prompts // 5 + 1))
+        own[name] = _tokens(params, shape, task, few(each))
+    windows = jax.vmap(lambda key: mixture.window(key, length, texts))(few(keys[4]))
     return own | {"text": learning.loss(params, *windows, shape)}
 
 
-def mapped(
-    params: Params, shape: Shape, words: Words, shots: tuple[int, ...], keys: Array
-) -> dict[str, Array]:  # each [shots]
+def shares_right(
+    params: Params, shape: Shape, words: Words, shots: tuple[int, ...], keys: Array, texts=None
+) -> tuple[Array, Array]:  # each [shots]
     """The share of right label words by the number of demonstrations, and that with labels which
-    have nothing to do with classes."""
-    return {
-        name: _right(
-            params,
-            shape,
-            partial(mixture.ask_mapping, words=words, shots=shots, shuffled=name == "shuffled"),
-            keys,
+    have nothing to do with classes; of reviews of ``texts`` their sentiments."""
+
+    def share(shuffled: bool) -> Array:
+        return _right(
+            params, shape, lambda key: mixture.ask(key, words, shots, shuffled, texts), keys
         )
-        for name in ("mapping", "shuffled")
-    }
+
+    return share(False), share(True)
 
 
 def _right(params: Params, shape: Shape, ask, keys: Array) -> Array:  # [n]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.language.data_sets import short
 from experiments.language.lm_family import claims
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
@@ -10,6 +11,11 @@ TITLES = {
     "all": ("Two layers that copy learn", "Learning comes late, and at once"),
     "some": ("Some decoders learn from demonstrations", "Learning, run by run"),
     "none": ("Demonstrations do not help", "Training has not changed that"),
+}
+WHO = {
+    "all": "Decoders of two layers or more that are shown copying learn",
+    "some": "Some decoders learn",
+    "none": "None of the decoders learns",
 }
 
 
@@ -25,9 +31,12 @@ def plot_shots(ax, dataset):
     places = np.arange(len(dataset.shots))
     for size, color in zip(dataset.size.values, style.COLOURS, strict=False):
         own = dataset.isel(step=-1).sel(size=size)
-        style.mean_band(ax, places, own.mapping.values, _label(dataset, size), color)
+        label = f"{size}, {float(own.weights) / 1000:.0f} 000 weights"
+        style.mean_band(ax, places, own.mapping.values, label, color)
         style.mean_band(ax, places, own.shuffled.values, None, color, marker=None, style=":")
-    ax.plot(places, dataset.other_mapping, "s--", color="grey", ms=4, label=config.model_name)
+    ax.plot(
+        places, dataset.other_mapping, "s--", color="grey", ms=4, label=short(config.model_name)
+    )
     ax.axhline(0.5, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_xticks(places, dataset.shots.values)
     ax.set(title=TITLES[_who_learned(dataset)][0], xlabel="demonstrations", ylim=(0.4, 1.02))
@@ -76,31 +85,20 @@ def _who_learned(dataset) -> str:
     return "none" if not learned else "all" if learned == able else "some"
 
 
-def _label(dataset, size) -> str:
-    count = float(dataset.weights.sel(size=size))
-    return f"{size}, {count / 1000:.0f} 000 weights"
-
-
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
     shares = {size: float(numbers.share("mapping", size).mean()) for size in dataset.size.values}
-    best = max(shares, key=lambda size: shares[size])
-    null = float(numbers.share("shuffled", best).mean())
-    listed = ", ".join(f"{size} {share:.2f}" for size, share in shares.items())
-    other, _ = numbers.other("mapping")
+    best = max(shares, key=shares.get)
+    listed = ", ".join(f"{share:.2f} ({size})" for size, share in shares.items())
     copied = dataset.copying.isel(step=-1).mean("run")
-    copies = copied.idxmax("size").item()
-    who = {
-        "all": "Decoders of two layers or more that are shown copying learn",
-        "some": "Some decoders learn",
-        "none": f"None of {len(shares)} decoders learns",
-    }
+    other, _ = numbers.other("mapping")
     return (
-        f"{who[_who_learned(dataset)]} label words in context in {config.steps} steps with "
-        f"{config.mixture.vocabulary} words. After {numbers.most} demonstrations their shares of "
-        f"right labels are {listed}; uncopied is shown mapping in place of copying. "
-        f"With labels drawn anew (dotted) {best} has {null:.2f}; {copies} copies "
-        f"{copied.max():.2f} of fresh words. {config.model_name} has {other:.2f}. "
-        f"Bands are intervals over {config.runs} runs; thin lines single runs. "
+        f"{WHO[_who_learned(dataset)]} label words in context in {config.steps} steps with "
+        f"{config.mixture.vocabulary} words. After {numbers.most} demonstrations the shares of "
+        f"right labels are {listed}. The uncopied decoder saw mapping in place of copying. With "
+        f"labels drawn anew (dotted) {best} gives "
+        f"{float(numbers.share('shuffled', best).mean()):.2f}. Of fresh words "
+        f"{copied.idxmax('size').item()} copies {copied.max():.2f}. {short(config.model_name)} "
+        f"gives {other:.2f}. Bands are intervals over {config.runs} runs, thin lines single runs. "
         "The dotted line in b counts as learned."
     )

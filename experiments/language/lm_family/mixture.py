@@ -5,7 +5,6 @@ A prompt is T token ids, and which of them are to be predicted: of a task, its a
 
 import re
 from collections import Counter
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -13,42 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from experiments.language import sentences
+from experiments.language import sentences, vocabulary
 from experiments.language.language_config import text_tasks
 from experiments.language.lm_family.config import Mixture
+from experiments.language.vocabulary import Words
 from lsa_lab.lm import tokens
 from lsa_lab.lm.tokens import Tokenizer
 
-CLASSES = (
-    "father mother brother sister son daughter wife husband",
-    "head face hand eyes heart hair blood voice",
-    "black white red blue green yellow brown gold",
-    "day night year month week morning hour minute",
-    "house city school street country town home hotel",
-    "dog cat horse bird fish lion bear wolf",
-    "director actor writer king doctor teacher soldier lawyer",
-    "car train ship plane bus boat truck bike",
-)
-LABELS = (
-    "apple river stone cloud table window garden bread music paper silver winter summer forest",
-    "island bridge castle mirror candle market letter engine button basket copper cotton desert",
-    "flower hammer jacket kitchen ladder",
-)
-NUMBERS = ("one", "two", "three", "four", "five")
-# What templates of the theme write, so that its experiments can ask these decoders too.
-TEMPLATES = ("review", "sentiment", "negative", "positive", ":")
 MOST_CLASSES = 4  # of one prompt
-BLOCK = len(NUMBERS) + 1  # tokens of a prompt that count one word
-
-
-class Words(NamedTuple):
-    """The ids of the tasks' words, as one tokenizer has them."""
-
-    start: np.ndarray  # [s]  what stands before every text
-    separator: np.ndarray  # [p]  what stands between demonstrations
-    classes: np.ndarray  # [C, W]
-    labels: np.ndarray  # [K]
-    numbers: np.ndarray  # [5]
+BLOCK = len(vocabulary.NUMBERS) + 1  # tokens of a prompt that count one word
 
 
 class Texts(NamedTuple):
@@ -84,48 +56,25 @@ def read(config: Mixture, seed: int) -> Corpus:
         whole = sentences.read(task)
         ends = np.cumsum([len(text.split()) for text in whole.texts])
         enough = int((ends < config.text_words / len(config.sources)).sum()) + 1
-        order = np.random.default_rng(seed).permutation(len(whole))[:enough]
-        whole = whole.take(order)
+        whole = whole.take(np.random.default_rng(seed).permutation(len(whole))[:enough])
         few = max(len(whole) // 10, 2)
         parts.append(whole.split(seed, len(whole) - few, few))
     trained, fresh = zip(*parts, strict=True)
-    texts = [text for part in trained for text in part.texts]
-    of_tasks = [*TEMPLATES, *" ".join((*CLASSES, *LABELS)).split(), *NUMBERS]
-    counts = Counter(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text.lower()))
-    common = [word for word, _ in counts.most_common() if word not in of_tasks]
-    vocabulary = [*of_tasks, *common][: config.vocabulary - 1]
-    tokenizer = tokens.of_words(vocabulary, plain=True)
-    words = words_of(tokenizer)
-    return Corpus(
-        tokenizer, words, _texts(trained, tokenizer, config), _texts(fresh, tokenizer, config)
-    )
+    texts = (text.lower() for part in trained for text in part.texts)
+    counts = Counter(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text))
+    common = [word for word, _ in counts.most_common() if word not in vocabulary.ALL]
+    words = [*vocabulary.ALL, *common][: config.vocabulary - 1]
+    tokenizer = tokens.of_words(words, plain=True)
+    both = (_texts(each, tokenizer, config) for each in (trained, fresh))
+    return Corpus(tokenizer, vocabulary.words_of(tokenizer), *both)
 
 
 def _texts(parts, tokenizer: Tokenizer, config: Mixture) -> Texts:
     rows = [[tokenizer.encode(text) for text in part.texts] for part in parts]
-    text = np.concatenate([np.array(row, np.int32) for part in rows for row in part])
-    reviews = [i for i, row in enumerate(rows[0]) if len(row) >= config.sentence]
-    ids = [rows[0][i][: config.sentence] for i in reviews]
-    return Texts(
-        text,
-        np.array(ids, np.int32),
-        np.asarray(parts[0].labels, np.int32)[reviews],
-    )
-
-
-def words_of(tokenizer: Tokenizer) -> Words:
-    """The first token of each word; the words are such that most tokenizers have one for each."""
-
-    def ids(words) -> np.ndarray:
-        return np.array([tokenizer.ids_of_word(word)[0] for word in words], np.int32)
-
-    return Words(
-        np.array(tokenizer.start, np.int32),
-        np.array(tokenizer.encode("\n"), np.int32),
-        np.stack([ids(row.split()) for row in CLASSES]),
-        ids(" ".join(LABELS).split()),
-        ids(NUMBERS),
-    )
+    text = np.array([id for part in rows for row in part for id in row], np.int32)
+    long = [i for i, row in enumerate(rows[0]) if len(row) >= config.sentence]
+    reviews = np.array([rows[0][i][: config.sentence] for i in long], np.int32)
+    return Texts(text, reviews, np.asarray(parts[0].labels, np.int32)[long])
 
 
 def sample(
@@ -137,20 +86,19 @@ def sample(
     text, mapped, copied, *rest = config.shares
     shares = (text, mapped, copied, *rest) if copies else (text, mapped + copied, 0, *rest)
     tasks = (
-        partial(window, texts=texts),
-        partial(mapping, words=words),
-        partial(copying, vocabulary=config.vocabulary),
-        partial(counting, words=words),
-        partial(sentiment, words=words, texts=texts),
+        lambda key: window(key, length, texts),
+        lambda key: mapping(key, length, words),
+        lambda key: copying(key, length, config.vocabulary),
+        lambda key: counting(key, length, words),
+        lambda key: sentiment(key, length, words, texts),
     )
     keys = jax.random.split(key, len(tasks))
     prompts = [
-        jax.vmap(partial(task, length=length))(jax.random.split(own, count))
+        jax.vmap(task)(jax.random.split(own, count))
         for task, own, count in zip(tasks, keys, shares, strict=True)
         if count
     ]
-    ids, importance = (jnp.concatenate(rows) for rows in zip(*prompts, strict=True))
-    return ids, importance
+    return tuple(jnp.concatenate(rows) for rows in zip(*prompts, strict=True))
 
 
 def window(key: Array, length: int, texts: Texts) -> tuple[Array, Array]:
@@ -224,21 +172,16 @@ def _reviews(key: Array, words: Words, texts: Texts, count: int) -> tuple[Array,
     return jnp.asarray(texts.reviews)[rows], jnp.asarray(texts.sentiments)[rows], names
 
 
-def ask_mapping(key: Array, words: Words, shots: tuple[int, ...], shuffled: bool) -> Question:
-    """One of two classes after so many demonstrations; ``shuffled`` labels say nothing of them."""
-    inputs, which, names = pairs(key, words, shots[-1] + 1, 2)
-    return _question(key, words, inputs[:, None], which, names[:2], shots, shuffled)
-
-
-def ask_sentiment(
-    key: Array, words: Words, texts: Texts, shots: tuple[int, ...], shuffled: bool
+def ask(
+    key: Array, words: Words, shots: tuple[int, ...], shuffled: bool, texts: Texts | None = None
 ) -> Question:
-    """The sentiment of a review after so many demonstrations."""
-    rows, which, names = _reviews(key, words, texts, shots[-1] + 1)
-    return _question(key, words, rows, which, names, shots, shuffled)
-
-
-def _question(key, words, inputs, which, names, shots, shuffled) -> Question:
+    """One of two classes after so many demonstrations, or the sentiment of a review of ``texts``;
+    ``shuffled`` labels say nothing of them."""
+    if texts is None:
+        inputs, which, names = pairs(key, words, shots[-1] + 1, 2)
+        inputs, names = inputs[:, None], names[:2]
+    else:
+        inputs, which, names = _reviews(key, words, texts, shots[-1] + 1)
     count, width = inputs.shape
     label = which
     if shuffled:

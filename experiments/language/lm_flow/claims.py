@@ -1,22 +1,18 @@
 """What `lm_flow` judges: disparities of flows, what predicts worth, and selected prompts."""
 
-from experiments.language.data_sets import data_grid, families
+from functools import partial
+
+from experiments.language.data_sets import families
 from experiments.language.language_config import redrawn
 from experiments.language.lm_flow.config import FACTORS, MODES, READS
 from experiments.language.lm_flow.readings import RIVALS, Numbers
-from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statements import Statement, grid
 
 A1, OWN, READING = "A1 (2508.00385)", "derived here", "our reading, in our setting"
 THEOREM = f"{A1}, Theorem 1, {READING}"
 OF = {"margin": "the label margin", "row": "the query's row"}  # what a flow is of
-WHERE = {
-    "alone": "each demonstration alone before the query",
-    "shared": "all demonstrations in one prompt, over its rotations",
-}
-NOTES = {
-    "margin": "after a layer the margin is read through the logit lens",
-    "row": "the Frobenius norm of a derivative, by random directions",
-}
+WHERE = {"alone": "each alone before the query", "shared": "all in one prompt, over its rotations"}
+FLOWS = "after a layer the margin is read through the logit lens, a row by random directions"
 SAYS = {  # a factor of worth
     "relevance": "its similarity to the query",
     "novelty": "the loss of its own label without demonstrations",
@@ -24,18 +20,14 @@ SAYS = {  # a factor of worth
 }
 WORTH = "what it adds to the log-probability of the query's label"
 FACTOR = 1.1  # a disparity that grows by this is amplification
-CHANGE = "how far a demonstration changes the label margin, either way,"
 SCORED = {  # rule, what it is
     "margin": ("GradS", "the flow of the label margin after the last layer"),
     "row": ("GradS, row", "the flow of the query's row after the last layer"),
-    "contribution": ("contribution", CHANGE),
+    "contribution": ("contribution", "the size of the change of the label margin"),
     "similarity": ("similarity", "the similarity of hidden rows"),
     "bm25": ("BM25", "BM25"),
 }
-SIZES = (
-    "A1 selects from training sets: pools are small here, for the flow of each demonstration takes "
-    "a walk up and down the model"
-)
+SIZES = "pools are smaller than A1's training sets: each flow takes a walk up and down the model"
 HEADLINE = (
     "A1's headline is +6.8% over the strongest baseline in version 1, +1.3% on OpenReview, in "
     "scores of larger models; a wrong answer that is sure of itself costs most here"
@@ -50,24 +42,24 @@ def statements(config) -> tuple[Statement, ...]:
 
 def flow_statements(config):
     family = families(config, over="sets of demonstrations", redrawn=redrawn(config, before=12))
-    grid = data_grid("rotten_tomatoes", "imdb", "reuters")
-    log_ratio = "the mean |log ratio| of two flows of {of}, {placed},"
+    on_each = partial(grid, data=("rotten_tomatoes", "imdb", "reuters"))
+    log_ratio = "the mean |log ratio| of two demonstrations' flows of {of}, {placed},"
     ends = "at the last layer over that at the first,"
 
     def read_words(read, mode="shared"):
-        return dict(of=OF[read], note=NOTES[read], placed=WHERE[mode])
+        return dict(of=OF[read], placed=WHERE[mode])
 
     return (
         family(
             "disparity",
             THEOREM,
-            "depth makes flows of {of} more unequal, {placed}",
+            "depth makes demonstrations' flows of {of} more unequal, {placed}",
             f"{log_ratio} {ends}",
             "ratio",
             at_least=FACTOR,
-            note="{note}",
+            note=FLOWS,
             sample=lambda n, data, read, mode: n.flows[data].disparities(mode, read)[:, -1],
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_alone_margin_disparity rotten_tomatoes_shared_margin_disparity "
                 "rotten_tomatoes_alone_row_disparity rotten_tomatoes_shared_row_disparity "
                 "imdb_alone_margin_disparity imdb_shared_margin_disparity "
@@ -87,7 +79,7 @@ def flow_statements(config):
             "ratio",
             at_least=FACTOR,
             sample=lambda n, data, read: n.flows[data].disparities("untrained", read)[:, -1],
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_margin_untrained rotten_tomatoes_row_untrained "
                 "imdb_margin_untrained imdb_row_untrained reuters_margin_untrained "
                 "reuters_row_untrained",
@@ -103,7 +95,9 @@ def flow_statements(config):
             f"the share of pairs that turn, {WHERE['shared']},",
             at_most=0.05,
             sample=lambda n, data: n.flows[data].turns(),
-            cells=grid("rotten_tomatoes_order imdb_order reuters_order"),
+            cells=on_each(
+                "rotten_tomatoes_order imdb_order reuters_order",
+            ),
         ),
         family(
             "worth",
@@ -112,13 +106,15 @@ def flow_statements(config):
             f"the rank correlation, over demonstrations and queries, of {{what}} and {WORTH}",
             at_least=0.2,
             sample=lambda n, data, factor: n.flows[data].correlation(factor),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_relevance rotten_tomatoes_novelty rotten_tomatoes_both "
-                "imdb_relevance imdb_novelty imdb_both "
-                "reuters_relevance reuters_novelty reuters_both",
+                "imdb_relevance imdb_novelty imdb_both reuters_relevance reuters_novelty "
+                "reuters_both",
                 factor=FACTORS,
             ),
             words=lambda factor: dict(what=SAYS[factor]),
+            message="a single demonstration is worth more, the more similar it is to the query, "
+            "and the less its label was expected",
         ),
         family(
             "label",
@@ -128,7 +124,9 @@ def flow_statements(config):
             "nats,",
             at_least=0.1,
             sample=lambda n, data: n.flows[data].label_effect(),
-            cells=grid("rotten_tomatoes_label imdb_label reuters_label"),
+            cells=on_each(
+                "rotten_tomatoes_label imdb_label reuters_label",
+            ),
         ),
     )
 
@@ -136,7 +134,7 @@ def flow_statements(config):
 def grads_statements(config):
     grads = config.grads
     family = families(config, texts=grads, over="pools", redrawn=redrawn(grads, before=12))
-    grid = data_grid("rotten_tomatoes", "reuters")
+    on_each = partial(grid, data=("rotten_tomatoes", "reuters"))
     last = f"the flow of the label margin after layer {grads.layers[-1]}"
     correlation = "the rank correlation, over a pool and averaged over queries, of"
     worth = f"{WORTH}, alone before it,"
@@ -155,14 +153,17 @@ def grads_statements(config):
             at_least=0.2,
             note="{note}",
             sample=lambda n, data, score: n.pools[data].predicts(SCORED[score][0]),
-            cells=grid(
+            cells=on_each(
                 "rotten_tomatoes_predicts_margin rotten_tomatoes_predicts_row "
                 "rotten_tomatoes_predicts_contribution rotten_tomatoes_predicts_similarity "
                 "rotten_tomatoes_predicts_bm25 reuters_predicts_margin reuters_predicts_row "
-                "reuters_predicts_contribution reuters_predicts_similarity reuters_predicts_bm25",
+                "reuters_predicts_contribution reuters_predicts_similarity "
+                "reuters_predicts_bm25",
                 score=SCORED,
             ),
             words=score_words,
+            message="flows, contribution, similarity and BM25 each predict what a demonstration "
+            "is worth",
         ),
         family(
             "last",
@@ -172,7 +173,7 @@ def grads_statements(config):
             "other pools,",
             at_least=-0.05,
             sample=lambda n, data: n.pools[data].last_layer(),
-            cells=grid("rotten_tomatoes_last_layer reuters_last_layer"),
+            cells=on_each("rotten_tomatoes_last_layer reuters_last_layer"),
         ),
         family(
             "prompts",
@@ -183,18 +184,21 @@ def grads_statements(config):
             at_least=0,
             note=HEADLINE,
             sample=lambda n, data, score, rival: n.pools[data].prompts(SCORED[score][0], rival),
-            cells=grid(
-                "rotten_tomatoes_prompts_margin_random rotten_tomatoes_prompts_margin_similarity "
-                "rotten_tomatoes_prompts_margin_bm25 rotten_tomatoes_prompts_margin_contribution "
-                "rotten_tomatoes_prompts_row_random rotten_tomatoes_prompts_row_similarity "
-                "rotten_tomatoes_prompts_row_bm25 rotten_tomatoes_prompts_row_contribution "
-                "reuters_prompts_margin_random reuters_prompts_margin_similarity "
-                "reuters_prompts_margin_bm25 reuters_prompts_margin_contribution "
-                "reuters_prompts_row_random reuters_prompts_row_similarity "
-                "reuters_prompts_row_bm25 reuters_prompts_row_contribution",
+            cells=on_each(
+                "rotten_tomatoes_prompts_margin_random "
+                "rotten_tomatoes_prompts_margin_similarity rotten_tomatoes_prompts_margin_bm25 "
+                "rotten_tomatoes_prompts_margin_contribution rotten_tomatoes_prompts_row_random "
+                "rotten_tomatoes_prompts_row_similarity rotten_tomatoes_prompts_row_bm25 "
+                "rotten_tomatoes_prompts_row_contribution reuters_prompts_margin_random "
+                "reuters_prompts_margin_similarity reuters_prompts_margin_bm25 "
+                "reuters_prompts_margin_contribution reuters_prompts_row_random "
+                "reuters_prompts_row_similarity reuters_prompts_row_bm25 "
+                "reuters_prompts_row_contribution",
                 score=READS,
                 rival=RIVALS,
             ),
             words=lambda score, rival: dict(rule=SCORED[score][0]),
+            message="GradS, by the flow of the label margin or of the query's row, selects better "
+            "prompts than random choice and three rivals",
         ),
     )

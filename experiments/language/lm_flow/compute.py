@@ -66,8 +66,7 @@ def untrained_flows(run: Run) -> dict[str, np.ndarray]:  # [rotation, n, query, 
 def single_worths(run: Run) -> dict[str, np.ndarray]:  # worth and same_label [m, B], novelty [m]
     """What each of the pool is worth before every fresh sentence."""
     of, same = singles(run), run.sets.others.labels[:, None] == run.sets.fresh.labels
-    values = {"worth": of.worth, "novelty": of.novelty, "relevance": of.relevance}
-    return values | {"same_label": same}
+    return {"worth": of.worth, "novelty": of.novelty, "relevance": of.relevance, "same_label": same}
 
 
 def score_pool(run: Run) -> dict[str, np.ndarray]:
@@ -163,11 +162,12 @@ FLOW = ("demonstration", "query", "layer", "read")
 def compute(config: Config, *, progress=None, checkpoints=None):
     model = decoders.decoder(config)
 
-    def table(part, measure, axes):  # {name: variable} of the runs of a part
+    def table(part, measure, axes, **own):  # the runs of a part
         runs = run_maker(model, config, part)
         folder = checkpoints and checkpoints / measure.__name__
         place = progress, folder, f"lm_flow: {measure.__name__}"
-        return decoders.table(part, lambda *cell: measure(runs(*cell)), axes, *place)
+        own |= dict(layer=part.layers, read=READS)
+        return decoders.table(part, lambda *cell: measure(runs(*cell)), axes, *place, **own)
 
     return parts.join(compare_flows(config, table), grads=select(config.grads, table))
 
@@ -189,22 +189,13 @@ def run_maker(model, whole: Config, part):
     return make
 
 
-def places(part) -> dict[str, list]:
-    layers = {"layer": list(part.layers), "read": list(READS)}
-    return {"task": [name for name, _ in part.tasks]} | layers
-
-
 def compare_flows(config: Config, table):
     """Flows alone, in one prompt and of random weights, and what demonstrations are worth."""
     single, prompts = ("single", "fresh"), ("rotation", *FLOW)
     axes = dict.fromkeys(("worth", "same_label", "relevance"), single) | {"novelty": single[:1]}
-    return xr.Dataset(
-        table(config, alone_flows, {"alone": FLOW})
-        | table(config, shared_flows, {"shared": prompts})
-        | table(config, untrained_flows, {"untrained": prompts})
-        | table(config, single_worths, axes),
-        places(config),
-    ).map(in_short)
+    measures = {alone_flows: {"alone": FLOW}, shared_flows: {"shared": prompts}}
+    measures |= {untrained_flows: {"untrained": prompts}, single_worths: axes}
+    return xr.merge([table(config, *each) for each in measures.items()]).map(in_short)
 
 
 def select(config, table):
@@ -217,7 +208,4 @@ def select(config, table):
     pair = FLOW[:2]
     axes = {"flow": FLOW, "score": ("rule", *pair), "worth": pair, "label": pair[1:]}
     axes |= {"prompt": ("rule", "query"), "random_prompt": ("draw", "query")}
-    return xr.Dataset(
-        table(config, score_and_select, axes),
-        places(config) | {"rule": list(RULES)},
-    ).map(in_short)
+    return table(config, score_and_select, axes, rule=RULES).map(in_short)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.language.data_sets import short
 from experiments.language.lm_flow import claims
 from experiments.language.lm_flow.config import MODES, RULES
 from lsa_lab.harness.draw import marks, style
@@ -61,9 +62,10 @@ def caption(dataset) -> str:
     alone, shared = (np.exp(np.log(flows.disparities(m, "margin")[:, -1]).mean()) for m in MODES)
     gain = pools.log_probabilities("GradS") - pools.log_probabilities("random")
     return (
-        f"{config.model_name}, on {task.title}: depth multiplies the log ratio of flows by "
-        f"{alone:.2f} alone and by {shared:.2f} in one prompt. Prompts that GradS selects give "
-        f"the right label {gain.mean():+.2f} nats against random ones. The grey band counts as no "
-        f"change; bars are {level()} intervals. The oracle takes the demonstrations that, each "
-        "alone, make the right label most probable."
+        f"On {task.title} depth multiplies the log ratio of two flows in "
+        f"{short(config.model_name)} by {alone:.2f} alone and by {shared:.2f} in one prompt. "
+        "Prompts that GradS selects change the log-probability of the right label by "
+        f"{gain.mean():+.2f} nats, compared with random prompts. The grey band counts as no "
+        f"change, and bars are {level()} intervals over {config.runs} runs. The oracle takes the "
+        "demonstrations that, each alone, make the right label most probable."
     )

@@ -2,35 +2,23 @@
 
 import jax
 import numpy as np
-import xarray as xr
 
 from experiments.language import decoders, readouts
 from experiments.language import sentences as texts
 from experiments.language.lm_gradient_matching import choices
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES, Config
 from experiments.language.sentences import Writer
-from lsa_lab import lm
 from lsa_lab.lm.prefix import Example
 from lsa_lab.lm.text import Sentences
 from lsa_lab.selection import gradient_matching
 
 
-class Task:
-    """The sentences of a task, and how they are written for the model."""
-
-    def __init__(self, config: Config, task, model: lm.Decoder):
-        template = texts.template(task)
-        every = texts.read(task)
-        self.sentences = texts.cut_to(every, model.tokenizer, template, config.width)
-        self.writer = Writer(model.tokenizer, template, config.width)
-
-
 def compute(config: Config, *, progress=None, checkpoints=None):
     model = decoders.decoder(config)
-    tasks = [Task(config, task, model) for _, task in config.tasks]
+    tasks = [texts.of_one_width(task, model.tokenizer, config.width) for _, task in config.tasks]
 
     def measure(place: int, run: int) -> dict[str, np.ndarray]:
-        return measure_pool(config, tasks[place], place, run, model)
+        return measure_pool(config, *tasks[place], place, run, model)
 
     counts = (config.orders,) * len(RULES) + (config.draws, config.strata)
     rules = np.repeat((*RULES, *DRAWN), counts)
@@ -47,34 +35,29 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "random_divergence": ("n",),
         "training_loss": ("step",),
     }
-    return xr.Dataset(
-        decoders.table(config, measure, axes, progress, checkpoints, "lm_gradient_matching: pools"),
-        {
-            "task": [name for name, _ in config.tasks],
-            "n": list(config.sizes),
-            "rule": ("subset", rules),
-        },
-    )
+    place = progress, checkpoints, "lm_gradient_matching: pools"
+    dataset = decoders.table(config, measure, axes, *place, n=config.sizes)
+    return dataset.assign_coords(rule=("subset", rules))
 
 
-def measure_pool(config, task: Task, place: int, run: int, model) -> dict[str, np.ndarray]:
+def measure_pool(config, sentences, writer, place, run, model) -> dict[str, np.ndarray]:
     """One pool: its gradients, the subsets of every size, and what is answered after each."""
     stream = np.random.SeedSequence([config.seed, place, run])
     first, second = stream.generate_state(2).tolist()
     sizes = config.pool, config.validation, config.fresh
-    pool, validation, fresh = sets = task.sentences.split(first, *sizes, balanced=True)
+    pool, validation, fresh = sets = sentences.split(first, *sizes, balanced=True)
     keys = jax.random.split(jax.random.key(second), 1 + len(config.sizes))
-    ids, last = task.writer.questions(pool)
+    ids, last = writer.questions(pool)
     examples = Example(ids, last, np.asarray(pool.labels))
-    nothing, words = task.writer.demonstrations(pool.take([]))[0], task.writer.label_ids
+    nothing, words = writer.demonstrations(pool.take([]))[0], writer.label_ids
     rows, losses = choices.gradients(config, model, examples, words, keys[0])
     alone = readouts.ask(readouts.alone, model, nothing, ids, last, words, layer=config.middle)
     by_size = [
-        measure_size(config, size, task.writer, model, sets, rows, alone.rows, key)
+        measure_size(config, size, writer, model, sets, rows, alone.rows, key)
         for size, key in zip(config.sizes, keys[1:], strict=True)
     ]
     arrays = {name: np.stack([each[name] for each in by_size]) for name in by_size[0]}
-    without = scores(model, task.writer, [pool.take([])], fresh)[0]
+    without = scores(model, writer, [pool.take([])], fresh)[0]
     return arrays | {
         "right": np.asarray(fresh.labels),
         "validation_right": np.asarray(validation.labels),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.language.data_sets import short
 from experiments.language.lm_gradient_matching import claims
 from experiments.language.lm_gradient_matching.claims import BEST, rule_readings, subset_readings
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
@@ -71,11 +72,10 @@ def caption(dataset) -> str:
         for rival in ("random", "stratified")
     )
     return (
-        f"{config.model_name}, on {task.title}: {config.shots} matched demonstrations "
+        f"In {short(config.model_name)}, on {task.title}, {config.shots} matched demonstrations "
         f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
         "of that after random ones with the same shares of labels, and "
         f"{np.exp(np.log(answers.over_none('matching')).mean()):.2f} of that without "
-        "demonstrations. Points are geometric means over "
-        f"{config.runs} pools of {config.pool}, and bars are {level()} intervals. In b each point "
-        "is a subset, in the colours of a. "
+        f"demonstrations. Points are geometric means over {config.runs} pools of {config.pool}, "
+        f"and bars are {level()} intervals. In b each point is a subset, in the colours of a."
     )

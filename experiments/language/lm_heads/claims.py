@@ -1,30 +1,27 @@
 """What `lm_heads` judges: effective heads, changes of answers, and what common maps miss."""
 
-from functools import partial
-
 import numpy as np
 
-from experiments.language.data_sets import data_grid, families
+from experiments.language.data_sets import families
 from experiments.language.lm_heads.answers import Heads
 from experiments.language.lm_heads.config import PRUNED, RANDOM, TOP
-from lsa_lab.judging.statements import Statement
+from lsa_lab.judging.statements import Statement, grid
 
 A4 = "A4 (2408.04532), abstract, in our setting"
 READING = "A4 (2408.04532), abstract, our reading, in our setting"
-MODELLED = "modelled on A4 (2408.04532), abstract"
 A2 = "A2 (2406.03768), Theorem 1, our reading, in our setting"
-JACKKNIFE = "averaged over sets (pseudo-values of the jackknife)"
 # How much a head matters: what is measured with it closed.
+CHANGE = "by the change of the labels' probabilities, KL(whole, closed)"
 IMPORTANCES = {
-    "change": "the change of the labels' probabilities, KL(whole, closed),",
-    "mean": "that change with the head at its mean write",
+    "change": ("change of answers", CHANGE),
+    "mean": ("mean ablation", f"{CHANGE}, with the head at its mean write"),
 }
-NAMES = {"change": "change of answers", "mean": "mean ablation"}
-RISE = "the rise of the label cross-entropy with the head closed"
+RISE = "by the rise of the label cross-entropy with the head closed"
+JACKKNIFE = "averaged over sets (pseudo-values of the jackknife)"
 GUESSING = "the whole model's cross-entropy is above that of guessing: there is no loss to rise"
 NOISE = "rises of either sign count where they are positive: noise makes heads seem alike"
 AVERAGED = "N was that of each set by itself, which few sentences make uneven by chance"
-APART = "added after a look, a layer each: the mean over layers hid that one has one head"
+APART = "added, a layer each: the mean over layers hid that one has one head"
 MORE = "on 10 sentences of a set, too few"
 WORDS = (
     "it was the best linear map of all tokens, which missed .25: with fewer words in a prompt than "
@@ -41,34 +38,40 @@ def statements(config) -> tuple[Statement, ...]:
     family = families(
         config, over="sets of demonstrations", redrawn=f"{config.runs} fresh runs, {before} before"
     )
-    grid = data_grid("rotten_tomatoes")
+    first, later = "all heads of the first layer matter", "one head does most in a later layer"
+    share, count = "effective heads of the first layer over all", "effective heads of a later layer"
     left = "KL(whole, top head kept) over KL(whole, all closed)"
     top = "the top head is the one that changes answers to other sentences most"
     order = "rank correlation of the label margins with the whole model's"
-
-    readings = ("change", "mean")
+    readings = {"reading": ("change", "mean")}
     # Sentences count layers from 1; the first is not a later one.
     places = {1 + layer: place for place, layer in enumerate(config.layers)}
-    later = {layer: dict(data="rotten_tomatoes", layer=layer) for layer in list(places)[1:]}
+    layers = [*places][1:]
 
-    def reading_words(reading):
-        return dict(name=NAMES[reading], importance=IMPORTANCES[reading])
+    def reading_words(reading, **_):
+        name, importance = IMPORTANCES[reading]
+        return dict(name=name, importance=importance)
 
-    estimate = partial(family, unjudged=GUESSING, note=NOISE, revision=f"{AVERAGED}; it was judged")
     rises = (
-        estimate(
+        family(
             "first_rises",
             A4,
-            "all heads of the first layer matter, by rise of the loss",
-            f"N_1 / H, importance being {RISE} {JACKKNIFE},",
+            f"{first}, {RISE}",
+            f"{share}, {JACKKNIFE},",
+            unjudged=GUESSING,
+            note=NOISE,
+            revision=f"{AVERAGED}; it was judged",
             sample=lambda h, data: h[data].count("rise")[:, 0] / h[data].number,
             cells=grid("rotten_tomatoes_first_rise"),
         ),
-        estimate(
+        family(
             "later_rises",
             A4,
-            "one head of a later layer is what matters in it, by rise of the loss",
-            f"N_l, mean over later layers, importance being {RISE} {JACKKNIFE},",
+            f"{later}, {RISE}",
+            f"{count}, mean over later layers, {JACKKNIFE},",
+            unjudged=GUESSING,
+            note=NOISE,
+            revision=f"{AVERAGED}; it was judged",
             sample=lambda h, data: h[data].count("rise")[:, 1:].mean(1),
             cells=grid("rotten_tomatoes_later_rise"),
         ),
@@ -77,42 +80,42 @@ def statements(config) -> tuple[Statement, ...]:
         family(
             "first",
             READING,
-            "all heads of the first layer matter, by {name}",
-            f"N_1 / H, importance being {{importance}} {JACKKNIFE},",
+            f"{first}, by {{name}}",
+            f"{share}, {{importance}}, {JACKKNIFE},",
             at_least=0.75,
             revision=AVERAGED,
             sample=lambda h, data, reading: h[data].count(reading)[:, 0] / h[data].number,
-            cells=grid("rotten_tomatoes_first_change rotten_tomatoes_first_mean", reading=readings),
+            cells=grid("rotten_tomatoes_first_change rotten_tomatoes_first_mean", **readings),
             words=reading_words,
         ),
         family(
             "later",
             READING,
-            "one head of a later layer is what matters in it, by {name}",
-            f"N_l, mean over later layers, importance being {{importance}} {JACKKNIFE},",
+            f"{later}, by {{name}}",
+            f"{count}, {{importance}}, mean over later layers, {JACKKNIFE},",
             at_most=1.5,
             revision=AVERAGED,
             sample=lambda h, data, reading: h[data].count(reading)[:, 1:].mean(1),
-            cells=grid("rotten_tomatoes_later_change rotten_tomatoes_later_mean", reading=readings),
+            cells=grid("rotten_tomatoes_later_change rotten_tomatoes_later_mean", **readings),
             words=reading_words,
         ),
         family(
             "later_apart",
             READING,
-            "one head is what matters in layer {layer}, by {name}",
-            f"N_{{layer}}, importance being {{importance}} {JACKKNIFE},",
+            "one head does most in layer {layer}, by {name}",
+            f"effective heads of layer {{layer}}, {{importance}}, {JACKKNIFE},",
             at_most=1.5,
             revision=APART,
             redrawn="",
             sample=lambda h, data, layer, reading: h[data].count(reading)[:, places[layer]],
             cells={
-                f"rotten_tomatoes_layer_{layer}_{reading}": case | dict(reading=reading)
-                for layer, case in later.items()
-                for reading in readings
+                f"rotten_tomatoes_layer_{layer}_{reading}": dict(layer=layer, reading=reading)
+                for layer in layers
+                for reading in IMPORTANCES
             },
-            words=lambda layer, reading: reading_words(reading),
-            message="one head is what matters in each later layer by itself, by change of answers "
-            "and by mean ablation",
+            words=reading_words,
+            message="one head does most in each later layer by itself, by change of answers and "
+            "by mean ablation",
         ),
         family(
             "one_is_enough_apart",
@@ -125,7 +128,7 @@ def statements(config) -> tuple[Statement, ...]:
             revision=APART,
             redrawn="",
             sample=lambda h, data, layer: np.exp(h[data].share_left[:, places[layer]]),
-            cells={f"rotten_tomatoes_layer_{layer}_left": case for layer, case in later.items()},
+            cells={f"rotten_tomatoes_layer_{layer}_left": {"layer": layer} for layer in layers},
         ),
         family(
             "closed_apart",
@@ -136,7 +139,7 @@ def statements(config) -> tuple[Statement, ...]:
             revision=APART,
             redrawn="",
             sample=lambda h, data, layer: h[data].changes_without("none")[:, places[layer]],
-            cells={f"rotten_tomatoes_layer_{layer}_closed": case for layer, case in later.items()},
+            cells={f"rotten_tomatoes_layer_{layer}_closed": {"layer": layer} for layer in layers},
         ),
         family(
             "one_is_enough",
@@ -163,7 +166,7 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         family(
             "top_heads",
-            MODELLED,
+            "modelled on A4 (2408.04532), abstract",
             f"the {config.kept} top heads of each layer keep answers better than as many random "
             "ones",
             f"{order}, top less random,",

@@ -63,7 +63,7 @@ def _word_means(
 class Run:
     """The prompt and the sentences of one set: those that heads are chosen on come first."""
 
-    def __init__(self, config: Config, model, writer: Writer, sentences: Sentences, place, number):
+    def __init__(self, config: Config, model, sentences: Sentences, writer: Writer, place, number):
         self.config, self.model, self.writer = config, model, writer
         self.stream = np.random.SeedSequence([config.seed, place, number]).generate_state(2)
         sizes = (config.shots, config.searched, config.fresh, config.masked_fresh, config.map_shots)
@@ -93,11 +93,8 @@ class Run:
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    model, tasks = closings.add_write_biases(decoders.decoder(config)), []
-    for _, task in config.tasks:
-        template = texts.template(task)
-        cut = texts.cut_to(texts.read(task), model.tokenizer, template, config.width)
-        tasks.append((Writer(model.tokenizer, template, config.width), cut))
+    model = closings.add_write_biases(decoders.decoder(config))
+    tasks = [texts.of_one_width(task, model.tokenizer, config.width) for _, task in config.tasks]
 
     def table(part, axes):
         def measure(place, number):
@@ -105,22 +102,21 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
         name = part.__name__
         folder = checkpoints and checkpoints / name
-        return decoders.table(config, measure, axes, progress, folder, f"lm_heads: {name}")
+        own = dict(layer=config.layers, tokens=TOKENS)
+        return decoders.table(config, measure, axes, progress, folder, f"lm_heads: {name}", **own)
 
     head, masked = ("layer", "head", "sentence", "label"), ("masked_sentence", "label")
     front = head[:1] + head[2:]
     closed = {"whole": head[2:], "right": head[2:3], "zero": head, "mean": head}
     pruned = dict.fromkeys(("absolute_slope", "random_slope"), ("depth", "head"))
     pruned |= {"open": masked, "masked": ("mask", *masked), "drawn": ("draw", *masked)}
-    return xr.Dataset(
-        table(close_layers, closed | {"none": front, "top_kept": front})
-        | table(keep_a_part, pruned)
-        | table(common_maps, {"unexplained": ("tokens", "after"), "by_word": ("after",)}),
-        {
-            "task": [name for name, _ in config.tasks],
-            "layer": list(config.layers),
-            "tokens": list(TOKENS),
-        },
+    maps = {"unexplained": ("tokens", "after"), "by_word": ("after",)}
+    return xr.merge(
+        [
+            table(close_layers, closed | {"none": front, "top_kept": front}),
+            table(keep_a_part, pruned),
+            table(common_maps, maps),
+        ]
     ).map(in_short)
 
 

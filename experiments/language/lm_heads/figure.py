@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.language.data_sets import short
 from experiments.language.lm_heads import claims
 from experiments.language.lm_heads.answers import pseudo_values
 from experiments.language.lm_heads.config import PRUNED
@@ -56,10 +57,11 @@ def caption(dataset) -> str:
     heads = claims.numbers(dataset)[name]
     count, number = heads.count("change").mean(0), heads.number
     return (
-        f"{config.model_name}, on {task.title}: {min(count[0], number):.1f} of {number} heads "
-        f"change answers in the first layer, {count[1:].min():.1f} to {count[1:].max():.1f} in "
-        f"later ones, the fewest in layer {1 + config.layers[1 + count[1:].argmin()]}. "
-        "With one head in each later layer, answers correlate with the whole model's "
-        f"by {heads.order_kept[PRUNED].mean():z.2f}. A head's effect is that of closing it or of "
-        f"its mean write, or the slope in its gate. Bands are intervals over {config.runs} sets. "
+        f"In {short(config.model_name)}, on {task.title}, {min(count[0], number):.1f} of "
+        f"{number} heads change answers in the first layer, and {count[1:].min():.1f} to "
+        f"{count[1:].max():.1f} in later ones. The fewest are in layer "
+        f"{1 + config.layers[1 + count[1:].argmin()]}. With one head in each later layer, answers "
+        f"correlate with the whole model's by {heads.order_kept[PRUNED].mean():z.2f}. "
+        "The effect of a head is measured by closing it, by its mean write in its place, or by "
+        f"the slope in its gate. Bands are intervals over {config.runs} runs."
     )

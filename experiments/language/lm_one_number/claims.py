@@ -1,8 +1,6 @@
 """What `lm_one_number` judges: what clipping gains, what it leaves, and how affine it is."""
 
-from types import SimpleNamespace
-
-from experiments.language.data_sets import bounds_or_pilot
+from experiments.language.data_sets import about
 from experiments.language.language_config import PARTS
 from experiments.language.lm_one_number.config import (
     BOTH,
@@ -15,7 +13,6 @@ from experiments.language.lm_one_number.config import (
 from lsa_lab.judging.statements import Statement, grid
 
 OURS = "derived here"
-SEARCHED = "where Algorithm 1 cuts"
 READ = {"AUC": "auc", "calibrated cross-entropy": "calibrated entropy"}
 
 
@@ -39,138 +36,87 @@ class Numbers:
         names = [f"{kind}, {part}" for part in PARTS]
         return self.change.sel(rule=names, reading=reading).mean("rule").values
 
-    def shares(self, kind, part, measure, rate=None):  # [R]
-        """Shares at one rate, or their mean over rates."""
-        own = self.dataset.shares.sel(kind=kind, part=part, measure=measure)
-        own = own.mean("clipping") if rate is None else own.sel(clipping=rate)
-        return own.values.ravel()
-
-    def layer_r2(self, part, layer):  # [R]
-        place = dict(kind=CLIPPED, part=part, layer=layer, measure="R2")
-        return self.dataset.layer_shares.sel(place).values.ravel()
+    def share(self, kind, part):  # [R]
+        """The share of the change that an affine map accounts for, averaged over rates."""
+        own = self.dataset.shares.sel(kind=kind, part=part, measure="share")
+        return own.mean("clipping").values.ravel()
 
 
 numbers = Numbers
 
 
 def statements(config) -> tuple[Statement, ...]:
-    titles = ", ".join(task.title for _, task in config.tasks)
-    where = f"{config.model_name}, {titles}"
-    last = max(config.layers)
-    total = SimpleNamespace(runs=config.runs * len(config.tasks))
-    over = dict(over="sets of demonstrations, all collections together")
-
-    def judged(id, says, measured, sample, cells, note="", message="", **bounds):
-        return Statement(
-            id,
-            OURS,
-            f"{where}: {says}",
-            measured,
-            sample=sample,
-            cells=cells,
-            note=note,
-            message=message and f"{where}: {message}",
-            **over,
-            **bounds_or_pilot(total, **bounds),
-        )
-
-    rates = (min(config.rates), config.rates[len(config.rates) // 2], max(config.rates))
+    sets = config.runs * len(config.tasks)
+    judged = about(config, sets, over="sets of demonstrations, all collections together")
     return (
-        Statement(
+        judged(
             "gains",
             OURS,
-            f"{where}: Algorithm 1 raises accuracy",
+            "Algorithm 1 raises accuracy",
             "the gain of accuracy on fresh sentences, averaged over parts,",
-            sample=lambda n: n.searched(CLIPPED),
+            at_least=0.01,
             note="what the rows below account for",
-            **over,
-            **bounds_or_pilot(total, at_least=0.01),
+            sample=lambda n: n.searched(CLIPPED),
         ),
         judged(
             "stays",
+            OURS,
             "Algorithm 1 on {part} leaves the {reading} as it was",
             "the change of the {reading} on fresh sentences",
-            lambda n, part, reading: n.gain(f"{CLIPPED}, {part}", READ[reading]),
-            grid(
-                "attention_auc attention_entropy mlp_auc mlp_entropy",
-                part=PARTS,
-                reading=READ,
-            ),
-            note="calibrated: after an affine map of the log-odds, fitted on validation",
             margin=0.02,
+            note="calibrated: after an affine map of the log-odds, fitted on validation",
+            sample=lambda n, part, reading: n.gain(f"{CLIPPED}, {part}", READ[reading]),
+            cells=grid(
+                "attention_auc attention_entropy mlp_auc mlp_entropy", part=PARTS, reading=READ
+            ),
         ),
         judged(
             "rivals",
+            OURS,
             "{rival} gains as much as Algorithm 1",
             "the gain of accuracy on fresh sentences by {rival} less that by Algorithm 1, averaged "
             "over parts,",
-            lambda n, rival: n.gain(rival) - n.searched(CLIPPED),
-            grid("threshold calibration", rival=(THRESHOLD, CALIBRATED)),
-            note="one temperature changes no label",
             at_least=-0.01,
+            note="one temperature changes no label",
+            sample=lambda n, rival: n.gain(rival) - n.searched(CLIPPED),
+            cells=grid("threshold calibration", rival=(THRESHOLD, CALIBRATED)),
         ),
-        Statement(
+        judged(
             "two_numbers",
             OURS,
-            f"{where}: a threshold and a temperature lower the cross-entropy as far as Algorithm 1",
+            "a threshold and a temperature lower the cross-entropy as far as Algorithm 1",
             "the cross-entropy after both less that after Algorithm 1, averaged over parts, nats,",
+            at_most=0.0,
             sample=lambda n: n.gain(BOTH, "entropy") - n.searched(CLIPPED, "entropy"),
-            **over,
-            **bounds_or_pilot(total, at_most=0.0),
         ),
-        Statement(
+        judged(
             "random_gains",
-            "derived here, a control",
-            f"{where}: the same search over random edits as large gains as much as Algorithm 1",
+            f"{OURS}, a control",
+            "the same search over random edits as large gains as much as Algorithm 1",
             "the gain of accuracy by random edits less that by Algorithm 1, averaged over parts,",
-            sample=lambda n: n.searched(RANDOM_EDIT) - n.searched(CLIPPED),
+            at_least=-0.01,
             note="the null: Gaussian matrices of the Frobenius norm of what is cut away",
-            **over,
-            **bounds_or_pilot(total, at_least=-0.01),
-        ),
-        judged(
-            "affine",
-            f"{SEARCHED}, clipping {{part}} at rate {{rate:g}} is an affine map of the log-odds",
-            "R² of the best affine map from the unedited to the clipped log-odds",
-            lambda n, part, rate: n.shares(CLIPPED, part, "R2", rate),
-            grid(
-                "attention_low attention_middle attention_high mlp_low mlp_middle mlp_high",
-                part=PARTS,
-                rate=rates,
-            ),
-            message=f"{SEARCHED}, clipping attention or the MLP at rates {min(rates):g} to "
-            f"{max(rates):g} is an affine map of the log-odds",
-            at_least=0.9,
-        ),
-        judged(
-            "affine_by_layer",
-            f"clipping {{part}} of layer {last + 1} at rate {config.layer_rate:g} is an affine map "
-            "of the log-odds",
-            "R² of the best affine map from the unedited to the clipped log-odds",
-            lambda n, part: n.layer_r2(part, last),
-            grid("attention_last_layer mlp_last_layer", part=PARTS),
-            at_least=0.9,
+            sample=lambda n: n.searched(RANDOM_EDIT) - n.searched(CLIPPED),
         ),
         judged(
             "share",
-            f"{SEARCHED}, most of what clipping {{part}} changes is an affine map of the answer",
+            OURS,
+            "where Algorithm 1 cuts, most of what clipping {part} changes is an affine map of the "
+            "answer",
             "the share of the mean squared change of the log-odds that the best affine map "
             "accounts for, averaged over rates,",
-            lambda n, part: n.shares(CLIPPED, part, "share"),
-            grid("attention_share mlp_share", part=PARTS),
             at_least=0.5,
+            sample=lambda n, part: n.share(CLIPPED, part),
+            cells=grid("attention_share mlp_share", part=PARTS),
         ),
-        Statement(
+        judged(
             "random_share",
-            "derived here, a control",
-            f"{where}: of a random edit of {{part}} as large no less is an affine map",
+            f"{OURS}, a control",
+            "an affine map accounts for no less of a random edit of {part} that is as large",
             "the share of the change by random edits less that by clipping, averaged over rates,",
-            sample=lambda n, part: (
-                n.shares(RANDOM_EDIT, part, "share") - n.shares(CLIPPED, part, "share")
-            ),
-            cells=grid("attention_random_share mlp_random_share", part=PARTS),
+            at_least=-0.1,
             note="the null: does any edit move one number?",
-            **over,
-            **bounds_or_pilot(total, at_least=-0.1),
+            sample=lambda n, part: n.share(RANDOM_EDIT, part) - n.share(CLIPPED, part),
+            cells=grid("attention_random_share mlp_random_share", part=PARTS),
         ),
     )

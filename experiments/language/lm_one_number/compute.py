@@ -3,9 +3,8 @@
 import itertools
 
 import numpy as np
-import xarray as xr
 
-from experiments.language import decoders, edits, sentences
+from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.language_config import PARTS
 from experiments.language.lm_one_number.config import (
@@ -26,9 +25,12 @@ from lsa_lab.lm import readings
 def compute(config: Config, *, progress=None, checkpoints=None):
     clipped = Clipped(decoders.decoder(config))
     decoder = clipped.decoder
-    conditions = [edits.condition_numbers(decoder.params, name) for name in PARTS.values()]
-    deepest = [edits.deepest_of(each, config.top_k) for each in conditions]
-    pools = [_pool(task, decoder, config) for _, task in config.tasks]
+    conditions = [spectra.condition_numbers(decoder.params, name) for name in PARTS.values()]
+    deepest = [spectra.deepest_of(each, config.top_k) for each in conditions]
+    pools = [  # invented sentences have one width as they are
+        sentences.of_one_width(task, decoder.tokenizer, config.width, task.source != "invented")
+        for _, task in config.tasks
+    ]
 
     def measure(number, run):
         pool, writer = pools[number]
@@ -88,30 +90,11 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "shares": ("kind", "part", "clipping", "measure"),
         "layer_shares": ("kind", "part", "layer", "measure"),
     }
-    variables = decoders.table(config, measure, axes, progress, checkpoints, "lm_one_number")
-    variables["deepest"] = "part", deepest
-    return xr.Dataset(
-        variables,
-        {
-            "task": [name for name, _ in config.tasks],
-            "rule": list(METHODS),
-            "reading": list(READINGS),
-            "kind": list(KINDS),
-            "part": list(PARTS),
-            "clipping": list(config.rates),
-            "layer": list(config.layers),
-            "measure": ["R2", "share"],
-        },
-    )
-
-
-def _pool(task, decoder, config):
-    """Sentences whose questions have one width, and their writer."""
-    template = sentences.template(task)
-    pool = sentences.read(task)
-    if task.source != "invented":
-        pool = sentences.cut_to(pool, decoder.tokenizer, template, config.width)
-    return pool, sentences.Writer(decoder.tokenizer, template, config.width)
+    own = dict(rule=METHODS, reading=READINGS, kind=KINDS, part=PARTS)
+    own |= dict(clipping=config.rates, layer=config.layers, measure=["R2", "share"])
+    place = progress, checkpoints, "lm_one_number"
+    dataset = decoders.table(config, measure, axes, *place, **own)
+    return dataset.assign(deepest=("part", deepest))
 
 
 def choose(plain, tried, labels) -> int | None:

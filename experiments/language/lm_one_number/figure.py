@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments.language.data_sets import short
 from experiments.language.lm_one_number import claims
 from experiments.language.lm_one_number.config import (
     KINDS,
@@ -45,12 +46,11 @@ def caption(dataset) -> str:
     random = float(numbers.searched(RANDOM_EDIT).mean())
     attention = [float(numbers.gain(f"{kind}, attention").mean()) for kind in KINDS]
     return (
-        f"{config.model_name}: Algorithm 1 changes accuracy by {gain:+.3f} and the AUC by "
-        f"{auc:+.3f}. One threshold, fitted on the same sentences, changes accuracy by "
+        f"Algorithm 1 changes the accuracy of {short(config.model_name)} by {gain:+.3f} and the "
+        f"AUC by {auc:+.3f}. One threshold, fitted on the same sentences, changes accuracy by "
         f"{float(numbers.gain(THRESHOLD).mean()):+.3f}. Random edits of the same size change it "
-        f"by {random:+.3f}, and by {attention[1]:+.3f} on attention, where Algorithm 1 changes it "
-        f"by {attention[0]:+.3f}. A fitted temperature may turn the "
-        "order of answers where the AUC is near .5. Grey strokes are means of "
-        f"{len(config.tasks)} collections; bars are intervals over {len(numbers.gain(UNEDITED))} "
-        "sets of demonstrations. "
+        f"by {random:+.3f}; on attention alone by {attention[1]:+.3f}, where Algorithm 1 changes "
+        f"it by {attention[0]:+.3f}. A fitted temperature may turn the order of answers where the "
+        f"AUC is near .5. Grey strokes are means of {len(config.tasks)} collections of "
+        f"{config.runs} runs each, and bars are intervals over all {len(numbers.gain(UNEDITED))}."
     )

@@ -1,0 +1,46 @@
+"""Singular values of a decoder's matrices by layer: as stored, rounded once more, and by chance.
+
+The layers of the largest condition numbers are those that A2 clips.
+"""
+
+import numpy as np
+
+from lsa_lab.analyses.clipping.ranks import condition
+from lsa_lab.models import leaves
+
+
+def deepest_of(conditions: np.ndarray, top_k: int) -> int:  # [L]
+    """The deepest of the ``top_k`` layers with the largest condition numbers, as A2 takes it."""
+    return int(max(np.argsort(conditions, kind="stable")[-top_k:]))
+
+
+def condition_numbers(params, module: str) -> np.ndarray:  # [L]
+    """s_1/s_min of each layer, of a module's matrices the largest; heads are stacked."""
+    every = leaves.matrices(params, module).values()
+    values = (np.linalg.svd(np.asarray(x, float), compute_uv=False) for x in every)
+    return np.max([np.asarray(condition(each)) for each in values], axis=0)
+
+
+def rounding_error(rng, matrix, bits, block):  # [p, q] -> [p, q]
+    """An error as that of rounding to 2^b levels, b bits, in blocks of weights of a row:
+    uniform in ±s/2, s = (largest - smallest) / (2^b - 1) of the block."""
+    width = min(block, matrix.shape[1])
+    blocks = matrix.reshape(len(matrix), -1, width)
+    step = np.ptp(blocks, axis=-1, keepdims=True) / (2**bits - 1)
+    return (step * rng.uniform(-0.5, 0.5, blocks.shape)).reshape(matrix.shape)
+
+
+def random_alike(rng, matrix):  # [p, q] -> [p, q]
+    """A normal matrix, scaled to the norms of the rows and the columns of another one in turns."""
+    rows, columns = (np.linalg.norm(matrix, axis=axis, keepdims=True) for axis in (1, 0))
+    normal = rng.standard_normal(matrix.shape)
+    for _ in range(30):
+        normal *= rows / np.linalg.norm(normal, axis=1, keepdims=True)
+        normal *= columns / np.linalg.norm(normal, axis=0, keepdims=True)
+    return normal
+
+
+def values_at(matrix, shares):  # [p, q] -> [S]
+    """The singular values at these shares of the way from the first, 0, to the last, 1."""
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return values[[round(share * (len(values) - 1)) for share in shares]]
