@@ -744,7 +744,8 @@ RECURRENT = (
     ),
     Message(
         "Two trained layers are not twice as near to ridge regression as to one pass of their "
-        "rule: the distances have the ratio {all}",
+        "rule: the distances have the ratio {all}; nearly half of the LMS stacks diverged, which "
+        "judges nobody",
         "learning_curves.ridge_*",
         "none needed, because the rule of one layer is the comparison",
         stands="fails",
@@ -760,7 +761,8 @@ RECURRENT = (
         "On interleaved tokens two trained layers reach the closed curve of bound ones in {holds} "
         "of {cells} kinds: {all} times its risk",
         "learning_curves.reads_*",
-        "linear attention, whose state has no order, has {all} times, the risk of predicting 0",
+        "linear attention, whose state has no order, has {all}, the risk of predicting 0, and so "
+        "have nearly all mesa stacks: neither learned, and neither judges anybody",
         "learning_curves.no_order",
         stands="counted",
     ),

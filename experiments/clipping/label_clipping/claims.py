@@ -163,4 +163,13 @@ def statements(config) -> tuple[Statement, ...]:
             note="the Bayes rule's entropy falls as well; A2 speaks of all words, we have two",
             sample=lambda c: (c.n.unclipped_entropy - c.few.unclipped_entropy).values,
         ),
+        Statement(
+            "untrained_guesses",
+            "derived here",
+            "Untrained, our classifiers guess",
+            f"accuracy less .5 at {n} shots,",
+            at_most=0.1,
+            note="the control; one is as often below .5 as above",
+            sample=lambda c: c.dataset.untrained.values - 0.5,
+        ),
     )

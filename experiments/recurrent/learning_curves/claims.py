@@ -163,9 +163,7 @@ def statements(config) -> tuple[Statement, ...]:
             "pass of their rule",
             note="a pilot of one seed, wider and trained for 2 500 steps, had a fifth",
             sample=lambda c, kind: ridge_over_own(c.layers(kind, DEPTHS[-1]), kind),
-            cells=of_kinds(
-                "ridge_additive ridge_delta ridge_gated_delta", ("linear attention", *TWINS)
-            ),
+            cells=of_kinds("ridge_additive ridge_lms ridge_delta ridge_gated_delta", KINDS[:4]),
         ),
         later(
             "reads_interleaved",
@@ -173,10 +171,10 @@ def statements(config) -> tuple[Statement, ...]:
             "the closed curve of one layer that reads them bound, or do better",
             measured=over_curve,
             at_most=1.05,
-            message="Two layers of DeltaNet, gated or not, that read x_t and y_t as tokens of "
-            "their own reach the closed curve of one layer that reads them bound",
+            message="Two layers of one kind that read x_t and y_t as tokens of their own reach the "
+            "closed curve of one layer that reads them bound",
             sample=lambda c, kind: c.over_curve(c.stack("interleaved", kind), kind),
-            cells=of_kinds("reads_delta reads_gated_delta", TWINS, own.layers),
+            cells=of_kinds("reads_delta reads_gated_delta reads_mesa", KINDS[2:], own.layers),
         ),
         later(
             "no_order",
