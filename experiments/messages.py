@@ -391,8 +391,7 @@ MATCHING = (
         stands="counted",
     ),
     Message(
-        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes; at a "
-        "smaller one the stack explodes",
+        "Mismatched demonstrations teach worse than random ones at {holds} of {cells} sizes",
         "gradient_matching.mismatched_*",
         "on the least of all sizes, fixed before, they have {0} of random ones' error",
         "gradient_matching.mismatched",

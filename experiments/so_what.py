@@ -174,9 +174,9 @@ SO_WHAT = {
     ),
     "head_placement": (
         "At this length of training no placement of six heads has learned much more than ridge "
-        "regression, and the seed matters about as much as the place. Nothing here sets a rich "
-        "first layer above an even one. Train longer, with more seeds, before you call a pattern "
-        "best."
+        "regression, and no effect of the place is seen beside the seed's. Nothing here sets a "
+        "rich first layer above an even one. Train longer, with more seeds, before you call a "
+        "pattern best."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in all later layers do more together than those in the "

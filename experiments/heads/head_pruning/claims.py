@@ -136,7 +136,7 @@ def _about_one_head(mixed: dict, own: dict):
     yield ratio(
         "dense",
         "derived here",
-        "Control: on the dense task, which needs no preprocessing, so kept heads cost little",
+        "Control: on the dense task, which needs no preprocessing, such kept heads cost little",
         unjudged=f"the bound of {UNCHANGED:g} lies in the interval of five seeds",
         **cells("best_mixed_dense", "dense"),
         **best,

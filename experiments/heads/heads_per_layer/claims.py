@@ -70,8 +70,8 @@ def depth_rows(config):
         "A model with {variant} beats {rival} at every n",
         f"the risk over that of {{rival}}, at the n of {shots} where it is most,",
         at_most=1.0,
-        note="descent has a tuned size for each step, and as many steps as the model layers; at "
-        "d = 8 single_ridge says it of one head a layer",
+        note="descent has a step for each layer, each of a tuned size; at d = 8 single_ridge says "
+        "it of one head a layer",
         revision="added",
         sample=lambda d, rival, variant, model: ratios.most_over(
             d, rival, ratios.VARIANTS[variant], model
@@ -107,12 +107,12 @@ def depth_rows(config):
     )
     yield row(
         "more_than_one",
-        FIGURE,
+        f"{A4}, {{place}}, in our setting",
         "Many heads, in every layer and in the first layer alone, do better than one in each layer",
         f"the risk over the single-head model's {at}",
         at_most=0.9,
-        note="A4 says it of every layer in figure 1b, of the first alone by its mechanism",
         sample=lambda d, variant, model: ratios.ratio(d, model, variant, "single"),
+        words=lambda variant, **_: dict(place={"full": "figure 1b"}.get(variant, "its mechanism")),
         cells=_cells(config, "more_heads_3 more_heads_5", "single", variant=["full"])
         | _cells(
             config, "first_layer_helps_3 first_layer_helps_5", "first", "single", variant=["first"]

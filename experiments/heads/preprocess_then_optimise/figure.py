@@ -3,7 +3,6 @@
 import numpy as np
 
 from experiments.heads.looks import levels
-from experiments.heads.preprocess_then_optimise import claims
 from experiments.heads.preprocess_then_optimise.claims import steps_to_win
 from experiments.heads.rule_names import LASSO, RIDGE, SPARSE_BAYES
 from lsa_lab.harness.draw import style
@@ -24,16 +23,10 @@ def plot(dataset):
 
 def caption(dataset) -> str:
     own, shared = (_start(steps_to_win(dataset, rule)) for rule in ("own step", "preprocessed"))
-    cost = claims.cost_of_fewer(dataset)
-    alone, beside = (
-        np.median(claims.least(cost.sel(features=name))) for name in ("alone", "beside raw")
-    )
     return (
         f"Descent on preprocessed covariates wins {own} if step sizes are tuned for each prompt, "
         f"{shared} if one size serves all. Preprocessed x̃ are covariates times their "
-        "correlations R with the labels; R / |R| forgets their size. With tuned steps fewer heads "
-        f"cost at least {alone:.2g} times the risk, {beside:.2g} times beside raw covariates. "
-        "Bands are the middle 80 %."
+        "correlations R with the labels; R / |R| forgets their size. Bands are the middle 80 %."
     )
 
 

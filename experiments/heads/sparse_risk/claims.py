@@ -174,7 +174,8 @@ def _about_the_lasso(config) -> Statement:
 
 def _about_rates(config):
     runs = partial(Statement, over="pseudo-runs")
-    row = partial(runs, source=RATE)
+    words = lambda kind, **_: dict(source=ON_LASSO if kind == "lasso" else RATE)  # noqa: E731
+    row = partial(runs, source="{source}", words=words)
     slope = "the slope of log risk over log {axis}"
     farthest = "of least squares, descent and ridge the one that is farthest off"
     yield row(

@@ -16,7 +16,7 @@ TABLE = f"{A3}, table 6, in our setting"
 QUESTION = f"{A3}, limitations, open question"
 KEPT = 0.5  # KL of matching over that expected of random subsets
 TAUTOLOGY = 'by the theorem "An intercept keeps the shares", no test of the method'
-CHANGED = "pools and sizes were others, and classes had the squared loss"
+CHANGED = "pools and sizes were others, that of classes had the squared loss"
 PLAIN, INTERCEPT, LATER = PROXIES
 
 
@@ -74,7 +74,7 @@ def group_statements(config) -> tuple[Statement, ...]:
     return (
         Statement(
             "shares",
-            f"modelled on {A3}, table 6",
+            "{source}",
             "Matching keeps the clusters' shares twice as well as random subsets ({kind}, {proxy})",
             "the KL over its expectation for random subsets, of classes at the largest size, else "
             "at the size that is worst for the other runs",
@@ -91,6 +91,11 @@ def group_statements(config) -> tuple[Statement, ...]:
                 proxy=PROXIES,
             ),
             words=lambda kind, proxy: dict(
+                source="derived here"
+                if (kind, proxy) == (CLASSES, INTERCEPT)
+                else TABLE
+                if kind == CLASSES
+                else f"modelled on {A3}, table 6",
                 caveat=TAUTOLOGY if (kind, proxy) == (CLASSES, INTERCEPT) else "",
                 fresh="" if proxy == LATER else fresh,
             ),
@@ -142,7 +147,7 @@ def class_statements(config) -> tuple[Statement, ...]:
     return (
         row(
             "matched",
-            TABLE,
+            "{source}",
             f"Matching keeps the shares of the classes as well as in the table ({where}, {{rule}})",
             "the KL of the subset's shares from a test set's",
             at_most=0.008,
@@ -150,7 +155,13 @@ def class_statements(config) -> tuple[Statement, ...]:
             revision=reading,
             sample=lambda d, classes, rule: class_values(d, "divergence", classes, rule),
             cells=cells(),
-            words=lambda classes, rule: dict(caveat=TAUTOLOGY if rule == INTERCEPT else ""),
+            words=lambda classes, rule: dict(
+                zip(
+                    ("source", "caveat"),
+                    ("derived here", TAUTOLOGY) if rule == INTERCEPT else (TABLE, ""),
+                    strict=True,
+                )
+            ),
             message="Matching keeps the shares of the classes as well as in the table, by a proxy "
             "with an intercept and without one",
         ),

@@ -60,14 +60,14 @@ def caption(dataset) -> str:
     config, several = results.config_of(dataset), parts.part(dataset, "several")
     ratios = relative_divergence(dataset).sel(kind=CLASSES).mean("run")
     plain, intercept, later = (rows.span(ratios.sel(rule=rule)) for rule in PROXIES)
-    most, shots = max(config.several.classes), config.several.n
+    most = max(config.several.classes)
     kl = several.divergence.sel(classes=most).mean("run")
     own, random = (float(kl.sel(rule=rule)) for rule in SEVERAL_RULES[1:])
     return (
         f"Without an intercept matched subsets miss two classes' shares by {plain} times the KL "
-        f"of random ones. With one it is {intercept} times that KL, by a theorem, and {later} "
-        "without gradients from before training. Grey in a counts as kept; sizes grow downwards. "
-        f"In b {most} classes at {shots} shots have a KL of {random:.2g} at random, {own:.2g} with "
+        f"of random ones. With one it is {intercept} times, by a theorem, and {later} times "
+        "without gradients from before training. Grey in a counts as kept. "
+        f"In b {most} classes have a KL of {random:.2g} at random, {own:.2g} with "
         f"an intercept. A3's table is pale for matching, dark for random. Bars are {level()} "
         "intervals."
     )

@@ -129,6 +129,9 @@ def noisy_statements(config) -> tuple[Statement, ...]:
     def words(learner, kind):
         outside = kind == HEAVY and learner not in EXACT
         return dict(
+            source=f"modelled on {A3}, abstract"
+            if learner in EXACT
+            else f"{A3}, abstract, in our setting",
             caveat="random prompts lie outside its training" if outside else "",
             fresh=fresh if learner in EXACT else "",
         )
@@ -141,7 +144,7 @@ def noisy_statements(config) -> tuple[Statement, ...]:
     return (
         row(
             "gain",
-            f"modelled on {A3}, abstract",
+            "{source}",
             "Matched demonstrations teach {learner} better than random ones ({kind})",
             over_random,
             at_most=1.0,

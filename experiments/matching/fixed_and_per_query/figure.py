@@ -61,9 +61,9 @@ def caption(dataset) -> str:
     common, own = (rows.span(shares.sel(kind=kind)) for kind in LINES)
     picked = rows.span(prompts.outlier_ratio().mean("run"))
     return (
-        f"Where clusters differ in their tasks, the best prompts choose {own} of their "
-        "demonstrations for the query, in the median. Where all queries have one task, they choose "
-        f"{common} of them so. The rest are matched once for all queries. Panel b shows errors "
+        f"Where each cluster has its own task, the best prompts choose {own} of their "
+        f"demonstrations for the query, in the median; where all have one task, {common}. "
+        "The rest are matched once for all queries. Panel b shows errors "
         "with matched demonstrations over those with random ones. Of outliers matching picks "
         f"{picked} times their share of the pool. Points are medians with {level()} intervals."
     )

@@ -105,7 +105,7 @@ def statements(config) -> tuple[Statement, ...]:
             "{n} mismatched demonstrations teach worse than {n} random ones",
             over_random,
             at_least=1.0,
-            note="at the smallest size, which no row judges, the stack explodes",
+            note="at the smallest size, which is left out here, the stack explodes",
             revision="added, a size each: the row on the least of all sizes fails",
             sample=lambda s, n: s.relative.sel(rule="mismatching", n=n).values,
             cells={f"mismatched_{n}": dict(n=n) for n in config.sizes[1:-1]}

@@ -96,7 +96,7 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "classes",
-            f"modelled on {A3}",
+            "{source}",
             f"From {few} to {many} demonstrations the {{model}} stack loses in classification",
             f"the share of wrong classes at {many} less that at {few}, on the same prompts",
             at_least=0.0,
@@ -105,6 +105,9 @@ def statements(config) -> tuple[Statement, ...]:
             redrawn=f"{config.runs} fresh runs of twice the prompts, 9 before",
             sample=lambda d, model: classes_lost(d, model).values,
             cells=grid("descent_classes linear_classes softmax_classes", model=ALL),
+            words=lambda model: dict(
+                source=f"modelled on {A3}" if model == "descent" else f"{A3}, in our setting"
+            ),
             message=f"From {few} to {many} demonstrations all three stacks lose in classification",
         ),
     )
