@@ -55,7 +55,8 @@ DESCENT = (
         "One to three converged linear layers have in the median {all} times the risk of tuned "
         "descent with the same number of steps",
         "depth.descent_one depth.descent_two depth.descent_three depth.rotated_descent_one",
-        "tuned descent is at most {0:%} % off the best steps that all prompts can share",
+        "at the identity covariance tuned descent is at most {0:%} % off the best steps that all "
+        "prompts can share",
         "depth.closed_form",
     ),
     Message(

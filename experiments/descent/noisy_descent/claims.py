@@ -194,7 +194,7 @@ def about_the_test() -> tuple[Statement, ...]:
             "tests_like_sgd",
             REMARK,
             "{subject} tests like stochastic gradient descent",
-            f"the risk of the first of both over the second's: {RISK},",
+            f"the risk of {{whose}}: {RISK},",
             note="stochastic gradient descent has the weights of the model and fresh "
             "demonstrations for each step, as in the works that Remark 3 cites",
             sample=lambda c, path, base: c.ratio(path, base),
@@ -202,7 +202,12 @@ def about_the_test() -> tuple[Statement, ...]:
                 "sgd_alike": dict(path="Eq. 4", base="fresh demonstrations"),
                 "learns_like_sgd": dict(path="fresh demonstrations", base="model"),
             },
-            words=lambda path, base: dict(subject=subjects[path]),
+            words=lambda path, base: dict(
+                subject=subjects[path],
+                whose="Eq. 4 over that of descent with fresh demonstrations"
+                if path == "Eq. 4"
+                else "descent with fresh demonstrations over the model's",
+            ),
             message="Descent with Gaussian noise (Eq. 4) and the model test like stochastic "
             "gradient descent",
         ),

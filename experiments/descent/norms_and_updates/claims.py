@@ -34,7 +34,10 @@ GROWING = {
         "function, the slope is .35 to 6.8; balanced .59 ± .07",
     ),
     ("softmax", "change"): ("What clipping W_V changes of |ΔW φ| grows", ""),
-    ("softmax", "relative change"): ("What clipping W_V changes of |ΔW φ| grows beside it", ""),
+    ("softmax", "relative change"): (
+        "What clipping W_V changes of |ΔW φ|, as a share of it, grows",
+        "",
+    ),
 }
 LITERAL = (("linear", "update"), ("softmax", "update"), ("softmax", "change"))
 
@@ -147,7 +150,8 @@ def about_shots(config) -> Statement:
         "grows",
         "{source}",
         "{subject} with the number of demonstrations",
-        "the slope of the log of that size over log n, from half to twice the shots of training,",
+        "the slope over log n of the log of its size, the median over prompts and geometric mean over "
+        "layers, from half to twice the shots of training,",
         at_least=0.0,
         note="{note}",
         revision="it was the root mean square over prompts, averaged over layers, which at few "

@@ -38,11 +38,11 @@ def caption(dataset) -> str:
     softmax = max(value for id, value in middle.items() if id.endswith(kinds))
     shares = np.median(claims.shares(dataset, "larger"), axis=0)
     return (
-        "Depth makes the gradients of two demonstrations far more unequal in random linear stacks, "
-        f"and hardly in softmax ones: {config.depth} layers multiply their log ratio by "
-        f"{middle['large_disparity']:.0f}, and by {softmax:.2f} at most. At softmax's gain linear "
-        f"stacks reach {middle['usual_disparity']:.0f}. Of their pairs {shares.min():.0%} to "
-        f"{shares.max():.0%} grow. In a each demonstration is alone; lines are medians, {level()} "
+        f"At one gain {config.depth} layers multiply the log ratio of two demonstrations' "
+        f"gradients by {middle['usual_disparity']:.0f} in random linear stacks, and by "
+        f"{softmax:.2f} at most in softmax ones; in linear stacks of large weights by "
+        f"{middle['large_disparity']:.0f}. Of pairs in linear stacks of all gains "
+        f"{shares.min():.0%} to {shares.max():.0%} grow. In a each demonstration is alone; lines are medians, {level()} "
         f"intervals. Trained stacks have at most {max(claims.risk_ratios(dataset).values()):.2f} "
         f"times the Bayes rule's excess risk. {config.runs} runs, d = {config.d}; "
         f"{int(dataset.dropped.sum())} pairs overflow."

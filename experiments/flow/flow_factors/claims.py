@@ -113,16 +113,21 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         Statement(
             "rises",
-            f"{A1}, figure 2 and flow as a measure of effectiveness, our reading, in our setting",
+            "{source}",
             "What demonstrations take off the error on average rises with {factors}",
-            f"the rank correlation of its mean, over {config.classes} classes of a factor, or the "
-            "lesser of two,",
+            f"the rank correlation of the mean reduction with the factor, over {config.classes} "
+            "classes of it, or the lesser of two,",
             at_least=0.9,
             note="flow: relevance, novelty and their sum reach 1 too: this tells none from another",
             revision=ADDED,
             sample=class_correlation,
             cells=grid(
                 "flow_predicts_on_average figure_2", factors=("flow", "relevance and novelty")
+            ),
+            words=lambda factors: dict(
+                source=MEASURE
+                if factors == "flow"
+                else f"{A1}, figure 2, our reading, in our setting"
             ),
             message="What demonstrations take off the error on average rises with their flow, and "
             "with relevance and novelty",

@@ -65,7 +65,8 @@ def _stack_statements(config):
             "Depth amplifies the disparity of many demonstrations in a stack of the kind {kind}",
             f"{SPREAD} at the last layer over that at the first, n = {config.most},",
             at_least=GROWTH,
-            note="what least squares do is in ends_at_least_squares",
+            note="linear and softmax are trained briefly; what least squares do is in "
+            "ends_at_least_squares",
             sample=Flows.depth,
             cells=grid(
                 "depth_descent depth_short_steps depth_linear_untrained depth_linear "
@@ -103,6 +104,7 @@ def _stack_statements(config):
             "the median over prompts of the log ratio to the flow beside an unrelated one, "
             f"{place}",
             at_most=0,
+            note="linear and softmax are trained briefly",
             sample=lambda r, kind: r.duplicated.away.sel(kind=kind).values,
             cells=grid(
                 "explained_away_descent explained_away_short_steps explained_away_linear "
@@ -119,6 +121,7 @@ def _stack_statements(config):
             "kind {kind}",
             f"the median over prompts of the log ratio to the mean flow without, {place}",
             at_most=0,
+            note="linear and softmax are trained briefly",
             sample=lambda r, kind: r.duplicated.redundancy.sel(kind=kind).values,
             cells=grid(
                 "redundancy_descent redundancy_short_steps redundancy_linear redundancy_softmax",

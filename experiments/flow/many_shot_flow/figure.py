@@ -47,6 +47,6 @@ def caption(dataset) -> str:
         f"rule's: {float(ends.min()):.2f} to {float(ends.max()):.2f} times. The last layer's log "
         f"gradients correlate with the Bayes rule's by {float(last.min()):.2f} at least and by "
         f"{float(last.max()):.2f} at most. The grey band is 10 %. Each kind has {runs} runs, "
-        f"d = {d}, n = {n}. Descent and untrained stacks are judged and not drawn: {config.runs} "
-        f"runs, d = {config.d}, n = {config.n}."
+        f"d = {d}, n = {n}. Descent and stacks untrained or briefly trained are judged and not "
+        f"drawn: {config.runs} runs, d = {config.d}, n = {config.n}."
     )

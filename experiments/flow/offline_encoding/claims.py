@@ -77,7 +77,7 @@ def statements(config) -> tuple[Statement, ...]:
         ratio(
             "better",
             A1,
-            "What Eq. 2 selects is better than what the rule of {rule} does",
+            "What Eq. 2 selects is better than what {rule} selects",
             at_most=1.0,
             sample=lambda r, rule: risk_ratio(r, "Eq. 2", rule),
             cells=grid("random similarity", rule=("random", "similarity")),

@@ -27,7 +27,7 @@ def caption(dataset) -> str:
     before = float(ahead.sel(form="product", learner=UNTRAINED))
     product, total = (ahead.sel(form=form, learner=trained) for form in ("product", "sum"))
     return (
-        "Beside other demonstrations one helps a trained model by its gradient times its "
+        "A demonstration beside others helps a trained model by its gradient times its "
         f"surprise: this product has R² {float(product.min()):.3f} or more, a sum "
         f"{float(total.max()):.2f} at most. Before training a product has {before:.2f}; for the "
         f"Bayes rule it is a theorem ({THEOREM}). Numbers are expected gains over the error "

@@ -122,8 +122,8 @@ def caption(dataset) -> str:
     return (
         f"A trained layer's risk is at most {100 * samples['risk'].mean():.2g} % above theory's "
         "optimum. This is the mean of runs at the worst task and length. Lines are closed forms, "
-        f"and the dashed one is the bound. At scale {SHIFTS[-1]:g} of the covariates (appendix) "
-        f"the layer has {loss:.2f} times the risk of predicting 0. On "
+        f"and the dashed one is the bound. Where the covariance is {SHIFTS[-1]:g} times that of "
+        f"training (appendix) the layer has {loss:.2f} times the risk of predicting 0. On "
         f"the diabetes table its error is {trained:.2g} times the variance; descent with each "
         f"prompt's own step has {descent:.2g}."
     )

@@ -144,6 +144,7 @@ def band(
     label: str | None = None,
     color: str = COLOURS[0],
     marker: str | None = "o",
+    style: str = "-",
 ) -> int:
     """Runs ``samples`` [R, len(x)]: their median, and the interval of the middle 80 % of them.
 
@@ -158,7 +159,7 @@ def band(
     x, middle = x[kept], np.array([np.median(columns[i]) for i in kept])
     low, high = np.array([np.quantile(columns[i], QUANTILES) for i in kept]).reshape(-1, 2).T
     if marker is None:
-        ax.plot(x, middle, color=color, label=label)
+        ax.plot(x, middle, style, color=color, label=label)
         ax.fill_between(x, low, high, color=color, alpha=0.25, linewidth=0)
     else:
         bars = np.stack([middle - low, high - middle])
