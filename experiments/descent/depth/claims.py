@@ -123,8 +123,8 @@ def about_converged_stacks(config) -> tuple[Statement, ...]:
             "plus_plus_settled",
             "von Oswald et al. 2212.07677; Ahn et al. 2306.00297; in our setting",
             "Converged stacks have the risk of tuned GD++, and no less",
-            "the risk ratio, trained over tuned, at the depth and covariance where it is farthest from "
-            "1,",
+            "the risk ratio, trained over tuned, at the depth and covariance where it is farthest "
+            "from 1,",
             at_least=1 / 1.05,
             at_most=1.05,
             note=judged,

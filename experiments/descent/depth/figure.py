@@ -82,10 +82,11 @@ def caption(dataset) -> str:
     worse = float((converged > WORSE).sum() / stacks.converged.sum())
     diverged = int((~claims.ended(dataset)).sum())
     return (
-        "At the identity covariance the median converged stack has "
-        f"{medians[first]:.2f} times the risk of tuned descent with {NUMBERS[first]} layer and "
-        f"step, and {medians[last]:.2g} times with {NUMBERS[last]} of each. {worse:.0%} of the converged stacks are more than {WORSE - 1:.0%} worse "
-        f"than descent. A stack has converged if a Gauss-Newton step changes its risk by less than "
-        f"{CONVERGED:.0%}; we judge depths where {ENOUGH} of {config.runs} have. Stacks counted at "
-        f"the top explode on rare prompts. {diverged} trainings diverged."
+        f"At the identity covariance the median converged stack has {medians[first]:.2f} times "
+        f"the risk of tuned descent with {NUMBERS[first]} layer and step, and {medians[last]:.2g} "
+        f"times with {NUMBERS[last]} of each. {worse:.0%} of the converged stacks are more than "
+        f"{WORSE - 1:.0%} worse than descent. A stack has converged if a Gauss-Newton step "
+        f"changes its risk by less than {CONVERGED:.0%}; we judge depths where {ENOUGH} of "
+        f"{config.runs} have. Stacks counted at the top explode on rare prompts. {diverged} "
+        "trainings diverged."
     )

@@ -150,8 +150,8 @@ def about_shots(config) -> Statement:
         "grows",
         "{source}",
         "{subject} with the number of demonstrations",
-        "the slope over log n of the log of its size, the median over prompts and geometric mean over "
-        "layers, from half to twice the shots of training,",
+        "the slope over log n of the log of its size, the median over prompts and geometric mean "
+        "over layers, from half to twice the shots of training,",
         at_least=0.0,
         note="{note}",
         revision="it was the root mean square over prompts, averaged over layers, which at few "

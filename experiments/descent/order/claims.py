@@ -83,10 +83,10 @@ def statements(config) -> tuple[Statement, ...]:
         Statement,
         source="A2 (2406.03768), Remark 1, our reading, in our setting",
         at_least=0.05,
-        note="the relevant demonstration is worth the error with its sign turned; influence is the "
-        "root mean square of ∂ŷ/∂y_i, in which the Bayes rule has all places alike; A2 reports of Liu et al. "
-        "(2024) that models do better with information at the beginning or at the end, and ours "
-        "have no positions, only the mask",
+        note="the relevant demonstration is worth the error with its sign turned; influence is "
+        "the root mean square of ∂ŷ/∂y_i, in which the Bayes rule has all places alike; A2 "
+        "reports of Liu et al. (2024) that models do better with information at the beginning or "
+        "at the end, and ours have no positions, only the mask",
         revision="{revision}",
         redrawn="{redrawn}",
         words=words,

@@ -42,10 +42,10 @@ def caption(dataset) -> str:
         f"gradients by {middle['usual_disparity']:.0f} in random linear stacks, and by "
         f"{softmax:.2f} at most in softmax ones; in linear stacks of large weights by "
         f"{middle['large_disparity']:.0f}. Of pairs in linear stacks of all gains "
-        f"{shares.min():.0%} to {shares.max():.0%} grow. In a each demonstration is alone; lines are medians, {level()} "
-        f"intervals. Trained stacks have at most {max(claims.risk_ratios(dataset).values()):.2f} "
-        f"times the Bayes rule's excess risk. {config.runs} runs, d = {config.d}; "
-        f"{int(dataset.dropped.sum())} pairs overflow."
+        f"{shares.min():.0%} to {shares.max():.0%} grow. In a each demonstration is alone; lines "
+        f"are medians, {level()} intervals. Trained stacks have at most "
+        f"{max(claims.risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk. "
+        f"{config.runs} runs, d = {config.d}; {int(dataset.dropped.sum())} pairs overflow."
     )
 
 

@@ -85,9 +85,10 @@ def statements(config) -> tuple[Statement, ...]:
             "the lesser rank correlation of the mean gain with the one factor, within classes of "
             "the other,",
             at_least=0.9,
-            note="readings: cosine and surprise; flow from the label and surprise; without a label, "
-            "posterior correlation and variance; factors by the Bayes rule; gains are expected ones, given all that the prompt "
-            "shows; without it trained models read fewer demonstrations than ever in training",
+            note="readings: cosine and surprise; flow from the label and surprise; without a "
+            "label, posterior correlation and variance; factors by the Bayes rule; gains are "
+            "expected ones, given all that the prompt shows; without it trained models read fewer "
+            "demonstrations than ever in training",
             sample=Learners.rise,
             cells=grid(
                 # To the Bayes rule the flow's is a theorem: docs/theory, "What a demonstration is

@@ -49,10 +49,10 @@ def caption(dataset) -> str:
         float(np.exp(np.log(values[id]).mean())) for id in ("peak", "memorised", "learned")
     )
     return (
-        f"Just above N = d² prompts a layer's risk on new tasks is at least {peak:.2g} times that at "
-        f"{config.taus[1]:g} d² or {config.taus[-2]:g} d². With {config.kappas[0]:g} d tasks it "
-        f"memorises them: new ones have {few:.2g} times their risk. With {config.kappas[-1]:g} d "
-        f"tasks the ratio is {many:.2g}. Lines are the closed form (2405.11751). In b solid ones "
-        f"have {config.taus[-1]:g} d² prompts, and dotted ones no end of them. Points are means "
-        f"of fits at d = {config.sizes[-1]} with {level()} intervals."
+        f"Just above N = d² prompts a layer's risk on new tasks is at least {peak:.2g} times that "
+        f"at {config.taus[1]:g} d² or {config.taus[-2]:g} d². With {config.kappas[0]:g} d tasks "
+        f"it memorises them: new ones have {few:.2g} times their risk. With {config.kappas[-1]:g} "
+        f"d tasks the ratio is {many:.2g}. Lines are the closed form (2405.11751). In b solid "
+        f"ones have {config.taus[-1]:g} d² prompts, and dotted ones no end of them. Points are "
+        f"means of fits at d = {config.sizes[-1]} with {level()} intervals."
     )
