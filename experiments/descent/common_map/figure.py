@@ -62,8 +62,8 @@ def caption(dataset) -> str:
     least = [samples[id].mean() for id, cell in claims.CELLS.items() if cell["of"] == "tokens"]
     return (
         "In random stacks softmax, causal masks, norms or MLPs leave a prompt's tokens no common "
-        f"map: the best misses at least {min(least):.2g} to {max(least):.2g} of the stream, by "
-        f"kind. At the last layer and usual weights softmax misses {softmax:.2g}. Linear "
-        "attention without a causal mask has one by a theorem; a query that is a key changes it. "
+        f"map: the best misses at least {min(least):.2g} to {max(least):.2g} of the "
+        f"stream. At the last layer and usual weights softmax misses {softmax:.2g}. Linear "
+        "attention without the mask has one by a theorem; a query that is a key changes it. "
         "Larger marks are larger weights in a, later layers in b. Bars are the middle 80 %."
     )

@@ -84,7 +84,7 @@ def caption(dataset) -> str:
     return (
         f"At the identity covariance the median converged stack has {medians[first]:.2f} times "
         f"the risk of tuned descent with {NUMBERS[first]} layer and step, and {medians[last]:.2g} "
-        f"times with {NUMBERS[last]} of each. {worse:.0%} of the converged stacks are more than "
+        f"times with {NUMBERS[last]}. {worse:.0%} of converged stacks are more than "
         f"{WORSE - 1:.0%} worse than descent. A stack has converged if a Gauss-Newton step "
         f"changes its risk by less than {CONVERGED:.0%}; we judge depths where {ENOUGH} of "
         f"{config.runs} have. Stacks counted at the top explode on rare prompts. {diverged} "

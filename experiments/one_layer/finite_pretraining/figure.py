@@ -54,5 +54,5 @@ def caption(dataset) -> str:
         f"it memorises them: new ones have {few:.2g} times their risk. With {config.kappas[-1]:g} "
         f"d tasks the ratio is {many:.2g}. Lines are the closed form (2405.11751). In b solid "
         f"ones have {config.taus[-1]:g} d² prompts, and dotted ones no end of them. Points are "
-        f"means of fits at d = {config.sizes[-1]} with {level()} intervals."
+        f"means at d = {config.sizes[-1]} with {level()} intervals."
     )
