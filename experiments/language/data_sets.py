@@ -18,12 +18,17 @@ def short(name: str) -> str:
     return name.partition(",")[0]
 
 
+def called(name: str) -> str:
+    """A model's name with its bits and no comma: "SmolLM2-135M-Q4_1"."""
+    return name.replace(", ", "-")
+
+
 def about(config, sets: int, **shared) -> Callable[..., Statement]:
     """``Statement`` of the model by so many sets of demonstrations, with fields that rows share.
 
     With fewer than ``FEWEST`` sets it is a pilot, which says so in the place of its bounds.
     """
-    return partial(_about, short(config.model_name), sets, shared)
+    return partial(_about, called(config.model_name), sets, shared)
 
 
 def _about(model, sets, shared, id, source, says, *measured, message="", **fields):
@@ -60,7 +65,7 @@ def families(
             if case.get("data", FIRST) == FIRST
         }
         row = state(id, source, says, *measured, cells=every, words=named, **fields)
-        says = f"{short(config.model_name)} on {{title}}: {says}"
+        says = f"{called(config.model_name)} on {{title}}: {says}"
         return replace(row, says=says, message=row.whole.says)
 
     return family

@@ -104,6 +104,7 @@ def test_the_interval_is_that_of_the_paired_gains(average):
     assert found.test_gain == pytest.approx(getattr(np, average)(gains))
     interval = getattr(claims, f"{average}_interval")(gains)
     assert found.test_interval == pytest.approx(interval)
+    assert found.optimism == pytest.approx(found.validation_gain - found.test_gain) != 0
 
 
 def test_nan_is_not_a_candidate_and_no_error_is_below_all_others():

@@ -15,7 +15,7 @@ THEOREM = f"{PAPER}, Theorem 2"
 EXACT = 1e-9  # relative change that is none
 PLACES = ("module", "layer")
 CELLS = (*PLACES, "rank")
-SIDES = {"truncation": "risk", "a random edit": "random_risk"}  # the risk after each
+SIDES = {"truncation": "risk", "a random edit as large": "random_risk"}  # the risk after each
 BEST_C = "at the c of C = cI that suits the statement best on the other runs"
 MAY = f'{BEST_C}; A2 says that lower norms "may" lower the risk, and warns of lost expressive power'
 
@@ -73,7 +73,7 @@ class Truncations:
 
     @cached_property
     def lead(self):  # (run, c)
-        return self.falls["truncation"] - self.falls["a random edit"]
+        return self.falls["truncation"] - self.falls["a random edit as large"]
 
     def share_of_falls(self, edit):
         """One of the shares, at the c at which the other runs differ most from random edits."""
@@ -164,8 +164,8 @@ def statements(config) -> tuple[Statement, ...]:
             f"modelled on {THEOREM}",
             "The least bound over c on the gap of descent without noise is below the largest loss "
             f"{config.largest_loss:g}, which bounds every gap",
-            "the largest loss less the least over c of the bound and of what the noise changes in "
-            "the two risks, at the worst place of the grid,",
+            "the largest loss less the least over c of the sum of the bound and of what the noise "
+            "changes in the two risks, at the worst place of the grid,",
             at_least=0.0,
             note="the bound at c holds with that noise; c is chosen on the other tasks",
             sample=lambda b: b.room(),
@@ -223,8 +223,8 @@ def statements(config) -> tuple[Statement, ...]:
             unjudged="the two sides of risk_falls_with_it",
             sample=lambda b, edit: b.clipped.share_of_falls(edit),
             cells=grid("truncation_lowers_risk random_lowers_risk", edit=SIDES),
-            message="Where truncation lowers the bound, it lowers the risk, and a random edit as "
-            "large does",
+            message="Where truncation lowers the bound, it lowers the risk at times, and so do "
+            "random edits that are as large",
             revision="added",
             redrawn="",
         ),

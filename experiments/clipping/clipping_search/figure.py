@@ -50,9 +50,9 @@ def caption(dataset) -> str:
     return (
         f"A2's Algorithm 1 gains 1 % of the risk or more in {wins} of {cells.size} tasks and "
         f"parts; its median gain is {float(cells.median()):+.2%}. On {task} models have "
-        f"{float(worse.sel(task=task)):.3g} times the risk of predicting 0. There it gains "
-        f"{float(gains.better.mean('run').sel(task=task)):.0%}, and one number times the answer "
-        f"gains {float(rival.max()):.0%}. Answers are cut at twice the largest label. Dotted lines "
-        f"are gains of {WORTHWHILE:.0%}, and bars are {level()} intervals. "
+        f"{float(worse.sel(task=task)):.3g} times the risk of predicting 0. There Algorithm 1 "
+        f"gains {float(gains.better.mean('run').sel(task=task)):.0%}, and one number times the "
+        f"answer gains {float(rival.max()):.0%}. Answers are cut at twice the largest label. "
+        f"Dotted lines are gains of {WORTHWHILE:.0%}, and bars are {level()} intervals. "
         + quality(dataset, dataset.risk.sel(task=TRAINED), dataset.ridge, " on their own task")
     )

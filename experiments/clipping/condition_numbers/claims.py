@@ -63,7 +63,13 @@ def removed_share(disturbed):  # (run, layer, module)
 def statements(config) -> tuple[Statement, ...]:
     disturbed, harmed = config.disturbed, " and ".join(HARMED)
     ends = f"last {config.ends} layers less first {config.ends}"
-    less = dict(deep=ends, last="last layer less the mean of the others")
+    later = {
+        "deep": dict(says="deep layers have larger condition numbers than shallow ones", less=ends),
+        "last": dict(
+            says="the last layer has a larger condition number than the others",
+            less="last layer less the mean of the others",
+        ),
+    }
     tolerance = f"and of what clipping at rate {config.rate:g} multiplies the risk by,"
     correlation = "Spearman's correlation over layers, averaged over modules, of the"
     move = "how far answers move, in mean square,"
@@ -78,12 +84,12 @@ def statements(config) -> tuple[Statement, ...]:
         row(
             "later_is_larger",
             "A2 (2406.03768), figure 3, in our setting",
-            "In our models condition numbers grow with depth: {less}",
+            "In our models {says}",
             "log10 of the condition number, {less}, averaged over modules,",
             at_least=0.0,
             sample=lambda c, layers: c.tilt(c.after) if layers == "deep" else c.last_less_others(),
-            cells=grid("deep_is_larger last_is_largest", layers=less),
-            words=lambda layers: dict(less=less[layers]),
+            cells=grid("deep_is_larger last_is_largest", layers=later),
+            words=lambda layers: later[layers],
             message="Deep layers of our models, and the last one, have larger condition numbers "
             "than the layers before",
         ),
@@ -95,6 +101,16 @@ def statements(config) -> tuple[Statement, ...]:
             margin=0.3,
             note="a control: before training layers are alike but for luck",
             sample=lambda c: c.tilt(c.before),
+        ),
+        row(
+            "training_tilts",
+            "derived here",
+            "It is training that makes deep layers worse conditioned",
+            f"log10 of the condition number, {ends}, averaged over modules, after training less "
+            "before",
+            at_least=0.0,
+            note="to be read beside deep_is_larger: what lies before training is luck",
+            sample=lambda c: c.tilt(c.after) - c.tilt(c.before),
         ),
         tells(
             "condition_tells",

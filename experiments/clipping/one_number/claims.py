@@ -1,13 +1,17 @@
 """What `one_number` judges: what clipping leaves beyond one number, and how affine it is."""
 
+from functools import partial
+
 from experiments.clipping.clipped_models import PARTS
 from experiments.clipping.one_number.config import (
     CALIBRATED,
+    CLASSES,
     CLIPPED,
     CUBIC,
     MODELS,
     NO_NOISE,
     RANDOM_EDIT,
+    REGRESSION,
     SIZED,
     TASKS,
     THRESHOLD,
@@ -18,6 +22,7 @@ from lsa_lab.judging.statements import Statement, grid
 OURS = "derived here"
 NOTHING = 0.02  # share of the risk that is no gain to speak of
 READ = {"AUC": "auc", "calibrated cross-entropy": "calibrated entropy"}
+NAMES = {CLASSES: "two-class models", REGRESSION: "regression models"}
 LOWERED = "the words said that it raises accuracy, and all lower it"
 
 
@@ -54,12 +59,13 @@ numbers = Numbers
 
 
 def statements(config) -> tuple[Statement, ...]:
+    of_models = partial(Statement, words=lambda model, **_: dict(models=NAMES[model]))
     return (
         Statement(
             "stays",
             OURS,
             "Algorithm 1 on the {part} of two-class models leaves the {reading} as it was",
-            "its change on test prompts, averaged over tasks,",
+            "the change of that reading on test prompts, averaged over tasks,",
             margin=0.01,
             note="calibrated: after an affine map of the answer, fitted on validation; one "
             "threshold, one temperature and both leave either reading as it is",
@@ -137,10 +143,10 @@ def statements(config) -> tuple[Statement, ...]:
             note="the null of the exception",
             sample=lambda n: n.beyond("MLP", NO_NOISE, RANDOM_EDIT),
         ),
-        Statement(
+        of_models(
             "share",
             OURS,
-            "Most of what clipping the {part} changes is an affine map of the answer: {model}",
+            "Most of what clipping the {part} of {models} changes is an affine map of the answer",
             "the share of the mean squared change that the best affine map accounts for, averaged "
             "over layers and rates,",
             at_least=0.5,
@@ -151,14 +157,14 @@ def statements(config) -> tuple[Statement, ...]:
                 model=MODELS,
                 part=PARTS,
             ),
-            message="Most of what clipping attention or the MLP changes is an affine map of the "
-            "answer",
+            message="Most of what clipping attention or the MLP changes, in two-class models "
+            f"({CLASSES}) and in regression models ({REGRESSION}), is an affine map of the answer",
         ),
-        Statement(
+        of_models(
             "random_share",
             "derived here, a control",
-            "Of what random edits of the {part} as large change no less is an affine map than of "
-            "what clipping changes: {model}",
+            "In the {part} of {models} an affine map accounts for no less of what random edits as "
+            "large change than of what clipping changes",
             "the share by random edits less that by clipping, averaged over layers and rates,",
             at_least=-0.1,
             note="the null: does any edit move one number?",
@@ -171,7 +177,7 @@ def statements(config) -> tuple[Statement, ...]:
                 model=MODELS,
                 part=PARTS,
             ),
-            message="Of what random edits as large change no less is an affine map than of what "
-            "clipping changes",
+            message="An affine map accounts for no less of what random edits as large change than "
+            "of what clipping changes",
         ),
     )

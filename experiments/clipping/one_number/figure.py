@@ -5,18 +5,10 @@ import numpy as np
 from experiments.clipping.clipped_models import PARTS
 from experiments.clipping.drawing import plot_rows
 from experiments.clipping.one_number import claims
-from experiments.clipping.one_number.config import (
-    CLASSES,
-    CLIPPED,
-    KINDS,
-    NO_NOISE,
-    REGRESSION,
-    TASKS,
-)
+from experiments.clipping.one_number.claims import NAMES
+from experiments.clipping.one_number.config import CLIPPED, KINDS, NO_NOISE, TASKS
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
-
-NAMES = {CLASSES: "two-class models", REGRESSION: "regression models"}
 
 
 def plot(dataset):
@@ -59,7 +51,8 @@ def caption(dataset) -> str:
     edit, random = (numbers.beyond("MLP", NO_NOISE, kind).mean() for kind in KINDS)
     return (
         f"An affine map of the answer accounts for {min(shares):.0%} to {max(shares):.0%} of what "
-        "clipping changes, by model and part. Clipping rarely gains beyond such a map. "
+        "clipping changes, by model and part, averaged over layers and rates. "
+        "Clipping rarely gains beyond such a map. "
         "Without noise Algorithm 1 on the MLP gains "
         f"{edit:+.0%} of the risk beyond it, and a random edit of the same size {random:+.0%}. In "
         "two-class models Algorithm 1 changes accuracy by "

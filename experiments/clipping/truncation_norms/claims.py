@@ -89,17 +89,28 @@ def explained(dataset) -> np.ndarray:  # [R]
 
 
 def statements(config) -> tuple[Statement, ...]:
-    norms = {"own": "|G_t| of its layer", "sum": "Σ|G_t|²"}
+    norms = {
+        "own": ("|G_t| of its layer", "Remarks 4 and 6"),
+        "sum": ("Σ|G_t|²", "Remark 6 and Theorem 2"),
+    }
     movements = {"moves": "less Σ|G_t|² moves", "spread": "less the change of Σ|G_t|² varies"}
+    sizes = {"moves": "mean size", "spread": "deviation"}
     over = {"random": "seeds", "trained": "runs"}
+    draws = {"random": "draws", "trained": "prompts"}
+    scale = f"; random entries of variance {config.scale:g}²/e; the share depends on it"
+    notes = {"random": CONTROLS + scale, "trained": CONTROLS}
 
     def words(kind, norm="own", movement="moves"):
         first = (movement, kind) == ("moves", "random")
         return dict(
             over=over[kind],
+            draws=draws[kind],
+            note=notes[kind],
             redrawn=FRESH[kind],
-            norm=norms[norm],
+            norm=norms[norm][0],
+            where=norms[norm][1],
             less=movements[movement],
+            size=sizes[movement],
             revision="it was |median log ratio|, which cancels" if first else "added",
         )
 
@@ -107,12 +118,11 @@ def statements(config) -> tuple[Statement, ...]:
     return (
         of_kinds(
             "norm_falls",
-            f"{A2}, Remarks 4 and 6 and Theorem 2, our reading, in our setting",
+            f"{A2}, {{where}}, our reading, in our setting",
             "Truncating a matrix of a {kind} stack lowers {norm}",
-            "the share of truncations and draws in which it rises",
+            "the share of {draws}, matrices, layers and ranks in which it rises",
             at_most=RARELY,
-            note=f"{CONTROLS}; random entries have the variance {config.scale:g}²/e, on which the "
-            "share depends",
+            note="{note}",
             sample=norm_rises,
             cells=grid("own - sum sum_when_trained", norm=norms, kind=over),
             message="Truncating a matrix of a random or a trained stack lowers |G_t| of its layer "
@@ -145,7 +155,7 @@ def statements(config) -> tuple[Statement, ...]:
             "deep_changes_less",
             f"{A2}, Remark 5, our reading, in our setting",
             "The deeper the truncated layer of a {kind} stack, the {less}",
-            "the mean size, or the deviation, of log(after / before), last layer less first layer,",
+            "the {size} of log(after / before), last layer less first layer,",
             at_most=0.0,
             revision="{revision}",
             sample=last_less_first,

@@ -26,6 +26,12 @@ SOURCES = {  # where A2 speaks of these prompts and models
     "noisy": NOISE,
     "shifted": NOISE,
 }
+KINDS = {  # what each condition is
+    "matched": "prompts as in training",
+    "under-trained": "under-trained models",
+    "noisy": "noisier labels than in training",
+    "shifted": "longer covariates than in training",
+}
 CORRELATION = "Spearman's correlation over layers and modules, averaged over conditions,"
 
 
@@ -75,14 +81,20 @@ def statements(config) -> tuple[Statement, ...]:
     by_condition = partial(row, revision=f"by condition; it was the mean over them; {CUT}")
     searched = f"Clipping searched with {config.prompts} prompts lowers our models' risk"
     rivals = {
-        "prune": (f"modelled on {PAPER}, Remark 6", "pruning by magnitude to equally many numbers"),
-        "project": ("derived here", "a random projection to the same rank"),
+        "prune": dict(
+            source=f"modelled on {PAPER}, Remark 6",
+            rival_edit="pruning by magnitude to equally many numbers",
+            note="A2 names pruning by magnitude, and compares nothing with it",
+        ),
+        "project": dict(
+            source="derived here", rival_edit="a random projection to the same rank", note=""
+        ),
     }
     return (
         row(
             "gain",
             "{source}",
-            f"{searched}: {{condition}}",
+            f"{searched}: {{kind}}",
             "the relative gain on test of the layer, module and rate that validation chose,",
             at_least=WORTHWHILE,
             revision=CUT,
@@ -90,15 +102,14 @@ def statements(config) -> tuple[Statement, ...]:
             cells=grid(
                 "gain_matched gain_under_trained gain_noisy gain_shifted", condition=CONDITIONS
             ),
-            words=lambda condition: dict(source=SOURCES[condition]),
+            words=lambda condition: dict(source=SOURCES[condition], kind=KINDS[condition]),
             message=f"{searched} on prompts as in training, in under-trained models, with noisier "
             "labels and with longer covariates",
         ),
         by_condition(
             "w_k_alone",
             f"{PAPER}, appendix B.3, in our setting",
-            "Clipping W_K alone, at its best layer and rate, gains nothing to speak of: "
-            "{condition}",
+            "Clipping W_K alone, at its best layer and rate, gains nothing to speak of: {kind}",
             "the relative gain on test of the layer and rate of W_K that validation chose,",
             at_most=WORTHWHILE,
             note="A2's W_K of one layer, on prompts as in training: +0, +0 and +.01 of score",
@@ -108,12 +119,13 @@ def statements(config) -> tuple[Statement, ...]:
                 "single_module_shifted",
                 condition=CONDITIONS,
             ),
+            words=lambda condition: dict(kind=KINDS[condition]),
             message="Clipping W_K alone, at its best layer and rate, gains nothing to speak of",
         ),
         row(
             "same_rate",
             f"modelled on {PAPER}, appendix B.5",
-            "The edit that is best for matched prompts gains nothing elsewhere: {condition}",
+            "The edit that is best for matched prompts gains nothing elsewhere: {kind}",
             "its gain on test as a share of the risk,",
             at_most=WORTHWHILE,
             note="A2: elsewhere it can either improve or deteriorate",
@@ -122,6 +134,7 @@ def statements(config) -> tuple[Statement, ...]:
             cells=grid(
                 "same_rate_under_trained same_rate_noisy same_rate_shifted", condition=OTHERS
             ),
+            words=lambda condition: dict(kind=KINDS[condition]),
             message="The edit that is best for matched prompts gains nothing elsewhere",
         ),
         row(
@@ -175,11 +188,11 @@ def statements(config) -> tuple[Statement, ...]:
             "log(risk after the rival edit / risk clipped), averaged over conditions, layers, "
             "modules and ranks,",
             at_least=0.0,
-            note="A2 names pruning by magnitude, and compares nothing with it",
+            note="{note}",
             revision=CUT,
             sample=lambda s, rival: s.rival_over_clip(rival),
             cells=grid("clip_or_prune clip_or_project", rival=RIVALS),
-            words=lambda rival: dict(zip(("source", "rival_edit"), rivals[rival], strict=True)),
+            words=lambda rival: rivals[rival],
             message="Clipping harms no more than pruning by magnitude or a random projection",
         ),
         row(

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from experiments.language.data_sets import about, families, short
+from experiments.language.data_sets import about, called, families
 from experiments.language.language_config import redrawn
 from experiments.language.lm_clipping.config import MATRICES, PARTS, SQUARE
 from experiments.language.lm_clipping.readings import Numbers
@@ -245,7 +245,7 @@ def search_statements(config):
 
 
 def spectrum_statements(config):
-    spectra, model = config.spectra, short(config.model_name)
+    spectra, model = config.spectra, called(config.model_name)
     # The last singular value, as in A2, and the one in the middle, which rounding hardly moves.
     shares = {"condition": 1.0, "median": 0.5}
     ratios = {

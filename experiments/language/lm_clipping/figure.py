@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from experiments.language.data_sets import short
+from experiments.language.data_sets import called, short
 from experiments.language.lm_clipping import claims
 from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, SEARCHES, WIDE
 from lsa_lab.harness.draw import style
@@ -84,18 +84,17 @@ def caption(dataset) -> str:
         changes = (numbers.deepest[name].flatness(part, reading).mean() for name in names)
         return " and ".join(f"{change:+.3f}" for change in changes)
 
-    def titled(tasks):
-        return " and ".join(short(task.title) for _, task in tasks)
-
     deep, anew = 1 + max(config.layers), ""
+    titles = " and ".join(task.title for _, task in config.tasks)
     if config.deep:
-        anew = f", of layer {deep} on {titled(config.deep.tasks)} over {config.deep.runs}"
+        again = " and ".join(short(task.title) for _, task in config.deep.tasks)
+        anew = f", of layer {deep} on {again} over {config.deep.runs}"
     wide = float(numbers.gains.test.sel(reading="accuracy", search=WIDE).mean())
     fitted = numbers.gains.rivals["threshold fitted"].mean()
     return (
-        f"Clipping attention in layer {deep} of {short(config.model_name)} "
-        f"changes the AUC by {listed('attention', 'auc')} on {titled(config.tasks)}. Clipping the "
-        f"MLP changes the AUC by {listed('MLP', 'auc')}, and accuracy by "
+        f"Clipping attention in layer {deep} of {called(config.model_name)} "
+        f"changes AUC by {listed('attention', 'auc')} on {titles}. Clipping the "
+        f"MLP changes AUC by {listed('MLP', 'auc')}, and accuracy by "
         f"{listed('MLP', 'accuracy')}. On fresh sentences the wider search gains {wide:+.3f} of "
         f"accuracy, and a fitted threshold {fitted:+.3f}. Squares are gains on validation. "
         f"Bands are intervals over {config.runs} runs{anew}. Dots are other rounding errors (c) "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.data_sets import short
+from experiments.language.data_sets import called
 from experiments.language.lm_family.config import MAPPED
 from lsa_lab.judging.statements import Statement
 
@@ -183,12 +183,12 @@ def statements(config) -> tuple[Statement, ...]:
         Statement(
             "other",
             OURS,
-            f"{short(config.model_name)} answers prompts of the same law: {{labels}} labels",
+            f"{called(config.model_name)} answers prompts of the same law: {{labels}} labels",
             f"{SHARE} {after}",
             "estimate",
             unjudged="a comparison: its training is not ours",
             sample=lambda n, labels: n.other(labels, config.other_prompts),
             cells={f"other_{name}": {"labels": name} for name in MAPPED},
-            message=f"{short(config.model_name)} answers prompts of the same law",
+            message=f"{called(config.model_name)} answers prompts of the same law",
         ),
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.data_sets import short
+from experiments.language.data_sets import called
 from experiments.language.lm_family import claims
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
@@ -35,7 +35,7 @@ def plot_shots(ax, dataset):
         style.mean_band(ax, places, own.mapping.values, label, color)
         style.mean_band(ax, places, own.shuffled.values, None, color, marker=None, style=":")
     ax.plot(
-        places, dataset.other_mapping, "s--", color="grey", ms=4, label=short(config.model_name)
+        places, dataset.other_mapping, "s--", color="grey", ms=4, label=called(config.model_name)
     )
     ax.axhline(0.5, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_xticks(places, dataset.shots.values)
@@ -98,7 +98,7 @@ def caption(dataset) -> str:
         f"right labels are {listed}. The uncopied decoder saw mapping in place of copying. With "
         f"labels drawn anew (dotted) {best} gives "
         f"{float(numbers.share('shuffled', best).mean()):.2f}. Of fresh words "
-        f"{copied.idxmax('size').item()} copies {copied.max():.2f}. {short(config.model_name)} "
+        f"{copied.idxmax('size').item()} copies {copied.max():.2f}. {called(config.model_name)} "
         f"gives {other:.2f}. Bands are intervals over {config.runs} runs, thin lines single runs. "
         "The dotted line in b counts as learned."
     )

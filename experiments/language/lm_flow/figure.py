@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.data_sets import short
+from experiments.language.data_sets import called
 from experiments.language.lm_flow import claims
 from experiments.language.lm_flow.config import MODES, RULES
 from lsa_lab.harness.draw import marks, style
@@ -63,7 +63,7 @@ def caption(dataset) -> str:
     gain = pools.log_probabilities("GradS") - pools.log_probabilities("random")
     return (
         f"On {task.title} depth multiplies the log ratio of two flows in "
-        f"{short(config.model_name)} by {alone:.2f} alone and by {shared:.2f} in one prompt. "
+        f"{called(config.model_name)} by {alone:.2f} alone and by {shared:.2f} in one prompt. "
         "Prompts that GradS selects change the log-probability of the right label by "
         f"{gain.mean():+.2f} nats, compared with random prompts. The grey band counts as no "
         f"change, and bars are {level()} intervals over {config.runs} runs. The oracle takes the "

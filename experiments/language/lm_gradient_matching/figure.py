@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.data_sets import short
+from experiments.language.data_sets import called
 from experiments.language.lm_gradient_matching import claims
 from experiments.language.lm_gradient_matching.claims import BEST, rule_readings, subset_readings
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
@@ -72,7 +72,7 @@ def caption(dataset) -> str:
         for rival in ("random", "stratified")
     )
     return (
-        f"In {short(config.model_name)}, on {task.title}, {config.shots} matched demonstrations "
+        f"In {called(config.model_name)}, on {task.title}, {config.shots} matched demonstrations "
         f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
         "of that after random ones with the same shares of labels, and "
         f"{np.exp(np.log(answers.over_none('matching')).mean()):.2f} of that without "

@@ -39,7 +39,10 @@ def statements(config) -> tuple[Statement, ...]:
         config, over="sets of demonstrations", redrawn=f"{config.runs} fresh runs, {before} before"
     )
     first, later = "all heads of the first layer matter", "one head does most in a later layer"
-    share, count = "effective heads of the first layer over all", "effective heads of a later layer"
+    share, count = (
+        "effective heads of the first layer over the number of its heads",
+        "effective heads of a later layer",
+    )
     left = "KL(whole, top head kept) over KL(whole, all closed)"
     top = "the top head is the one that changes answers to other sentences most"
     order = "rank correlation of the label margins with the whole model's"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.data_sets import short
+from experiments.language.data_sets import called
 from experiments.language.lm_heads import claims
 from experiments.language.lm_heads.answers import pseudo_values
 from experiments.language.lm_heads.config import PRUNED
@@ -57,9 +57,9 @@ def caption(dataset) -> str:
     heads = claims.numbers(dataset)[name]
     count, number = heads.count("change").mean(0), heads.number
     return (
-        f"In {short(config.model_name)}, on {task.title}, {min(count[0], number):.1f} of "
+        f"In {called(config.model_name)}, on {task.title}, {min(count[0], number):.1f} of "
         f"{number} heads change answers in the first layer, and {count[1:].min():.1f} to "
-        f"{count[1:].max():.1f} in later ones. The fewest are in layer "
+        f"{count[1:].max():.1f} in later ones. The fewest heads matter in layer "
         f"{1 + config.layers[1 + count[1:].argmin()]}. With one head in each later layer, answers "
         f"correlate with the whole model's by {heads.order_kept[PRUNED].mean():z.2f}. "
         "The effect of a head is measured by closing it, by its mean write in its place, or by "

@@ -48,6 +48,7 @@ numbers = Numbers
 def statements(config) -> tuple[Statement, ...]:
     sets = config.runs * len(config.tasks)
     judged = about(config, sets, over="sets of demonstrations, all collections together")
+    titles = "; ".join(task.title for _, task in config.tasks)
     return (
         judged(
             "gains",
@@ -55,7 +56,7 @@ def statements(config) -> tuple[Statement, ...]:
             "Algorithm 1 raises accuracy",
             "the gain of accuracy on fresh sentences, averaged over parts,",
             at_least=0.01,
-            note="what the rows below account for",
+            note=f"what the rows below account for; the collections: {titles}",
             sample=lambda n: n.searched(CLIPPED),
         ),
         judged(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.language.data_sets import short
+from experiments.language.data_sets import called
 from experiments.language.lm_one_number import claims
 from experiments.language.lm_one_number.config import (
     KINDS,
@@ -46,7 +46,7 @@ def caption(dataset) -> str:
     random = float(numbers.searched(RANDOM_EDIT).mean())
     attention = [float(numbers.gain(f"{kind}, attention").mean()) for kind in KINDS]
     return (
-        f"Algorithm 1 changes the accuracy of {short(config.model_name)} by {gain:+.3f} and the "
+        f"Algorithm 1 changes the accuracy of {called(config.model_name)} by {gain:+.3f} and the "
         f"AUC by {auc:+.3f}. One threshold, fitted on the same sentences, changes accuracy by "
         f"{float(numbers.gain(THRESHOLD).mean()):+.3f}. Random edits of the same size change it "
         f"by {random:+.3f}; on attention alone by {attention[1]:+.3f}, where Algorithm 1 changes "
