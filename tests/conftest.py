@@ -181,14 +181,14 @@ def python():
     """A program run by another Python, which imports this repository and more folders: its end."""
     root = Path(__file__).resolve().parents[1]
 
-    def run(program, *arguments, cwd=root, path=(), **variables):
+    def run(program, *arguments, cwd=root, path=(), timeout=120, **variables):
         return subprocess.run(
             [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
             cwd=cwd,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [root, *path]))} | variables,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=timeout,
         )
 
     return run
@@ -203,6 +203,7 @@ def on_devices(python):
         left = python(
             program,
             *arguments,
+            timeout=None,
             XLA_FLAGS=f"{os.environ['XLA_FLAGS']} {devices}",
             JAX_PLATFORMS="cpu",  # its devices, whatever else this process uses
             JAX_ENABLE_X64="1",

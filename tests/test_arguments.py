@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from lsa_lab import prompts, training
-from lsa_lab.analyses import clipping, head_subsets, heads, probes
+from lsa_lab.analyses import clipping, common_map, head_subsets, heads, probes
 from lsa_lab.estimators import (
     bayes,
     descent_predictions,
@@ -116,6 +116,10 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (
             lambda: projection.project([I2], jax.random.key(0), 1.5),
             "width = 1.5: it is a whole number",
+        ),
+        (
+            lambda: common_map.best_common_map(TOKENS.astype("float16"), TOKENS[None]),
+            "tokens is float16: no matrix is factored in it; give float32 or float64",
         ),
         (lambda: fit(files="fit.ckpt"), r"give Files\('fit.ckpt'\)"),
         (lambda: fit(progress=True), r"give a bar, rich.progress.Progress\(\), or None"),

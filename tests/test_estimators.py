@@ -319,11 +319,15 @@ def test_values_without_a_meaning_are_refused(call, message):
 
 @pytest.mark.parametrize(
     "call",
-    [  # of each module
+    [
         estimators.ols,
+        lambda p: estimators.ridge(p, 0.1),
         lambda p: estimators.lasso(p, 0.1),
         lambda p: estimators.largest_step(p.x),
+        estimators.descent_modes,
+        estimators.preprocessed_step_limit,
         lambda p: estimators.gaussian_predictive_variance(p, 1.0, 1.0),
+        lambda p: estimators.rotation_equivariant_posterior_mean(p, 1, 1.0, 1.0),
     ],
 )
 def test_no_matrix_is_factored_in_half_precision(call):

@@ -92,7 +92,7 @@ from tests.card.test_card import TINY, forward, init, report_card
 end = lambda line: line.startswith("learning rate") and os.kill(os.getpid(), signal.SIGKILL)
 report_card(forward, init, tier=TINY, folder=Path("work"), say=end)
 """
-    ended = python(code, cwd=tmp_path, JAX_ENABLE_X64="1")
+    ended = python(code, cwd=tmp_path, timeout=None, JAX_ENABLE_X64="1")
     assert ended.returncode == -signal.SIGKILL
     pilot = tmp_path / "work" / "pilot.ckpt"
     before = pilot.stat().st_mtime_ns

@@ -126,6 +126,14 @@ def test_a_broken_folder_is_named_and_the_rest_is_written(ran, toy, program, mon
     assert "1 hold, 1 fail, 1 undecided" in ledger
 
 
+def test_a_result_of_another_configuration_is_named(ran, toy, program, monkeypatch, capsys):
+    ran()
+    config = importlib.import_module("toy_lab.theme.toy.config")
+    monkeypatch.setitem(config.TIERS, "laptop", config.Config(scale=0.5))
+    assert program("report") == 1
+    assert "scale = 1.0 in the file, scale = 0.5 here" in capsys.readouterr().err
+
+
 def test_a_smoke_result_is_drawn_again_and_not_reported(toy, program, capsys):
     program("run", "toy", "--tier", "smoke", "--out", "out")
     capsys.readouterr()

@@ -167,11 +167,11 @@ def test_draw_with_caption_writes_a_taller_picture_beside_the_figure(ran, toy, p
     assert captioned.shape[1] == plain.shape[1]
 
 
-def faults_of(change):
+def faults_of(change, width=3.25, panels=(1, 1)):
     with style.context():
-        picture, (ax,) = style.figure(3.25, 2.5)
-        ax.plot([0, 1], [0, 1], label="a line")
-        change(ax)
+        picture, axes = style.figure(width, 2.5, panels)
+        axes[0].plot([0, 1], [0, 1], label="a line")
+        change(axes[0])
         return " ".join(faults(picture))
 
 
@@ -202,3 +202,10 @@ def test_names_of_lines_stay_at_their_ends_when_the_limits_change_afterwards():
 )
 def test_each_fault_is_named(change, fault):
     assert fault in faults_of(change)
+
+
+def test_the_form_is_that_of_a_page():
+    assert "it is 9 inches wide: choose one of (3.25, 5.5, 6.75)" in faults_of(
+        lambda ax: None, width=9
+    )
+    assert "8 panels: 6 at most" in faults_of(lambda ax: None, 6.75, (2, 4))

@@ -126,7 +126,6 @@ print(*gallery.pages(root, whole, broken, levels, {}, about).values())
 """
 
 
-@pytest.mark.slow
 def test_no_page_says_another_confidence_than_the_one_that_judges(tmp_path):
     words = [sys.executable, "-c", CAPTIONS, str(tmp_path)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)

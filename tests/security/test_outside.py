@@ -115,7 +115,6 @@ def telling(folder, words):
     return [path for path in files if any(word.encode() in path.read_bytes() for word in words)]
 
 
-@pytest.mark.slow
 def test_a_result_tells_nothing_of_the_person_and_no_network_is_asked(tmp_path):
     home = tmp_path / "home-of-somebody"
     home.mkdir()

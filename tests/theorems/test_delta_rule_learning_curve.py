@@ -61,6 +61,13 @@ def test_the_delta_rule_follows_its_recursion(noise_vars):
     np.testing.assert_allclose(risk(best_steps(noise_vars), noise_vars), stated, rtol=1e-9)
 
 
+def test_no_other_steps_learn_more():
+    best, rng = best_steps(NOISE), np.random.default_rng(0)
+    least = risk(best, NOISE)
+    for _ in range(8):
+        assert risk(best * rng.uniform(0.7, 1.4, N), NOISE) > least
+
+
 def test_control_with_other_noise_the_recursion_is_another():
     stated = learning_curves.delta_rule(N, D, NOISE)[-1]
     assert abs(risk(best_steps(NOISE), 2 * NOISE) / stated - 1) > 1e-2

@@ -8,6 +8,7 @@ binomial coefficients; zero. Hypothesis: the basis is drawn anew for every promp
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from draws import on_host, seeds
 from lsa_lab.models import constructions
@@ -72,6 +73,23 @@ def test_layers_that_move_covariates_end_every_basis_with_half_as_many(count, se
         assert error_of_stack(moving(steps, 0 * gammas), covariance) > 1e-6
     further = np.resize([*np.unique(values), 0.6], 5)[:5] if count < 5 else values + 0.05
     assert error_of_stack(moving(steps, gammas), turn * further @ turn.T) > 1e-6
+
+
+def test_the_best_two_layers_that_move_leave_an_eighth_of_what_two_steps_do():
+    values = np.arange(1, 6) / 5
+
+    def risk(ends):  # of steps a, b and factor γ
+        a, b, gamma = ends
+        return np.mean(
+            values * ((1 - a * values) * (1 - b * values * (1 - gamma * values) ** 2)) ** 2
+        )
+
+    starts = np.random.default_rng(0).normal(size=(40, 3))
+    best = min((minimize(risk, start) for start in starts), key=lambda end: end.fun)
+    np.testing.assert_allclose(best.fun / depth.rotated_covariance(values, 2)[-1], 1 / 8, rtol=0.03)
+    a, b, gamma = best.x
+    stack = moving(np.array([a, b]), np.array([gamma, 0.0]))
+    np.testing.assert_allclose(error_of_stack(stack, np.diag(values)), best.fun, rtol=1e-9)
 
 
 def test_control_as_many_layers_as_eigenvalues_leave_nothing_and_fewer_do():

@@ -1,8 +1,8 @@
 """Eckart and Young: no matrix of rank r is nearer than the truncated one (1936; A2's tool).
 
 Sides: ``truncate``; competitors of the same rank, each the best within a random row or column
-space, in the Frobenius and the spectral norm, and the leading terms of NumPy's decomposition. Where
-the values have rank 1, as in descent, the forward pass with them truncated; the one without.
+space, in the Frobenius and the spectral norm. The error; the singular values that were dropped.
+Where the values have rank 1, as in descent, the forward pass with them truncated; the one without.
 """
 
 import jax

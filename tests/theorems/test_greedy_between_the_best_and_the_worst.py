@@ -65,3 +65,12 @@ def test_control_the_order_fails_when_the_pool_changes():
         gaps = all_gaps(other, np.stack(subsets))
         excess.append(gaps[0] - gaps[1])
     assert max(excess) > 0.05
+
+
+@seeds
+def test_one_demonstration_is_chosen_exactly(seed):
+    gradients = draw(seed, 6)
+    every = np.arange(M)[:, None]
+    for reverse, best in ((False, np.min), (True, np.max)):
+        chosen = match(gradients, 1, reverse=reverse)
+        np.testing.assert_allclose(chosen.objective, best(all_gaps(gradients, every)), rtol=1e-10)

@@ -7,10 +7,13 @@ Derived here. Sides: the forward pass of mixed or orthogonal heads; that of the 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from draws import on_host, seeds
 from lsa_lab import prompts
+from lsa_lab.analyses import heads
 from lsa_lab.models import head_gauge, linear_attention
+from lsa_lab.models.trace import predict
 from lsa_lab.tasks.linear import LinearTask, sample
 
 L, H, D, N = 2, 3, 2, 5
@@ -69,3 +72,27 @@ def test_orthogonal_heads_know_no_mixing(seed):
 
 def products_of(params):
     return np.einsum("lhef,lhgi->lhefgi", params.w_pv, params.w_kq)
+
+
+def test_a_head_is_worth_what_the_mixing_makes_it():
+    """The same function of prompts, and importances that differ: 1 effective head, or more."""
+    batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(N, D))))(
+        jax.random.split(jax.random.key(1), 64)
+    )
+    w_kq, w_pv = np.zeros((2, 1, H, D + 1, D + 1))
+    w_kq[0, 0, :D, :D], w_pv[0, 0, -1, -1] = np.eye(D), -0.5
+    weights = linear_attention.Params(w_kq, w_pv)
+    turned = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 0.0, -1.0]])[None]
+
+    def effective(params):
+        def loss(mask):
+            def squared_error(prompt):
+                trace = linear_attention.forward(params, prompts.tokens(prompt), head_mask=mask)
+                return (predict(trace) - prompt.y_query) ** 2
+
+            return jax.vmap(squared_error)(batch).mean()
+
+        return float(heads.effective_heads(heads.importance(loss, 1, H))[0])
+
+    assert effective(weights) == pytest.approx(1)
+    assert effective(mix(weights, turned)) > 1.5

@@ -60,6 +60,14 @@ def test_the_read_is_a_sum_over_keys(together, seed):
     assert differ(read(*tokens, together, 0.0), attention(*tokens, together)) < 1e-10
 
 
+@seeds
+def test_steps_together_know_no_order(seed):
+    w, u, keys, values, query, rng = draw(seed)
+    order = rng.permutation(N)
+    left, right = (read(w, u, keys[i], values[i], query, True, 0.0) for i in (np.arange(N), order))
+    assert differ(left, right) < 1e-12
+
+
 def test_control_steps_one_by_one_know_it_and_trained_features_are_no_such_sum():
     w, u, keys, values, query, _ = draw(0)
     turned = read(w, u, keys[::-1], values[::-1], query, False, 0.0)

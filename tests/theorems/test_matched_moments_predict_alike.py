@@ -63,3 +63,14 @@ def test_control_other_subsets_move_the_prediction():
         mixed = np.arange(SIZE) * PARTS  # rows of several groups
         moved.append(differences(params, pool, mixed, x_query))
     assert np.median(moved) > 1e-3
+
+
+def test_control_softmax_sees_more_than_the_moment():
+    moved = []
+    for seed in range(10):
+        pool, x_query, _, rng = draw(seed)
+        shape = SOFTMAX.num_layers, SOFTMAX.heads, D, D + 1
+        w_q, w_k, w_v, w_o = (rng.normal(size=shape) / 2 for _ in range(4))
+        weights = transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3))
+        moved.append(differences(weights, pool, np.arange(SIZE), x_query, softmax=True))
+    assert np.median(moved) > 1e-2

@@ -77,3 +77,16 @@ def test_control_wide_heads_can(k):
     factors = np.random.default_rng(0).normal(size=(4, 4, 6, k))
     w_pv, w_kq = factors[0] @ factors[1].swapaxes(1, 2), factors[2] @ factors[3].swapaxes(1, 2)
     assert condition_number(w_pv, w_kq, width=k) > 1e10
+
+
+def test_control_heads_that_read_and_write_one_slot_can():
+    """Heads of descent: narrow, and the same layer with its heads mixed, which stay narrow."""
+    rng = np.random.default_rng(0)
+    w_pv, (c, d) = np.zeros((2, 4, 4)), rng.normal(size=(2, 2, 4, 1))
+    w_pv[:, -1, -1] = 1
+    turn = rng.normal(size=(2, 2))
+    turned = np.einsum("hg,gek->hek", turn, c), np.einsum("gh,gek->hek", np.linalg.inv(turn), d)
+    w_kq, other = (left @ right.swapaxes(1, 2) for left, right in ((c, d), turned))
+    np.testing.assert_allclose(tensor_of(w_pv, other), tensor_of(w_pv, w_kq), atol=1e-10)
+    assert min(np.abs(w_kq[0] - each).max() for each in other) > 0.1
+    assert condition_number(w_pv, w_kq, width=1) > 1e10

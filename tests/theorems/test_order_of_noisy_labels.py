@@ -14,7 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import standard_errors
+import population
+from draws import on_host, seeds, standard_errors
+from lsa_lab.estimators import ridge
+from lsa_lab.models import constructions
+from lsa_lab.prompts import Prompt
 from lsa_lab.theory import learning_curves
 
 D, PROMPTS = 3, 200_000
@@ -60,3 +64,19 @@ def test_drawn_prompts_are_learnt_best_in_the_order_of_their_noise():
 def test_control_with_the_steps_of_another_order_the_noisiest_come_last():
     assert lead(ORDERS[0], ORDERS[-1], errors_of(ORDERS[0])[1]) > 30
     assert lead(ORDERS[0], ORDERS[-1], errors_of(ORDERS[-1])[1]) < -30
+
+
+@on_host
+def answers(x, y, query):  # of linear attention and of ridge
+    attention = constructions.gradient_descent(jnp.ones(1), D)
+    weights = ridge(Prompt(x, y, query, jnp.zeros(())), 0.3)
+    return population.predict(attention, x, y, query), weights @ query
+
+
+@seeds
+def test_linear_attention_and_ridge_see_no_order(seed):
+    rng = np.random.default_rng(seed)
+    x, y, query = rng.normal(size=(5, D)), rng.normal(size=5), rng.normal(size=D)
+    order = rng.permutation(5)
+    left, right = answers(x, y, query), answers(x[order], y[order], query)
+    np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)

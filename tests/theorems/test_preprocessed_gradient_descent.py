@@ -59,3 +59,13 @@ def scaled(seed, n, d, scale, powers):
     covariates = run(larger, step_size / scale ** powers[1], STEPS)
     size = 1 + np.abs(path).max()
     return [np.abs(other - path).max() / size for other in (labels, covariates)]
+
+
+@shapes
+@draws.seeded(scale=(0.3, 3.0))
+def test_scales_of_labels_and_covariates_are_scales_of_the_step(n, d, seed, scale):
+    assert max(scaled(seed, n, d, scale, (2, 4))) < 1e-10
+
+
+def test_control_other_powers_of_the_scale_are_other_paths():
+    assert min(scaled(0, 12, 4, 0.5, (1, 2))) > 1e-2

@@ -64,6 +64,13 @@ def test_the_mean_risk_over_lengths_is_that_at_their_harmonic_mean(seed):
     np.testing.assert_allclose(mixed(every), every[3], rtol=SAME)
 
 
+def test_control_at_their_arithmetic_mean_it_is_less():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        every = RISKS(weights(rng), law(rng))
+        assert mixed(every) > (1 + APART) * every[4]
+
+
 @pytest.mark.parametrize(
     ("of_risks", "num_layers"),
     [(RISKS, 2), (risks(keys="all"), 1), (risks(normalise=False), 1)],

@@ -60,3 +60,26 @@ def test_control_another_map_has_another_floor(seed):
     A, *roots = draw(seed, D)
     risks = [network_risk(moved, *roots) for moved in (A + 0.1, A - 0.1)]
     assert max(risks) > (1 + 1e-7) * floor(A, *roots)
+
+
+def floor_after_training(shift, query_shift):
+    """n = 15, d = 6: the layer is trained on Λ and meets shift · Λ; with the tr Λ of the task."""
+    covariance, identity = np.diag([2.0, 1.5, 1.0, 0.75, 0.5, 0.25]), np.eye(6)
+    A = optimum.one_layer(covariance, identity, 15, 0.0)
+    risk = optimum.shifted_risk_floor(A, shift * covariance, query_shift * covariance, identity)
+    return risk, np.diag(covariance)
+
+
+def test_three_times_the_covariance_is_worse_than_predicting_zero():
+    """More test demonstrations cannot help: the step Γ⁻¹ is too long for Λ' = 3Λ."""
+    shifted, eigenvalues = floor_after_training(3, 3)
+    gamma = 16 / 15 * eigenvalues + eigenvalues.sum() / 15
+    np.testing.assert_allclose(shifted, 3 * eigenvalues @ (3 * eigenvalues / gamma - 1) ** 2)
+    assert shifted > 3 * eigenvalues.sum()
+
+
+def test_control_without_a_shift_or_for_the_queries_alone_the_layer_is_far_below():
+    risk, eigenvalues = floor_after_training(1, 1)
+    assert risk < eigenvalues.sum() / 5
+    risk, _ = floor_after_training(1, 3)
+    assert risk < 3 * eigenvalues.sum() / 5

@@ -1,7 +1,7 @@
 """Softmax attention to many Gaussian tokens is a linear map of the query.
 
 docs/theory, "Softmax at long prompts". Sides: the models' attention to 4 000 tokens; the limit VΓk
-and its covariance in closed form, and both by a Gauss-Hermite rule. Hypotheses: Gaussian tokens.
+and its covariance in closed form. Hypotheses: Gaussian tokens.
 """
 
 import jax

@@ -6,7 +6,9 @@ docs/theory, "The whitened gap bound", (1) and (5). Sides: H_S in units of H, an
 
 import numpy as np
 
+import population
 from draws import on_host, seeds
+from lsa_lab.models import constructions
 from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, whitened
 from lsa_lab.tasks import pools
@@ -16,6 +18,7 @@ D, M, SIZE, STEPS = 3, 60, 20, np.full(6, 0.3)
 linear_gradients, spread = on_host(prefix.linear_gradients), on_host(matching.moment_spread)
 bounds, largest = on_host(matching.descent_gap), on_host(matching.least_squares_gap)
 omega_of = on_host(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
+predict = on_host(population.predict)
 
 
 def draw(seed, copies=1):
@@ -51,3 +54,17 @@ def test_control_one_checkpoint_knows_less_of_them():
         omega = omega_of(linear_gradients(rng.normal(size=(1, D)), pool), indices)
         larger += disagreement(pool.x, indices) > spread(pool.x) * omega
     assert larger > 0
+
+
+@seeds
+def test_where_the_objective_is_zero_nothing_moves(seed):
+    pool, rng = draw(seed, copies=2)
+    indices, x_query = np.arange(M), rng.normal(size=D)
+    omega = omega_of(linear_gradients(rng.normal(size=(D + 1, D)), pool), indices)
+    assert max(omega, disagreement(pool.x, indices)) < 1e-7
+    assert max(*bounds(pool.x, pool.y, STEPS, 0.0), largest(pool.x, pool.y, 0.0)) == 0
+    answers = [
+        predict(constructions.gradient_descent(STEPS, D), pool.x[i], pool.y[i], x_query)
+        for i in (indices, np.arange(2 * M))
+    ]
+    np.testing.assert_allclose(*answers, atol=1e-9)
