@@ -66,6 +66,19 @@ def test_control_with_the_steps_of_another_order_the_noisiest_come_last():
     assert lead(ORDERS[0], ORDERS[-1], errors_of(ORDERS[-1])[1]) < -30
 
 
+def test_a_swap_of_neighbours_gains_what_is_stated():
+    """The gain of precision is cR/((cR + A)(cR + B)) (R_B/(cR_B + A) - R_A/(cR_A + B)), c = d + 1,
+    A < B the two dσ², R the risk before them, here that of predicting 0."""
+    d, noise = 3, np.array([0.2, 1.5])
+    c, (a, b) = d + 1, d * noise
+    after_a, after_b = (1 / (1 + 1 / (c + each)) for each in (a, b))
+    orders = (noise[::-1].copy(), noise)
+    noisy_first, clean_first = (learning_curves.delta_rule(2, d, each)[-1] for each in orders)
+    stated = c / ((c + a) * (c + b)) * (after_b / (c * after_b + a) - after_a / (c * after_a + b))
+    np.testing.assert_allclose(1 / noisy_first - 1 / clean_first, stated, rtol=1e-10)
+    assert stated > 0
+
+
 @on_host
 def answers(x, y, query):  # of linear attention and of ridge
     attention = constructions.gradient_descent(jnp.ones(1), D)
