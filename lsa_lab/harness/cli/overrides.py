@@ -30,7 +30,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def apply(default: Any, arguments: Sequence[str]) -> Any:
     """``default``, a Config, with the values of ``--config.KEY VALUE ...`` in their place; a key of
     one of its parts, a Config of its own, is ``--config.PART.KEY``."""
-    splits = (word.split("=", word.startswith(PREFIX)) for word in arguments)
+    splits = (word.split("=", 1) if word.startswith(PREFIX) else [word] for word in arguments)
     words = [part for parts in splits for part in parts]
     own, of_parts = _by_part(words, default)
     for name, theirs in of_parts.items():
