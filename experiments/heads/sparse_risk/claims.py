@@ -174,7 +174,10 @@ def _about_the_lasso(config) -> Statement:
 
 def _about_rates(config):
     runs = partial(Statement, over="pseudo-runs")
-    words = lambda kind, **_: dict(source=ON_LASSO if kind == "lasso" else RATE)  # noqa: E731
+
+    def words(kind, **_):
+        return dict(source=ON_LASSO if kind == "lasso" else RATE)
+
     row = partial(runs, source="{source}", words=words)
     slope = "the slope of log risk over log {axis}"
     farthest = "of least squares, descent and ridge the one that is farthest off"

@@ -16,7 +16,8 @@ TABLE = f"{A3}, table 6, in our setting"
 QUESTION = f"{A3}, limitations, open question"
 KEPT = 0.5  # KL of matching over that expected of random subsets
 TAUTOLOGY = 'by the theorem "An intercept keeps the shares", no test of the method'
-CHANGED = "pools and sizes were others, that of classes had the squared loss"
+BY_THEOREM = dict(source="derived here", caveat=TAUTOLOGY)
+CHANGED = "pools and sizes were others, and the loss of classes the squared one"
 PLAIN, INTERCEPT, LATER = PROXIES
 
 
@@ -71,6 +72,13 @@ def statements(config) -> tuple[Statement, ...]:
 def group_statements(config) -> tuple[Statement, ...]:
     fresh = f"{config.runs} fresh runs, 16 before"
     median = partial(Statement, statistic="median", revision=CHANGED, redrawn=fresh)
+
+    def words(kind, proxy):
+        source = TABLE if kind == CLASSES else f"modelled on {A3}, table 6"
+        by_theorem = (kind, proxy) == (CLASSES, INTERCEPT)
+        origin = BY_THEOREM if by_theorem else dict(source=source, caveat="")
+        return origin | dict(fresh="" if proxy == LATER else fresh)
+
     return (
         Statement(
             "shares",
@@ -90,15 +98,7 @@ def group_statements(config) -> tuple[Statement, ...]:
                 kind=ORDER,
                 proxy=PROXIES,
             ),
-            words=lambda kind, proxy: dict(
-                source="derived here"
-                if (kind, proxy) == (CLASSES, INTERCEPT)
-                else TABLE
-                if kind == CLASSES
-                else f"modelled on {A3}, table 6",
-                caveat=TAUTOLOGY if (kind, proxy) == (CLASSES, INTERCEPT) else "",
-                fresh="" if proxy == LATER else fresh,
-            ),
+            words=words,
             message="Matching keeps the clusters' shares twice as well as random subsets, by "
             "proxies with and without an intercept, whatever the labels",
         ),
@@ -155,12 +155,8 @@ def class_statements(config) -> tuple[Statement, ...]:
             revision=reading,
             sample=lambda d, classes, rule: class_values(d, "divergence", classes, rule),
             cells=cells(),
-            words=lambda classes, rule: dict(
-                zip(
-                    ("source", "caveat"),
-                    ("derived here", TAUTOLOGY) if rule == INTERCEPT else (TABLE, ""),
-                    strict=True,
-                )
+            words=lambda classes, rule: (
+                BY_THEOREM if rule == INTERCEPT else dict(source=TABLE, caveat="")
             ),
             message="Matching keeps the shares of the classes as well as in the table, by a proxy "
             "with an intercept and without one",
