@@ -10,6 +10,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from experiments.descent.depth.compute import shape_distances
+from experiments.descent.depth.config import ALGORITHMS
 from experiments.descent.depth.tuned import algorithm, draw, errors, tune
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
@@ -85,12 +86,12 @@ def test_one_tuned_step_is_that_of_least_squares():
     key, sigma = jax.random.key(2), jnp.asarray(MATRIX)
     arrays = tune(config, 1, [sigma], key), draw(key, sigma, N, 6)
     tuned, batch = jax.tree.map(np.asarray, arrays)
-    inverse, n = np.linalg.inv(MATRIX), np.array([N, N - 1, N, N])
-    for row, used in enumerate(n):
-        metric = np.eye(D) if row < 2 else inverse
+    inverse = np.linalg.inv(MATRIX)
+    for row in range(len(ALGORITHMS)):
+        metric = inverse if row else np.eye(D)
         a = np.array(
             [
-                q @ metric @ x[:used].T @ y[:used] / N
+                q @ metric @ x.T @ y / N
                 for q, x, y in zip(batch.x_query, batch.x, batch.y, strict=True)
             ]
         )

@@ -15,7 +15,6 @@ from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
 from lsa_lab.store import parts
-from lsa_lab.tasks.linear import sample_moments
 from lsa_lab.theory.depth import best_descent_at
 from lsa_lab.training.status import refuse_divergence
 
@@ -66,16 +65,12 @@ def left_to_gain(stacks, batch):  # Params [S, ...], Prompt [B] -> [S]
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
-    depths, runs = config.max_depth, config.runs
-    root = jax.random.key(config.seed)
+    depths, runs, root = config.max_depth, config.runs, jax.random.key(config.seed)
     key_tuning, key_test, key_training = (jax.random.fold_in(root, tag) for tag in range(3))
-    draw_batch = tuned.draw
-    if config.prompts == "moments":
-        draw_batch = partial(tuned.draw, sample=sample_moments, out_axes=-1)
     fit_stacks = partial(train, config, progress=progress, checkpoints=checkpoints)
     sigmas = jnp.stack([jnp.asarray(tuned.covariance(name, config.d)) for name in COVARIANCES])
     tests = [tuned.draw(key_test, sigma, config.n, config.test_prompts) for sigma in sigmas]
-    squared = np.empty((len(ALGORITHMS), 2, depths, config.test_prompts))
+    known = np.empty((len(ALGORITHMS), 2, depths))
     trained, left = np.empty((2, 2, depths, runs))
     distances = np.full((2, 2, depths, runs, depths), np.nan)
     status = []
@@ -86,28 +81,30 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             jnp.repeat(sigmas.astype(jnp.float32), runs, axis=0),
             f"{depth} layers",
             tuned.errors,
-            lambda key, sigma: draw_batch(key, sigma, config.n, config.batch),
+            lambda key, sigma: tuned.draw(key, sigma, config.n, config.batch),
             (depth, depth, config.d),
             config.steps_per_layer,
         )
         refuse_divergence(run.status, f"{depth} layers")
         params = jax.tree.map(lambda leaf: leaf.astype(sigmas.dtype), run.params)
         for c, test in enumerate(tests):
-            squared[:, c, depth - 1] = tuned.algorithm_errors(algorithms, c, test)
+            of_c = jax.tree.map(lambda leaf, c=c: leaf[c :: len(COVARIANCES)], algorithms)
+            known[:, c, depth - 1] = np.asarray(tuned.errors_of_each(of_c, test)).mean(1)
             ours = jax.tree.map(lambda leaf, c=c: leaf[c * runs : (c + 1) * runs], params)
             trained[c, depth - 1] = tuned.errors_of_each(ours, test).mean(1)
             left[c, depth - 1] = left_to_gain(ours, test)
-        both = shape_distances(params, jnp.repeat(sigmas, runs, axis=0))
-        distances[:, :, depth - 1, :, :depth] = both.reshape(2, 2, runs, depth)
+        shapes = shape_distances(params, jnp.repeat(sigmas, runs, axis=0))
+        distances[:, :, depth - 1, :, :depth] = shapes.reshape(2, 2, runs, depth)
         status.append(np.reshape([str(end) for end in run.status], (2, runs)))
-    lost, axes = squared[1] - squared[0], ("covariance", "depth")
+    axes = ("covariance", "depth")
+    # The risk of the best L steps at the identity covariance, w ~ N(0, I), without a fit.
+    exact = config.d * best_descent_at(config.n, config.d, 0.0, depths)[1:]
     whole = xr.Dataset(
         {
             "trained_risk": ((*axes, "run"), trained),
             "left_to_gain": ((*axes, "run"), left),
-            "algorithm_risk": (("algorithm", *axes), squared.mean(-1)),
-            "cost_of_dropping": (axes, lost.mean(-1)),
-            "cost_of_dropping_se": (axes, lost.std(-1) / np.sqrt(config.test_prompts)),
+            "algorithm_risk": (("algorithm", *axes), known),
+            "exact_risk": ("depth", exact),
             "distance": (("matrix", *axes, "run", "layer"), distances),
             "status": ((*axes, "run"), np.stack(status, axis=1)),
         },
@@ -119,8 +116,4 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             "layer": np.arange(1, depths + 1),
         },
     )
-    # The risk of the best L steps at the identity covariance, w ~ N(0, I), without a fit.
-    exact = config.d * best_descent_at(config.n, config.d, 0.0, config.closed.most_steps)[1:]
-    closed = xr.Dataset({"risk": ("depth", exact)}, {"depth": np.arange(1, len(exact) + 1)})
-    looped, turns = tied(config, fit_stacks), turned(config, fit_stacks)
-    return parts.join(whole, closed=closed, tied=looped, turned=turns)
+    return parts.join(whole, tied=tied(config, fit_stacks), turned=turned(config, fit_stacks))

@@ -3,32 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from lsa_lab.harness.run.bounds import (
-    INCREASING,
-    POSITIVE,
-    Bounded,
-    Seed,
-    at_least,
-    between,
-    one_of,
-)
+from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
 
 COVARIANCES = ("identity", "rotated")
-ALGORITHMS = ("gradient descent", "without the last demonstration", "preconditioned", "GD++")
-
-
-@dataclass(frozen=True)
-class ClosedForm(Bounded):
-    """The exact least risk of steps that all prompts share, by depth."""
-
-    most_steps: Annotated[int, between(1, 8)] = 4
+ALGORITHMS = ("gradient descent", "preconditioned", "GD++")
 
 
 @dataclass(frozen=True)
 class Tied(Bounded):
     """Stacks whose layers share their weights beside free ones, with label noise and without."""
 
-    depths: Annotated[tuple[int, ...], between(2, 8)] = (2, 4)
+    depth: Annotated[int, between(2, 8)] = 2  # layers of a stack
     # Of the labels, where E |w|² = 1.
     noise_vars: Annotated[tuple[float, ...], between(0.0, 10.0)] = (0.0, 0.5)
     runs: Annotated[int, at_least(2)] = 9
@@ -38,9 +23,8 @@ class Tied(Bounded):
 
 @dataclass(frozen=True)
 class Turned(Bounded):
-    """Stacks on demonstrations without end, whose covariance has another basis in every prompt."""
+    """Stacks on prompts without end, each of which turns the covariance of these eigenvalues."""
 
-    # Of the covariance; as many as the covariates have entries.
     eigenvalues: Annotated[tuple[float, ...], POSITIVE, INCREASING] = (0.2, 0.4, 0.6, 0.8, 1.0)
     max_depth: Annotated[int, between(2, 8)] = 4  # layers of the deepest stack
     runs: Annotated[int, at_least(2)] = 9
@@ -50,18 +34,15 @@ class Turned(Bounded):
 
 @dataclass(frozen=True)
 class Config(Bounded):
-    """L trained layers beside L steps of four algorithms with tuned step sizes."""
+    """L trained layers beside L steps of three algorithms with tuned step sizes."""
 
     d: Annotated[int, between(1, 64)] = 5
-    n: Annotated[int, at_least(2)] = 20  # one of the algorithms drops a demonstration
+    n: Annotated[int, at_least(1)] = 20
     max_depth: Annotated[int, between(1, 8)] = 4  # layers of the deepest stack
     runs: Annotated[int, at_least(2)] = 12
     # A stack of L layers is trained for L times as many.
     steps_per_layer: Annotated[int, at_least(1)] = 600
     batch: Annotated[int, at_least(1)] = 128
-    # "tokens", or "moments": the same distribution at a cost that does not depend on n, from
-    # another random stream.
-    prompts: Annotated[str, one_of("tokens", "moments")] = "tokens"
     # Of one layer; L layers are trained at an L-th of it.
     learning_rate: Annotated[float, POSITIVE] = 0.1
     init_scale: Annotated[float, POSITIVE] = 0.1
@@ -71,7 +52,6 @@ class Config(Bounded):
     tuning_prompts: Annotated[int, at_least("coarse_prompts")] = 16_384
     test_prompts: Annotated[int, at_least(1)] = 20_000
     seed: Seed = 1
-    closed: ClosedForm = ClosedForm()
     tied: Tied = Tied()
     turned: Turned = Turned()
 
@@ -87,8 +67,7 @@ TIERS = {
         coarse_prompts=32,
         tuning_prompts=64,
         test_prompts=64,
-        closed=ClosedForm(2),
-        tied=Tied((2,), runs=2, steps_per_layer=5, test_prompts=200),
+        tied=Tied(runs=2, steps_per_layer=5, test_prompts=200),
         turned=Turned((0.25, 0.5, 1.0), 2, runs=2, steps_per_layer=5, test_prompts=200),
     ),
     "laptop": Config(),

@@ -25,17 +25,14 @@ def plot(dataset):
 
 
 def appendix(dataset):
-    """Every stack where each prompt has a basis of its own, and one layer where the basis stays."""
+    """Every stack where each prompt has a basis of its own."""
     figure, (ax,) = style.figure(3.25, 2.6, first="c")
     part = parts.part(dataset, "turned")
     style.log_axes(ax, y=True)
     style.line(ax, part.depth, part.exact_risk, color=style.BLACK, label="best steps, exactly")
-    look = dict(ls="", **TRAINED)
     for x, runs in zip(part.depth.values, part.trained_risk.values, strict=True):
-        label = "trained, basis turns" if x == 1 else None
-        ax.plot(np.linspace(x - 0.1, x + 0.1, len(runs)), runs, label=label, **look)
-    stays, look = part.unturned_risk.values, look | dict(color="0.5")
-    ax.plot(np.linspace(0.9, 1.1, len(stays)), stays, label="trained, basis stays", **look)
+        label, places = "trained" if x == 1 else None, np.linspace(x - 0.1, x + 0.1, len(runs))
+        ax.plot(places, runs, ls="", label=label, **TRAINED)
     ax.set(xlabel="layers, or steps", ylabel="excess risk", xticks=part.depth)
     ax.set_title("Most stacks beat the best steps")
     ax.legend(loc="center left")
@@ -76,17 +73,21 @@ def risks(ax, dataset):
 def caption(dataset) -> str:
     config, stacks = results.config_of(dataset), claims.numbers(dataset)
     judged = {x: stacks.over_descent("identity", x) for x in claims.DEPTHS}
-    medians = {x: np.median(runs) for x, runs in judged.items() if runs is not None} or {1: np.nan}
-    first, last = min(medians), max(medians)
+    medians = {x: np.median(runs) for x, runs in judged.items() if runs is not None}
+    headline = "No depth has enough converged stacks to judge"
+    if medians:
+        first, last = min(medians), max(medians)
+        headline = (
+            f"Without noise the median converged stack has {medians[first]:.2f} times the risk of "
+            f"tuned descent with {NUMBERS[first]} layer and step, and {medians[last]:.2g} times "
+            f"with {NUMBERS[last]} (identity covariance)"
+        )
     converged = stacks.risk_ratios("gradient descent").where(stacks.converged)
     worse = float((converged > WORSE).sum() / stacks.converged.sum())
     diverged = int((~claims.ended(dataset)).sum())
     return (
-        f"At the identity covariance the median converged stack has {medians[first]:.2f} times "
-        f"the risk of tuned descent with {NUMBERS[first]} layer and step, and {medians[last]:.2g} "
-        f"times with {NUMBERS[last]}. {worse:.0%} of converged stacks are more than "
-        f"{WORSE - 1:.0%} worse than descent. A stack has converged if a Gauss-Newton step "
-        f"changes its risk by less than {CONVERGED:.0%}; we judge depths where {ENOUGH} of "
-        f"{config.runs} have. Stacks counted at the top explode on rare prompts. {diverged} "
-        "trainings diverged."
+        f"{headline}. {worse:.0%} of converged stacks are more than {WORSE - 1:.0%} worse. A stack "
+        "has converged if a Gauss-Newton step changes its risk by less than "
+        f"{CONVERGED:.0%}; we judge depths where {ENOUGH} of {config.runs} have. Stacks counted "
+        f"at the top explode on rare prompts. {diverged} trainings diverged."
     )

@@ -11,7 +11,7 @@ import xarray as xr
 from experiments.descent.depth.tuned import errors
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
-from lsa_lab.theory.depth import best_descent_at, rotated_covariance, tied_descent_at
+from lsa_lab.theory.depth import rotated_covariance
 from lsa_lab.training import Files, Training, fit
 
 BLOCK = 10_000  # test prompts of a run at a time
@@ -75,66 +75,54 @@ def trained_risks(config, own, name, prompts, shape, fit_stacks):  # -> [R], and
         return np.mean([judge(stack, jax.random.fold_in(key, k)).mean() for k in blocks])
 
     keys = jax.random.split(jax.random.fold_in(root, 99), own.runs)
-    risks = [risk(index, key) for index, key in enumerate(keys)]
-    return np.array(risks), np.array([str(end) for end in run.status])
+    risks = np.array([risk(index, key) for index, key in enumerate(keys)])
+    return risks, np.array([str(end) for end in run.status])
 
 
 def tied(config, fit_stacks):
-    """Excess risks of trained stacks, and of the best descent with free steps and with one step."""
-    own = config.tied
-    axes = {"layers": ["free", "tied"], "noise": own.noise_vars, "depth": own.depths}
-    exact = np.empty([len(values) for values in axes.values()])
-    trained, status = (np.empty((*exact.shape, own.runs), kind) for kind in (float, object))
-    for place in np.ndindex(exact.shape):
-        layers, noise_var, depth = (axes[axis][i] for axis, i in zip(axes, place, strict=True))
-        best = best_descent_at if layers == "free" else tied_descent_at
-        exact[place] = best(config.n, config.d, noise_var, max(own.depths))[depth] * config.d
-        shape = depth, 1 if layers == "tied" else depth, config.d
-        name, prompts = f"{layers}{depth} noise {noise_var:g}", partial(noisy, config, noise_var)
-        trained[place], status[place] = trained_risks(config, own, name, prompts, shape, fit_stacks)
-    data = {"trained_risk": ((*axes, "run"), trained), "exact_risk": (tuple(axes), exact)}
-    data |= {"status": ((*axes, "run"), status.astype(str))}
-    return xr.Dataset(data, {axis: list(values) for axis, values in axes.items()})
+    """Excess risks of trained stacks of free layers and of tied ones."""
+    own, depth = config.tied, config.tied.depth
+    kinds, ends = {"free": depth, "tied": 1}, []
+    for layers, own_weights in kinds.items():
+        for noise_var in own.noise_vars:
+            name, shape = f"{layers}{depth} noise {noise_var:g}", (depth, own_weights, config.d)
+            draw = partial(noisy, config, noise_var)
+            ends.append(trained_risks(config, own, name, draw, shape, fit_stacks))
+    axes, sizes = ("layers", "noise"), (len(kinds), len(own.noise_vars))
+    trained, status = (np.reshape(each, (*sizes, own.runs)) for each in zip(*ends, strict=True))
+    data = {"trained_risk": ((*axes, "run"), trained), "status": ((*axes, "run"), status)}
+    return xr.Dataset(data, {"layers": list(kinds), "noise": list(own.noise_vars)})
 
 
 def noisy(config, noise_var, key, size, dtype):
     """Moments for w ~ N(0, I), and noise whose variance is a share of E |w|²."""
-    noise_std = np.sqrt(noise_var * config.d)
-    task = LinearTask(config.n, config.d, noise_std=noise_std, dtype=dtype)
+    task = LinearTask(config.n, config.d, noise_std=np.sqrt(noise_var * config.d), dtype=dtype)
     return sample_moments_batch(key, task, size)
 
 
 def turned(config, fit_stacks):
-    """Excess risks of trained stacks where the covariance turns, the least of so many steps, and
-    that of one layer where the covariance stays."""
+    """Excess risks of trained stacks where the covariance turns, and the least of so many steps."""
     own = config.turned
     d, depths = len(own.eigenvalues), np.arange(1, own.max_depth + 1)
+    prompts = partial(turned_prompts, own.eigenvalues)
 
-    def risks_of(depth, turns):
-        prompts = partial(turned_prompts, own.eigenvalues, turns)
-        name, shape = f"{'turned' if turns else 'unturned'}{depth}", (depth, depth, d)
+    def risks_of(depth):
+        name, shape = f"turned{depth}", (depth, depth, d)
         risks, status = trained_risks(config, own, name, prompts, shape, fit_stacks)
         return np.where(np.char.startswith(status, "diverged"), np.nan, risks)
 
-    return xr.Dataset(
-        {
-            "trained_risk": (("depth", "run"), [risks_of(depth, True) for depth in depths]),
-            "exact_risk": ("depth", rotated_covariance(own.eigenvalues, own.max_depth)[1:] * d),
-            "unturned_risk": ("run", risks_of(1, False)),
-        },
-        {"depth": depths},
-    )
+    exact = rotated_covariance(own.eigenvalues, own.max_depth)[1:] * d
+    data = {"trained_risk": (("depth", "run"), list(map(risks_of, depths)))}
+    return xr.Dataset(data | {"exact_risk": ("depth", exact)}, {"depth": depths})
 
 
-def turned_prompts(eigenvalues, turns, key, size, dtype):
+def turned_prompts(eigenvalues, key, size, dtype):
     """Moments of demonstrations without end of w ~ N(0, I), their covariance in a basis of each
-    prompt's own or, unless it ``turns``, in one that stays."""
+    prompt's own."""
     values, d = jnp.asarray(eigenvalues, dtype), len(eigenvalues)
     keys = jax.random.split(key, 3)
     w, normal = jax.random.normal(keys[0], (2, size, d), dtype)
-    bases = jnp.broadcast_to(jnp.eye(d, dtype=dtype), (size, d, d))
-    if turns:
-        bases = jax.random.orthogonal(keys[1], d, (size,), dtype)
+    bases = jax.random.orthogonal(keys[1], d, (size,), dtype)
     sigma = jnp.einsum("bik,k,bjk->bij", bases, values, bases)
     query = jnp.einsum("bik,k,bk->bi", bases, jnp.sqrt(values), normal)
     label = jnp.einsum("bij,bj->bi", sigma, w)

@@ -6,12 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.descent.depth.config import ALGORITHMS, COVARIANCES
+from experiments.descent.depth.config import ALGORITHMS
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
-
-PRECONDITIONED = ALGORITHMS[2:]  # by Σ^{-1}
 
 
 def covariance(name: str, d: int) -> np.ndarray:  # [d, d]
@@ -35,20 +33,18 @@ def algorithm(theta: jax.Array, form: dict) -> linear_attention.Params:
 def errors(params, batch):  # a Prompt, or second moments, queries and targets -> [B]
     if isinstance(batch, Prompt):
         return (moments.predictions(params, batch) - batch.y_query) ** 2
-    second_moments, x_queries, targets = batch
-    return (moments.predictions_from_moments(params, second_moments, x_queries) - targets) ** 2
+    return (moments.predictions_from_moments(params, *batch[:2]) - batch[2]) ** 2
 
 
-def draw(key, sigma, n, size, sample=sample, out_axes=0):  # -> leaves [B, ...]
-    """Prompts, or ``sample_moments`` of them, with x ~ N(0, Σ) and w ~ N(0, Σ^{-1})."""
+def draw(key, sigma, n, size):  # -> Prompt [B]
+    """Prompts with x ~ N(0, Σ) and w ~ N(0, Σ^{-1})."""
     inverse = jnp.linalg.inv(sigma)
     task = LinearTask(n, len(sigma), covariance=sigma, task_covariance=inverse, dtype=sigma.dtype)
-    draw_one = partial(sample, task=task)
-    return jax.vmap(draw_one, out_axes=out_axes)(jax.random.split(key, size))
+    return jax.vmap(partial(sample, task=task))(jax.random.split(key, size))
 
 
 def tune(config, depth, sigmas, key):
-    """Every algorithm on every covariance with its best scalars: Params, leading axis [4 * C].
+    """Every algorithm on every covariance with its best scalars: Params, leading axis [A * C].
 
     The scalars are fitted on prompts of their own, from unequal step sizes: equal ones are a saddle
     of this symmetric problem. Few prompts tell the starts apart; but the risk of deep stacks is
@@ -69,8 +65,7 @@ def tune(config, depth, sigmas, key):
     for name in ALGORITHMS:
         for sigma in sigmas:
             batch = draw(key, sigma, config.n, config.tuning_prompts)
-            batch = empty_last(batch) if name == ALGORITHMS[1] else batch
-            matrix = jnp.linalg.inv(sigma) if name in PRECONDITIONED else jnp.eye(config.d)
+            matrix = jnp.eye(config.d) if name == ALGORITHMS[0] else jnp.linalg.inv(sigma)
             form = {"matrix": matrix, "gate": jnp.asarray(1.0 if name == "GD++" else 0.0)}
             few = jax.tree.map(lambda leaf: leaf[: config.coarse_prompts], batch)
             ends = [minimize(objective, x, (form, few), "L-BFGS-B", jac=True) for x in starts]
@@ -80,19 +75,6 @@ def tune(config, depth, sigmas, key):
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *tuned)
 
 
-def empty_last(batch: Prompt) -> Prompt:
-    """An empty last demonstration: up to the step size as good as one demonstration less."""
-    return batch.replace(x=batch.x.at[:, -1].set(0), y=batch.y.at[:, -1].set(0))
-
-
 @moments.compiled
 def errors_of_each(stacks, batch):  # Params [S, ...], Prompt [B] -> [S, B]
     return jax.lax.map(lambda params: errors(params, batch), stacks)
-
-
-def algorithm_errors(tuned, c, test):  # -> [A, B]
-    """Errors of the algorithms tuned on covariance c; the second lacks the last demonstration."""
-    stacks = jax.tree.map(lambda leaf: leaf[c :: len(COVARIANCES)], tuned)
-    rows = np.array(errors_of_each(stacks, test))
-    rows[1] = errors_of_each(jax.tree.map(lambda leaf: leaf[1:2], stacks), empty_last(test))[0]
-    return rows
