@@ -70,7 +70,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     fit_stacks = partial(train, config, progress=progress, checkpoints=checkpoints)
     sigmas = jnp.stack([jnp.asarray(tuned.covariance(name, config.d)) for name in COVARIANCES])
     tests = [tuned.draw(key_test, sigma, config.n, config.test_prompts) for sigma in sigmas]
-    known = np.empty((len(ALGORITHMS), 2, depths))
+    known_risks = np.empty((len(ALGORITHMS), 2, depths))
     trained, left = np.empty((2, 2, depths, runs))
     distances = np.full((2, 2, depths, runs, depths), np.nan)
     status = []
@@ -89,7 +89,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         params = jax.tree.map(lambda leaf: leaf.astype(sigmas.dtype), run.params)
         for c, test in enumerate(tests):
             of_c = jax.tree.map(lambda leaf, c=c: leaf[c :: len(COVARIANCES)], algorithms)
-            known[:, c, depth - 1] = np.asarray(tuned.errors_of_each(of_c, test)).mean(1)
+            known_risks[:, c, depth - 1] = np.asarray(tuned.errors_of_each(of_c, test)).mean(1)
             ours = jax.tree.map(lambda leaf, c=c: leaf[c * runs : (c + 1) * runs], params)
             trained[c, depth - 1] = tuned.errors_of_each(ours, test).mean(1)
             left[c, depth - 1] = left_to_gain(ours, test)
@@ -103,7 +103,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         {
             "trained_risk": ((*axes, "run"), trained),
             "left_to_gain": ((*axes, "run"), left),
-            "algorithm_risk": (("algorithm", *axes), known),
+            "algorithm_risk": (("algorithm", *axes), known_risks),
             "exact_risk": ("depth", exact),
             "distance": (("matrix", *axes, "run", "layer"), distances),
             "status": ((*axes, "run"), np.stack(status, axis=1)),
