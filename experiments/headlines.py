@@ -4,9 +4,9 @@ from lsa_lab.harness.report.headlines import Headline, Proof, Words
 from lsa_lab.judging.claims import Verdict
 
 
-def proof(verdict: Verdict, name: str) -> Proof:
+def proof(verdict: Verdict, name: str, condition: str = "") -> Proof:
     """What the theorem ``tests/theorems/test_NAME.py`` says of a statement."""
-    return Proof(verdict, f"tests/theorems/test_{name}.py")
+    return Proof(verdict, f"tests/theorems/test_{name}.py", condition)
 
 
 FIRST = (
@@ -57,7 +57,8 @@ HEADLINES = (
     ),
     Headline(
         "A1, Theorem 1",
-        "The ratio of two demonstrations' gradients grows with depth in every stack",
+        "The ratio of two demonstrations' gradients grows with depth (tested in every stack: A1's "
+        "conditions are not public)",
         Words(
             "chance would let half of the pairs grow; in random linear stacks more do, {0:verdict} "
             "kinds, {0}; in softmax stacks fewer, {1}",
@@ -66,8 +67,9 @@ HEADLINES = (
         proof("fails", "layers_turn_the_order_of_flows"),
         Words(
             "log ratio in the stack that ascent finds {0:i}; random linear stacks, share of pairs "
-            "{1:i}",
-            "bayes_flows.theorem_1 amplification.theorem_1",
+            "{1:i}; trained on one demonstration, linear: disparity {2:i}, lead {3:i}",
+            "bayes_flows.theorem_1 amplification.theorem_1 amplification.linear_trained_disparity "
+            "amplification.linear_trained_lead",
         ),
         Words(
             "last over first layer, each alone {0:i}, in one prompt {1:i}",
@@ -103,11 +105,15 @@ HEADLINES = (
         "A1, Abstract",
         "Selection by gradients (GradS) beats its rivals",
         Words(
-            "error over that by relevance, without noise in labels {0}, with it {1}: noise is new "
-            "to the weights",
-            "grads.without_noise grads.with_noise",
+            "noise in a label is new to the weights: it counts for the gradient, and not for the "
+            "relevance {0}",
+            "grads.with_noise",
         ),
-        trained=Words("error over that by the best rival of each task {0:i}", "grads.strongest"),
+        trained=Words(
+            "error over that by random choice {0:i}, by relevance without noise in labels {1:i} "
+            "and with it {2:i}, by the best rival of each task {3:i}",
+            "grads.random grads.without_noise grads.with_noise grads.strongest",
+        ),
         language=Words(
             "nats of log-probability gained {all:i}",
             "lm_flow.*_prompts_*",
@@ -151,8 +157,8 @@ HEADLINES = (
     ),
     Headline(
         "A2, Theorem 1",
-        "One matrix takes every token to layer t in linear attention; with softmax, a causal mask, "
-        "a norm or an MLP none does",
+        "One matrix takes every token to layer t in linear attention (A2 asks of the rest; tested: "
+        "with softmax, a causal mask, a norm or an MLP none does)",
         Words(
             "a common map would leave none; a query that is read changes the map, by {0}",
             "common_map.query_as_key_queries",
@@ -185,16 +191,18 @@ HEADLINES = (
         "A2, Theorem 2",
         "The bound lies above the generalisation error",
         Words(
-            "it exceeds the largest loss, which bounds every error, by {0:size}",
+            "without noise put in the best bound exceeds the largest loss, which bounds every "
+            "error, by {0:size}",
             "bound_and_gap.says_something",
         ),
         trained=Words(
-            "bound less error {all:i}", "bound_and_gap.above_with_noise bound_and_gap.above"
+            "bound less error, of descent with noise put in {0:i}, of our models {1:i}",
+            "bound_and_gap.above_with_noise bound_and_gap.above",
         ),
     ),
     Headline(
         "A2, Remark 4",
-        "Where clipping lowers the bound it lowers the risk more often than random edits do",
+        "Clipping lowers the bound and may lower the risk (tested: more often than random edits)",
         Words(
             "it does so in a share of {0} of these cases, random edits in {1}; the bound rises in "
             "{2} of all",
@@ -219,15 +227,18 @@ HEADLINES = (
         "Clipping singular values improves the model",
         Words(
             "it gains on shifted inputs alone; on classifiers neither the edit nor a moved "
-            "threshold gains, and they differ by {0}",
-            "label_clipping.threshold",
+            "threshold gains, and they differ by {0}; on texts a fitted threshold gains {1} more "
+            "than the search",
+            "label_clipping.threshold lm_clipping.threshold",
         ),
         trained=Words(
-            "best edit of other runs {0:i}, of other classifiers {1:i}, searched {2:i}",
+            "the best edit of other runs changes the risk by {0:i}, the accuracy of classifiers by "
+            "{1:i}; a searched one gains {2:i} of the risk",
             "clipping_curves.helps_* label_clipping.helps_* why_a_rate.gain_*",
         ),
         language=Words(
-            "accuracy {all:i}", "lm_clipping.rotten_tomatoes_helps lm_clipping.reuters_helps"
+            "accuracy, one edit for all prompts {0:i}, one searched for each {1:i}",
+            "lm_clipping.*_helps lm_clipping.wider_gains",
         ),
     ),
     Headline(
@@ -262,8 +273,9 @@ HEADLINES = (
         "A2, Figure 2",
         "With fewer shots clipping shallow layers costs less",
         Words(
-            "there is more to lose with more shots: on texts {0} of AUC unclipped",
-            "lm_clipping.*_more_shots",
+            "what there is to lose: more shots change the AUC of the unclipped model by {0} on "
+            "reviews and {1} on news",
+            "lm_clipping.rotten_tomatoes_more_shots lm_clipping.reuters_more_shots",
         ),
         trained=Words(
             "factor {0:i}, rise of the risk {1:i}, accuracy {2:i}",
@@ -294,21 +306,18 @@ HEADLINES = (
         "Algorithm 1, a searched rate at a layer chosen by condition number, improves the model",
         Words(
             "it seldom gains: the model left alone does as well in a share of {0}, one number "
-            "times the answer in {1}; on texts a fitted threshold gains {2} more than a wider "
-            "search, and in five collections random edits {3:size} less than the {4} of Algorithm "
-            "1",
-            "clipping_search.no_edit clipping_search.scaled_answers lm_clipping.threshold "
-            "lm_one_number.random_gains lm_one_number.gains",
+            "times the answer in {1}; on texts, where its mean is {2}, a fitted threshold gains "
+            "{3} more than a wider search; random edits gain {4:size} less than it in five "
+            "collections, {4:verdict}",
+            "clipping_search.no_edit clipping_search.scaled_answers lm_clipping.algorithm_gains "
+            "lm_clipping.threshold lm_one_number.random_gains",
         ),
         trained=Words(
             "tasks and parts without larger inputs, on which models are worse than predicting 0, "
             "share of the risk {all:i}",
             "clipping_search.attention_[!l]* clipping_search.mlp_[!l]*",
         ),
-        language=Words(
-            "accuracy {0:i}, by collection and part {1:i}",
-            "lm_clipping.algorithm_gains lm_clipping.*_algorithm",
-        ),
+        language=Words("accuracy, by collection and part {0:i}", "lm_clipping.*_algorithm"),
     ),
     Headline(
         "A2, Appendix B.3",
@@ -325,7 +334,8 @@ HEADLINES = (
         "A2, Appendix B.6",
         "Dropping a layer neither harms nor improves",
         Words(
-            "leaving the layer alone is better by a log of {0}, clipping it by {1}",
+            "against leaving the layer alone it multiplies the risk by {0:exp}, against clipping "
+            "it by {1:exp}",
             "why_a_rate.leave_or_drop why_a_rate.clip_or_drop",
         ),
         trained=Words("conditions, relative change of the risk {0:i}", "why_a_rate.dropping_*"),
@@ -339,15 +349,16 @@ HEADLINES = (
             "gradients are not met: {1} of a random subset's gap is left",
             "matching_transfer.bayes_as_* matching_is_exact.subset",
         ),
-        proof("holds", "matched_gradients_predict_alike"),
+        proof("holds", "matched_gradients_predict_alike", "if gradients are equal"),
         Words("rank correlation over random subsets {0:i}", "matching_transfer.*_tuned_as_*"),
     ),
     Headline(
         "A3, Abstract, open models",
         "Matched subsets teach better than random ones",
         Words(
-            "spread, at half of the pool: it has {0} and {1} times the error of designs that see "
-            "no label; on the language model the labels' shares: {2}; over none at all: {3}",
+            "designs that only spread, and see no label, do better at half of the pool: matching "
+            "has {0} and {1} times their error; on texts random subsets with the pool's shares of "
+            "labels do as well ({2}), and so does an empty prompt ({3})",
             "gradient_matching.over_determinantal gradient_matching.over_leverage "
             "lm_gradient_matching.*_stratified lm_gradient_matching.*_matching_over_none",
         ),
@@ -372,9 +383,11 @@ HEADLINES = (
         "A3, Abstract, transfer",
         "Subsets chosen on a small model serve larger ones",
         Words(
-            "a design that sees no gradient: matching has {0} times its error; a proxy ranks what "
-            "it has not chosen by {1}, a trained stack by {2}",
-            "matching_transfer.*_over_diverse_* matching_transfer.rank_random "
+            "beside determinantal subsets, which see no gradient, a linear proxy's have {0} times "
+            "their error, those of prefixes {1} and {2}; the proxy ranks what it has not chosen by "
+            "{3}, a trained stack by {4}",
+            "matching_transfer.proxy_over_diverse_* matching_transfer.prefix_over_diverse_* "
+            "matching_transfer.stack_over_diverse_* matching_transfer.rank_random "
             "matching_transfer.stack_ranks_*",
         ),
         trained=Words(
@@ -389,7 +402,7 @@ HEADLINES = (
             "an intercept in the proxy keeps them by a theorem: {0}; random subsets {1}",
             "coverage.intercept_? coverage.random_?",
         ),
-        proof("holds", "intercept_keeps_the_shares"),
+        proof("holds", "intercept_keeps_the_shares", "with an intercept"),
         trained=Words("without an intercept KL {0:i}", "coverage.plain_?"),
         language=Words("KL over random choice's {0:i}", "lm_gradient_matching.*_shares"),
     ),
@@ -409,16 +422,18 @@ HEADLINES = (
         "A4, Abstract, pattern",
         "Heads count in the first layer and one is enough in each later layer",
         Words(
-            "as many heads elsewhere do as well or better: the pattern has {0} times their risk",
-            "heads_per_layer.early_*",
+            "as many heads elsewhere: the pattern has {0} times their risk at d = 4, which decides "
+            "nothing, and {1} times that of other placements at d = 8; on texts the top head "
+            "leaves {2} on average",
+            "heads_per_layer.early_* head_placement.over_* lm_heads.*_one_is_enough",
         ),
         trained=Words(
             "risk over the rival pattern's {all:i}",
             "heads_per_layer.first_before_later_* heads_per_layer.first_layer_suffices_*",
         ),
         language=Words(
-            "what the top head leaves, mean over four layers {0:i}, layer by layer {1:i}",
-            "lm_heads.*_one_is_enough lm_heads.*_layer_*_left",
+            "what the top head leaves, layer by layer {0:i}",
+            "lm_heads.*_layer_*_left",
         ),
     ),
     Headline(
@@ -465,15 +480,17 @@ HEADLINES = (
         "A4, Figure 1c, later layers",
         "One head dominates each later layer",
         Words(
-            "the first layer's share in the same models is {0}; in the one layer of four that "
-            "SmolLM2's answers need most one head does nearly all: {1}",
-            "head_pruning.first.* lm_heads.*_layer_22_mean",
+            "the first layer's share in the same models is {0}; closing all heads of two later "
+            "layers of SmolLM2 changes answers by {1} and {2} nats, of the other two by {3} and "
+            "{4}, which judge nobody; it guesses no better than chance",
+            "head_pruning.first.* lm_heads.*_layer_15_closed lm_heads.*_layer_22_closed "
+            "lm_heads.*_layer_8_closed lm_heads.*_layer_29_closed",
         ),
         trained=Words("heads in effect {0:i}", "head_pruning.later.*"),
         language=Words(
-            "heads in effect, mean over four layers {0:i}, {1:i}, layer by layer {2:i}, {3:i}",
-            "lm_heads.*_later_change lm_heads.*_later_mean lm_heads.*_layer_*_change "
-            "lm_heads.*_layer_*_mean",
+            "heads in effect in the two layers that answers need {0:i} and {1:i}, {2:i} and {3:i}",
+            "lm_heads.*_layer_15_change lm_heads.*_layer_15_mean lm_heads.*_layer_22_change "
+            "lm_heads.*_layer_22_mean",
         ),
     ),
     Headline(

@@ -23,10 +23,10 @@ ONE_LAYER = (
         "one_layer_optimum.floor_descent",
     ),
     Message(
-        "A layer trained on Gaussians has {0} more error than the mean on short prompts of the "
-        "diabetes table",
+        "On short prompts of the diabetes table a layer trained on Gaussians has more error than "
+        "the mean, by {0} of the variance",
         "one_layer_optimum.table",
-        "descent with each prompt's own step is {0} better than the layer there",
+        "descent with each prompt's own step has less than the layer there, by {0}",
         "one_layer_optimum.table_descent",
         stands="fails",
     ),
@@ -52,8 +52,9 @@ ONE_LAYER = (
 
 DESCENT = (
     Message(
-        "One to three converged linear layers have in the median {all} times the risk of tuned "
-        "descent with the same number of steps",
+        "Without label noise one, two and three converged linear layers have in the median {0}, "
+        "{1} and {2} times the risk of as many tuned steps of descent, one on correlated "
+        "covariates {3}",
         "depth.descent_one depth.descent_two depth.descent_three depth.rotated_descent_one",
         "at the identity covariance tuned descent is at most {0:%} % off the best steps that all "
         "prompts can share",
@@ -99,22 +100,25 @@ DESCENT = (
         stands="fails",
     ),
     Message(
-        "Norms before the layers make updates {0} times as large, and risks {1} times as high",
+        "Norms before the layers make updates {0} times as large, and excess risks {1} times as "
+        "high",
         "norms_and_updates.smaller_updates norms_and_updates.helps",
         "shrunk writes have {0} times the risk of shrunk answers",
         "norms_and_updates.shrinking_beats_answers",
         stands="holds fails",
     ),
     Message(
-        "Updates grow with the shots as sums (slope {0}) and fall as means ({1} and {2})",
-        "norms_and_updates.*_as_in_the_paper norms_and_updates.linear_grows "
-        "norms_and_updates.softmax_grows",
-        "none needed, because a mean has one less in the slope than its sum",
-        stands="holds fails fails",
+        "In linear attention updates grow with the shots as a sum (slope {0}), and so fall as a "
+        "mean ({1}), whose slope is one less",
+        "norms_and_updates.linear_grows_as_in_the_paper norms_and_updates.linear_grows",
+        "the slopes of softmax attention, {0} and {1}, depend on the scale of its keys, and what "
+        "it computes does not",
+        "norms_and_updates.softmax_grows_as_in_the_paper norms_and_updates.softmax_grows",
+        stands="holds fails",
     ),
     Message(
-        "A relevant demonstration is worth {1} more at the end of a prompt, {0} at the beginning: "
-        "no U-shape",
+        "Against the middle of a prompt a relevant demonstration lowers log errors by {1} more at "
+        "the end, and by {0:size} less at the beginning: no U-shape",
         "order.beginning order.end",
         "with labels as noisy as the others' {0} at the end",
         "order.noisy_end",
@@ -124,8 +128,8 @@ DESCENT = (
 
 FLOW = (
     Message(
-        "What a demonstration takes off the error is relevance times novelty rather than their "
-        "sum: R² differs by {0}",
+        "On average over classes of equal relevance and novelty a demonstration takes off the "
+        "error a product of the two rather than a sum: R² differs by {0}",
         "flow_factors.reduction_is_a_product",
         "beside other demonstrations in trained models by {0}",
         "relevance_and_novelty.*_product",
@@ -155,8 +159,8 @@ FLOW = (
         "In random linear stacks the ratio of two gradients typically grows with depth, in "
         "{holds} of {cells} kinds",
         "amplification.typically_*",
-        "for nearly all pairs in none: at most {0}; ascent finds stacks where it falls by a log of "
-        "{1:size}",
+        "for nearly all pairs in none: at most {0}; ascent finds stacks where the log ratio falls "
+        "by {1:size}",
         "amplification.theorem_1 bayes_flows.theorem_1",
         stands="counted",
     ),
@@ -186,8 +190,8 @@ FLOW = (
         "amplification.*_trained_shared_disparity many_shot_flow.linear_alone_ends_at_bayes",
     ),
     Message(
-        "Once linear stacks are near the Bayes rule in risk two gradients are as unequal as its "
-        "own, at every depth that comes near: {all} times",
+        "Under the dense prior, once linear stacks are near the Bayes rule in risk, two gradients "
+        "are as unequal as its own, at every depth that comes near: {all} times",
         "bayes_flows.*_ends",
         "all kinds, near it or not, end at {all} times",
         "bayes_flows.*_no_further",
@@ -215,7 +219,8 @@ FLOW = (
         stands="counted",
     ),
     Message(
-        "A demonstration's gradient is lower beside its near-duplicate, by a log of {all:size}",
+        "Beside its near-duplicate a demonstration's gradient is {all:exp} times what it is beside "
+        "another",
         "many_shot_flow.explained_away_*",
         "none needed, because an unrelated demonstration in its place is the comparison",
     ),
@@ -236,14 +241,14 @@ FLOW = (
         stands="holds fails",
     ),
     Message(
-        "Linear attention values demonstrations as the Bayes rule does (correlation {0}), softmax "
-        "models only the best ones: gains rise with both factors by {1}, in linear attention by "
-        "{2}",
-        "relevance_and_novelty.linear_alike relevance_and_novelty.[st]*_flow "
-        "relevance_and_novelty.linear_flow",
+        "Over classes of demonstrations the mean gains of trained models correlate with the Bayes "
+        "rule's by {0}, which one class decides; within classes gains rise with each factor by {1} "
+        "in linear attention, by {2} in softmax models",
+        "relevance_and_novelty.*_alike relevance_and_novelty.linear_flow "
+        "relevance_and_novelty.[st]*_flow",
         "an untrained model's values correlate by {0}",
         "relevance_and_novelty.untrained_map",
-        stands="holds fails holds",
+        stands="holds holds fails",
     ),
 )
 
@@ -339,23 +344,26 @@ CLIPPING = (
         stands="estimated holds",
     ),
     Message(
-        "In trained stacks a deep layer moves the sum of updates less, by a log of {1:size}, for "
-        "it touches little of it; in random ones hardly, by {0:size}",
+        "The last layer moves the log of the sum of updates by {1:size} less than the first one in "
+        "trained stacks, for it touches little of it, and by {0:size} less in random ones",
         "truncation_norms.deep_is_steady truncation_norms.deep_is_steady_when_trained",
         "what it touches accounts for {0} of the log in trained stacks",
         "truncation_norms.touched_explains*",
     ),
     Message(
-        "Theorem 2's bound is valid, by {0}, and exceeds the largest loss by {1:size}",
+        "For descent with noise put in by hand Theorem 2's bound is valid, by {0}; for descent "
+        "without, the best bound exceeds the largest loss by {1:size}",
         "bound_and_gap.above_with_noise bound_and_gap.says_something",
         "the number of shots alone ranks gaps as well: {0}",
         "bound_and_gap.better_than_counting",
         stands="holds fails",
     ),
     Message(
-        "A regression model without one of its layers has {all} times more risk",
+        "Without one of its layers, the median one, the risk of a regression model rises to {all} "
+        "times more",
         "why_a_rate.dropping_*",
-        "the same layer left alone is better by a log of {0}, clipped at a searched rate by {1}",
+        "against leaving that layer alone dropping it multiplies the risk by {0:exp}, against "
+        "clipping it by {1:exp}",
         "why_a_rate.leave_or_drop why_a_rate.clip_or_drop",
         stands="fails",
     ),
@@ -428,9 +436,10 @@ MATCHING = (
     ),
     Message(
         "Subsets that a proxy chooses help every target: {0} of random subsets' error by the "
-        "linear proxy, {1} by a prefix of a layer, {2} by one of a trained stack, a target too",
+        "linear proxy, {1} by a prefix of a layer, {2} by one of a trained stack (linear "
+        "attention, one of the targets)",
         "matching_transfer.proxy matching_transfer.prefix matching_transfer.stack",
-        "over determinantal subsets, chosen without a gradient, the linear proxy's never win ({0} "
+        "over determinantal subsets, chosen without a gradient, the linear proxy's do not win ({0} "
         "times their error), and those of prefixes always do ({1} and {2})",
         "matching_transfer.proxy_over_diverse_* matching_transfer.prefix_over_diverse_* "
         "matching_transfer.stack_over_diverse_*",
@@ -498,7 +507,7 @@ HEADS = (
     ),
     Message(
         "Many heads in all later layers do more than many in the first: the latter have {all} "
-        "times the risk",
+        "times the risk or more",
         "heads_per_layer.first_before_later_*",
         "with equal numbers of heads {0} times",
         "heads_per_layer.early_*",
@@ -541,15 +550,17 @@ HEADS = (
         stands="fails",
     ),
     Message(
-        "Each layer makes the answer more readable: a linear reader's risk falls to {0} of before",
+        "Each layer makes the answer more readable: a linear reader's risk falls to {0} of before "
+        "or less",
         "layer_probes.steady",
         "in a model with one head a layer {0}, in one with random weights {1}",
         "layer_probes.steady_single layer_probes.steady_random",
     ),
     Message(
-        "The first layer does not answer: a linear reader of it has {0} times ridge's risk",
+        "The first layer does not answer: a linear reader of it has at least {0} times ridge's "
+        "risk",
         "layer_probes.not_yet",
-        "a reader of the last layer has {0}",
+        "a reader of the last layer has {0} or less",
         "layer_probes.at_last",
     ),
     Message(
@@ -631,7 +642,7 @@ LANGUAGE = (
     Message(
         "With fewer shots clipping costs SmolLM2 less on reviews ({0}) and more on news ({1})",
         "lm_clipping.rotten_tomatoes_few_shots lm_clipping.reuters_few_shots",
-        "so much do shots help the unclipped model: {0} and {1}",
+        "more shots change the AUC of the unclipped model by {0} and by {1}",
         "lm_clipping.rotten_tomatoes_more_shots lm_clipping.reuters_more_shots",
         stands="holds fails",
     ),
@@ -699,14 +710,15 @@ LANGUAGE = (
         stands="estimated",
     ),
     Message(
-        "In three of four later layers of SmolLM2 several heads matter, on average over the four "
-        "{all}",
-        "lm_heads.*_later_change lm_heads.*_later_mean",
-        "in the third, which answers need most, one head does nearly all: {0} and {1} matter, and "
-        "the top one leaves {2}; of the first layer's heads a share of {3} and {4} matters",
-        "lm_heads.*_layer_22_change lm_heads.*_layer_22_mean lm_heads.*_layer_22_left "
-        "lm_heads.*_first_change lm_heads.*_first_mean",
-        stands="fails",
+        "In the later layer that SmolLM2's answers need most one head does nearly all: {0} and {1} "
+        "matter; in another {2} and {3} do",
+        "lm_heads.*_layer_22_change lm_heads.*_layer_22_mean lm_heads.*_layer_15_change "
+        "lm_heads.*_layer_15_mean",
+        "closing all heads of these two changes answers by {0} and {1} nats, of two others by {2} "
+        "and {3}, which judge nobody; of the first layer's heads a share of {4} and {5} matters",
+        "lm_heads.*_layer_22_closed lm_heads.*_layer_15_closed lm_heads.*_layer_8_closed "
+        "lm_heads.*_layer_29_closed lm_heads.*_first_change lm_heads.*_first_mean",
+        stands="fails holds fails fails",
     ),
     Message(
         "With the top head of each later layer alone SmolLM2's order of answers is lost: rank "
@@ -744,9 +756,8 @@ RECURRENT = (
     ),
     Message(
         "Two trained layers are not twice as near to ridge regression as to one pass of their "
-        "rule: the distances have the ratio {all}; nearly half of the LMS stacks diverged, which "
-        "judges nobody",
-        "learning_curves.ridge_*",
+        "rule: the distances have the ratio {all}",
+        "learning_curves.ridge_[!l]*",
         "none needed, because the rule of one layer is the comparison",
         stands="fails",
     ),
@@ -758,13 +769,13 @@ RECURRENT = (
         stands="fails",
     ),
     Message(
-        "On interleaved tokens two trained layers reach the closed curve of bound ones in {holds} "
-        "of {cells} kinds: {all} times its risk",
-        "learning_curves.reads_*",
+        "On interleaved tokens two trained layers with gates do not reach the closed curve of "
+        "bound ones: {1} times its risk; of DeltaNet it is open ({0})",
+        "learning_curves.reads_delta learning_curves.reads_gated_delta",
         "linear attention, whose state has no order, has {all}, the risk of predicting 0, and so "
         "have nearly all mesa stacks: neither learned, and neither judges anybody",
         "learning_curves.no_order",
-        stands="counted",
+        stands="undecided fails",
     ),
 )
 

@@ -84,9 +84,9 @@ SO_WHAT = {
     ),
     "relevance_and_novelty": (
         "Beside other demonstrations the product of gradient and surprise still tells what one is "
-        "worth. Linear attention values them as the Bayes rule does; softmax models find the best "
-        "ones and overrate the least. Take the product as an estimate of the expected gain, and "
-        "not of a single one."
+        "worth on average. Linear attention orders all classes as the Bayes rule does; softmax "
+        "models agree on the best and overrate the least. Take the product as an estimate of the "
+        "expected gain, and not of a single one."
     ),
     "offline_encoding": (
         "Encoding a pool once by the formula of one layer is cheap and still better than random "
@@ -149,7 +149,7 @@ SO_WHAT = {
         "Matching gradients exactly makes subset and pool interchangeable for descent of any "
         "depth, and for softmax attention it does not. Real subsets match only nearly, and then a"
         " part of the gap stays. Read the theorem as a limit: whitened gradients come nearer to "
-        "it, and select a tenth better at long prompts alone."
+        "it, and recommend nothing for selection."
     ),
     "matching_transfer": (
         "A cheap proxy can choose demonstrations that serve larger models. It does not rank "
@@ -174,9 +174,9 @@ SO_WHAT = {
     ),
     "head_placement": (
         "At this length of training no placement of six heads has learned much more than ridge "
-        "regression, and no effect of the place is seen beside the seed's. Nothing here sets a "
-        "rich first layer above an even one. Train longer, with more seeds, before you call a "
-        "pattern best."
+        "regression. A rich first layer does a little better than three of the other placements; "
+        "beside the others it is open, and the seed matters in the same degree. Train longer, with "
+        "more seeds, before you call a pattern best."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in all later layers do more together than those in the "
@@ -225,7 +225,7 @@ SO_WHAT = {
         "Early layers of this language model amplify lone gradients, later ones do not; those of "
         "one prompt grow on news, and on IMDB it is open. Choosing demonstrations by gradients is "
         "worse than chance; what a demonstration adds follows its label, on reviews in part. "
-        "Similarity did no harm here; start there."
+        "Similarity beat that choice here; start there."
     ),
     "lm_gradient_matching": (
         "What matching gains on this language model seems to be the shares of labels, and an "
@@ -233,9 +233,10 @@ SO_WHAT = {
         "cost. Claims for matching should stand beside such a draw, and beside an empty prompt."
     ),
     "lm_heads": (
-        "Several heads matter in three of four later layers of this language model; in the one "
-        "which answers need most, one does nearly all. One head a layer leaves nothing of its "
-        "order of answers. The pattern of A4's regression models does not carry over."
+        "In the later layer which answers need most one head of this language model does nearly "
+        "all, in another several do; two later layers hardly matter, and their counts say nothing. "
+        "One head a layer leaves nothing of its order of answers. The pattern of A4's regression "
+        "models does not carry over."
     ),
     "lm_family": (
         "With few words, and copying in its mixture, a decoder of two layers learns to read label"

@@ -1,7 +1,5 @@
 """Condition numbers by layer, and what clipping does."""
 
-import numpy as np
-
 from experiments.clipping.condition_numbers import claims
 from experiments.clipping.condition_numbers.config import MODULES
 from experiments.clipping.drawing import quality
@@ -10,6 +8,7 @@ from lsa_lab.harness.draw.marks import direct_label, end_labels
 from lsa_lab.judging.claims import evidence
 from lsa_lab.store import results
 
+HARMFUL = 1.5  # a risk ratio from which on a point is named
 LOOKS = dict(zip(MODULES, zip(style.COLOURS, style.MARKERS, strict=True), strict=True))
 
 
@@ -36,22 +35,23 @@ def plot_layers(ax, dataset):
 
 
 def plot_tolerance(ax, dataset):
-    """The risk ratio of every matrix against its condition number, medians over runs; the larger
-    the marker, the deeper the layer."""
-    sizes = np.linspace(3.5, 8, dataset.sizes["layer"])
+    """The risk ratio of every matrix against its condition number, medians over runs; those that
+    clipping harms are named by their layers."""
     for module, (color, marker) in LOOKS.items():
         middle = dataset.isel(steps=-1).sel(module=module).median("run")
-        ax.plot(middle.condition, middle.ratio, "-", color=color, lw=0.6, alpha=0.5)
-        ax.plot([], [], marker, color=color, label=module)
-        for x, y, size in zip(middle.condition.values, middle.ratio.values, sizes, strict=True):
-            ax.plot(x, y, marker, color=color, ms=size, mec="white", mew=0.5)
+        ax.plot(
+            middle.condition, middle.ratio, marker, color=color, ms=4.5, alpha=0.7, label=module
+        )
+        for layer in dataset.layer.values[(middle.ratio > HARMFUL).values]:
+            x, y = (float(middle[name].sel(layer=layer)) for name in ("condition", "ratio"))
+            direct_label(ax, x, y, f"layer {layer}", color, (5, -2))
     style.log_axes(ax, x=True, y=True)
     ticks = [tick for tick in (1, 1.5, 2, 5, 10, 20, 50) if tick <= 1.5 * ax.get_ylim()[1]]
     ax.set_yticks(ticks, [f"{tick}" for tick in ticks])
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="condition number", ylabel="risk clipped / unclipped")
     ax.set_title("Two matrices carry the harm")
-    ax.legend(fontsize=7)
+    ax.legend(fontsize=7, loc="upper left")
 
 
 def caption(dataset) -> str:

@@ -53,12 +53,12 @@ def plot_matrices(ax, dataset):
 def caption(dataset) -> str:
     searched = claims.numbers(dataset)
     gains = {name: float(searched.gain("of all", name).mean()) for name in CONDITIONS}
-    least, most = min(gains, key=gains.get), max(gains, key=gains.get)
+    listed = ", ".join(f"{gain:+.1%} ({name})" for name, gain in gains.items())
     alike = max(searched.correlation(name).mean() for name in PREDICTORS)
     matched = dataset.sel(condition="matched", prompts="test")
     return (
-        f"A searched edit lowers the risk by {gains[most]:.0%} on {most} prompts and changes it by "
-        f"{-gains[least]:+.1%} on {least} ones. Ranks that spectra predict correlate with searched "
+        f"A searched edit takes off the risk {listed}. Ranks that spectra predict correlate with "
+        "searched "
         f"ranks by at most {alike:.2f}, and those of a second search by "
         f"{repeats(dataset).mean():.2f}. Answers are cut at twice the largest label. Edits are "
         f"judged on fresh prompts. Bars in a are {level()} intervals, and in b they span the "

@@ -77,7 +77,10 @@ def place_curves(ax, values, raised=1):
 
 
 def caption(dataset) -> str:
-    two, ordered = dataset.share.mean("run").sel(depth=2), claims.numbers(dataset)
+    share, ordered = dataset.share.mean("run"), claims.numbers(dataset)
+    depths = [depth for depth in share.depth.values if depth > 1]  # one layer knows no order
+    moved = (share.sel(depth=x).values for x in (min(depths), max(depths)))
+    few, many = (f"{values.min():.2g} to {values.max():.2g}" for values in moved)
     start, middle, end = claims.ends_and_middle(ordered.place, "error")
     rises = [float((middle - each).mean()) for each in (start[:, 0], end[:, -1])]
     rules = ordered.rules
@@ -85,10 +88,9 @@ def caption(dataset) -> str:
     by_rule = ", ".join(f"{float(steps.sel(model=m)):+.0%} ({m})" for m in rules.model.values)
     far = [f"{r:.2g}" for r in (rules.level / rules.bayes).median("run").values]
     return (
-        f"With two causal layers a new order moves the answer by {float(two.min()):.2g} to "
-        f"{float(two.max()):.2g} of what new demonstrations would. Against the middle, the "
-        f"relevant demonstration changes the error by {rises[0]:+.0%} if first, "
+        f"With {min(depths)} causal layers a new order moves the answer by {few} of what new "
+        f"demonstrations would, with {max(depths)} by {many}. Against the middle, the relevant "
+        f"demonstration changes the error by {rises[0]:+.0%} if first, "
         f"{rises[1]:+.0%} if last. Large steps first change it by {by_rule}. Random orders have "
-        f"{', '.join(far)} times the Bayes rule's error. Grey counts as help. Bars of b are the "
-        "middle 80 %."
+        f"{', '.join(far)} times the Bayes rule's error. Bars of b: middle 80 %."
     )

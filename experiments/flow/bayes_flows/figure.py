@@ -62,8 +62,8 @@ def caption(dataset) -> str:
         kernels = " and ".join(dict.fromkeys(kernel for kernel, _, _ in near))
         apart = max(abs(end - 1) for end in near.values())
         answer = (
-            f"When {kernels} stacks come near the Bayes rule in risk, their gradients are as "
-            f"unequal as its own, to within {apart:.0%}."
+            f"When {kernels} stacks come near the Bayes rule in risk, their gradients have its "
+            f"own disparity, to within {apart:.0%}."
         )
     lowers = -np.median(evidence(claims, dataset)[1]["theorem_1"])
     dropped = flows.limits.dropped

@@ -27,9 +27,9 @@ def caption(dataset) -> str:
     )
     ours, best = (float(share) for share in dataset.lowers.mean("run"))
     return (
-        "What a demonstration takes off the error is nearly its relevance times its novelty: the "
-        f"product has an R² of {product:.2f} or more, and a sum at most {total:.2f}. The gradient "
-        f"itself is nearer to a sum. A relevant and new demonstration helps in {ours:.0%} of "
+        "What a demonstration takes off the error is, on average over classes, nearly a product of "
+        f"its relevance and its novelty: R² {product:.2f} or more, of a sum at most {total:.2f}. "
+        f"The gradient is nearer to a sum. A relevant and new demonstration helps in {ours:.0%} of "
         f"cases, and by the Bayes rule in {best:.0%}. Points in a are means over deciles, open "
         "points those of roots; lines in b are products and sums."
     )

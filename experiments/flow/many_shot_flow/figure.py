@@ -43,8 +43,9 @@ def caption(dataset) -> str:
     tasks = [spec.task for name, spec in config.null.trained if name in names]
     (d,), (n,) = {task.d for task in tasks}, {max(task.lengths) for task in tasks}
     return (
-        "On prompts as in training the gradients of trained models end as unequal as the Bayes "
-        f"rule's: {float(ends.min()):.2f} to {float(ends.max()):.2f} times. The last layer's log "
+        "On prompts of the training's length the gradients of trained models end with "
+        f"{float(ends.min()):.2f} to {float(ends.max()):.2f} times the disparity of the Bayes "
+        "rule's. The last layer's log "
         f"gradients correlate with the Bayes rule's by {float(last.min()):.2f} at least and by "
         f"{float(last.max()):.2f} at most. The grey band is 10 %. Each kind has {runs} runs, "
         f"d = {d}, n = {n}. Descent and stacks untrained or briefly trained are judged and not "

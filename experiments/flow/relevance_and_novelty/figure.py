@@ -22,18 +22,18 @@ def plot(dataset):
 
 def caption(dataset) -> str:
     config = results.config_of(dataset)
-    ahead = dataset.r2.sel(reading="flow", scale="squares").mean("run")
+    ahead = dataset.r2.sel(reading="flow").mean("run")  # of squares, and of roots
     trained = [name for name in names(dataset) if name != BAYES]
-    before = float(ahead.sel(form="product", learner=UNTRAINED))
+    before = float(ahead.sel(form="product", learner=UNTRAINED).min())
     product, total = (ahead.sel(form=form, learner=trained) for form in ("product", "sum"))
     return (
-        "A demonstration beside others helps a trained model by its gradient times its "
-        f"surprise: this product has R² {float(product.min()):.3f} or more, a sum "
+        "On average over classes a demonstration beside others helps a trained model by a product "
+        f"of its gradient and its surprise: R² {float(product.min()):.2f} or more, of a sum "
         f"{float(total.max()):.2f} at most. Before training a product has {before:.2f}; for the "
-        f"Bayes rule it is a theorem ({THEOREM}). Numbers are expected gains over the error "
-        f"without it, in {config.classes**2} classes. Trained models have at most "
+        f"Bayes rule it is a theorem ({THEOREM}). Numbers are expected gains over the error, in "
+        f"{config.classes**2} classes. Trained models have at most "
         f"{max(risk_ratios(dataset).values()):.2f} times the Bayes rule's excess risk. "
-        f"{config.runs} runs of {config.prompts} prompts."
+        f"{config.runs} runs."
     )
 
 

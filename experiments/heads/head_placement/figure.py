@@ -94,8 +94,8 @@ def caption(dataset) -> str:
     seeds = np.exp(np.log(claims.spread_ratio(dataset)).mean())
     low, high = spread_ends(dataset)
     return (
-        f"After {spec.training.steps} steps risks differ between placements {seeds:.2f} "
-        f"[{low:.2f}, {high:.2f}] times as much as between seeds. {PATTERN} is number "
+        f"After {spec.training.steps} steps the spread of risks over placements is {seeds:.2f} "
+        f"[{low:.2f}, {high:.2f}] times that over seeds. {PATTERN} is number "
         f"{names.index(PATTERN) + 1} of {len(names)} placements by mean risk. {better} placements "
         f"beat ridge on average over lengths, but none does at n = {none}. A head that moves from "
         f"layer 1 to 2 multiplies the risk by {moves[0]:.3f}, to 3 by {moves[1]:.3f}. The best "

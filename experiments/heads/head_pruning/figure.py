@@ -57,7 +57,7 @@ def own_heads(ax, dataset, own: list[str]):
     direct_label(ax, 2, ONE_LATER, "A4: one head", "dimgrey", (0, 2))
     ax.set(xlabel="layer", ylabel="effective heads $N_l$", xticks=range(1, depth + 1))
     ax.set(xlim=(0.5, depth + 0.7), ylim=(0.8, h + 0.9))
-    ax.set_title("First layers use no more heads")
+    ax.set_title("Effective heads by layer")
     ax.legend(loc="upper right")
 
 
@@ -91,16 +91,18 @@ def caption(dataset) -> str:
         for treatment in (PRUNED, TRAINED, MIXED)
     )
     dense = [mixed.pop("dense")] if "dense" in mixed else []
-    nulls = [exchanged_ratio(dataset, name, "layers") for name in own]
-    over = [geometric_mean(each) for each in nulls if each is not None] or [np.nan]
+    nulls = ([exchanged_ratio(dataset, name, of) for name in own] for of in ("layers", "heads"))
+    layers, heads = (
+        _span([geometric_mean(each) for each in null if each is not None]) for null in nulls
+    )
     lost = int(dataset.lost.sum())
     return (
-        f"The first layer has {min(over):.2f} to {max(over):.2f} times the effective heads of an "
-        "average layer. Without retraining, the top head of each later layer alone has at least "
-        f"{min(pruned.values()):.2g} times the full model's risk. The best mixture of its heads "
-        f"has {_span(mixed.values())} times for sparse weights, {_span(dense)} for "
-        f"dense. Models trained with one head there have {min(trained.values()):.2g} or more. "
-        "Dotted lines are means over layers. Softmax and narrow-key heads cannot be mixed. "
+        f"The first layer has {layers} times the effective heads that exchanged layers have, and "
+        f"{heads} times those of heads exchanged. Without retraining the top head of each later "
+        f"layer alone has at least {min(pruned.values()):.2g} times the full model's risk, the "
+        f"best mixture of its heads {_span(mixed.values())} for sparse weights and {_span(dense)} "
+        f"for dense. Models trained with one head there have {min(trained.values()):.2g} or more. "
+        "Dotted lines: means over layers. "
         f"{lost} training{'s' * (lost != 1)} diverged."
     )
 

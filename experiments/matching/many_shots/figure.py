@@ -26,7 +26,7 @@ def plot_normalised(ax, dataset):
     """Errors if attention divides by the number of demonstrations, beside the Bayes rule's."""
     points(ax, dataset, BY_N)
     runs = dataset.softmax.transpose("run", "few")
-    style.band(ax, dataset.few.values, runs, "softmax", **style.METHOD["softmax"])
+    style.band(ax, 1.12 * dataset.few.values, runs, "softmax", **style.METHOD["softmax"])
     style.line(ax, dataset.shots, noisy(dataset).bayes.median("run"), "Bayes rule", style=":")
     n = trained_length(results.config_of(dataset))
     direct_label(ax, n, 0.5, f"trained on {n}", "dimgrey")
@@ -65,9 +65,9 @@ def error_of_zero(d: int) -> float:
 
 def points(ax, dataset, scaling):
     shots, error = dataset.shots.values, noisy(dataset).error.sel(scaling=scaling)
-    for model in LINEAR:
+    for model, shift in zip(LINEAR, (1.0, 1.06), strict=True):  # side by side
         runs = error.sel(model=model).transpose("run", "shots")
-        style.band(ax, shots, runs, model, **style.METHOD[model])
+        style.band(ax, shift * shots, runs, model, **style.METHOD[model])
     ax.axvline(trained_length(results.config_of(dataset)), color="grey", lw=0.8, ls="--")
     style.log_axes(ax, x=True, y=True, ticks=shots[::3])
     ax.set(xlabel="demonstrations", ylabel="squared error, median")

@@ -89,7 +89,7 @@ def caption(dataset) -> str:
         "Training on fresh samples is off the logistic law by "
         f"{100 * measured['samples'].mean():.2g} % of the limit, on average over time. Descent on "
         f"the population loss is never more than {population:.2g} % off. Each mode takes at least "
-        f"{measured['order'].min():.2g} times as long as the one before. Black lines are laws. "
+        f"{measured['order'].min():.2g} times the time of the one before. Black lines are laws. "
         f"Bands are the middle 80 % of runs on fresh batches of {config.batch}. Eigenvalues λ are "
         f"{eigenvalues}."
     )

@@ -7,6 +7,8 @@ from experiments.recurrent.learning_curves.config import DEPTHS, NAMES, RULE, TI
 from lsa_lab.harness.draw import style
 from lsa_lab.store import parts, results
 
+STUCK = 1.5  # times the risk of its closed curve: a run so far above it has not learned
+
 COLOURS = style.COLOURS[3:]  # of one layer and of two
 TITLES = {
     "additive": "Linear attention lags",
@@ -103,7 +105,10 @@ def caption(dataset) -> str:
     config, curves = results.config_of(dataset), claims.numbers(dataset)
     rules = [NAMES[layer] for layer in config.layers if layer in RULE]
     longest, ridge = TIMES[-1], dataset.closed.sel(rule="ridge")
-    most = max(float(np.median(curves.over_curve(curves.layers(kind), kind))) for kind in rules)
+    over = {kind: curves.over_curve(curves.layers(kind), kind) for kind in rules}
+    most = max(float(np.median(runs)) for runs in over.values())
+    late = {kind: int((runs > STUCK).sum()) for kind, runs in over.items()}
+    late = " and ".join(f"{count} ({kind})" for kind, count in late.items() if count)
     trained = dataset.risk.sel(layer="delta", depth=DEPTHS[0]).median("run")
     null = max(float(np.median(curves.nearness(kind))) for kind in rules)
     two = curves.near(dataset.risk.sel(depth=DEPTHS[-1]).reindex(layer=["mesa"]), longest)
@@ -111,10 +116,10 @@ def caption(dataset) -> str:
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (
-        f"In the median run one recurrent layer has at most {most:.2f} times the mean risk of its "
-        f"rule's closed curve. At {longest} times the training length, right of the dashed line, "
-        f"DeltaNet's risk is {stays:.2g} and ridge's {falls:.2g}. {stuck} of {config.runs} "
-        f"two-layer mesa stacks learned little; {diverged} stacks diverged. A layer is "
-        f"{1 / null:.0f} times nearer to its rule than to ridge on another task. Bands hold the "
-        "middle 80 %."
+        f"In the median run one recurrent layer has at most {most:.2f} times the risk of its "
+        f"rule's closed curve; {late or 'none'} of {config.runs} runs did not learn. "
+        f"At {longest} times the training length DeltaNet's risk is "
+        f"{stays:.2g} and ridge's {falls:.2g}. {stuck} two-layer mesa stacks learned little; "
+        f"{diverged} stacks diverged. A layer is {1 / null:.0f} times nearer to its rule than to "
+        "ridge on another task. Bands: middle 80 %."
     )

@@ -71,6 +71,7 @@ class Proof:
 
     verdict: Verdict
     test: str  # "tests/theorems/test_common_map.py"
+    condition: str = ""  # under which alone it says so, "if gradients are equal"
 
 
 @dataclass(frozen=True)

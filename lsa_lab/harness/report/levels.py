@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lsa_lab.harness.report.cells import Cells, Index, Sentence
-from lsa_lab.harness.report.headlines import Headline, Message
+from lsa_lab.harness.report.headlines import Headline, Message, Proof
 from lsa_lab.harness.report.result import Result
 from lsa_lab.judging.statistics import confidence_or, level
 
@@ -91,16 +91,17 @@ class Column:
     """What one way of asking says of a statement: a verdict and a number, or nothing yet."""
 
     sentence: Sentence | None = None
-    test: str = ""  # of a theorem
-    proved: str = ""
+    proof: Proof | None = None
 
     @property
     def is_tried(self) -> bool:
-        return bool(self.sentence or self.proved)
+        return bool(self.sentence or self.proof)
 
     @property
     def verdict(self) -> str:
-        return self.sentence.cells.verdict if self.sentence else self.proved or NOT_TRIED
+        if self.sentence is None:
+            return self.proof.verdict if self.proof else NOT_TRIED
+        return self.sentence.cells.verdict
 
     @property
     def kind(self) -> str:
@@ -108,8 +109,11 @@ class Column:
         return "mixed" if " of " in self.verdict else self.verdict
 
     def markdown(self, root: str, up: str) -> str:
+        if self.proof:
+            condition = f" {self.proof.condition}" if self.proof.condition else ""
+            return f"[**{self.proof.verdict}**]({up}{self.proof.test}){condition}"
         if self.sentence is None:
-            return f"[**{self.proved}**]({up}{self.test})" if self.proved else NOT_TRIED
+            return NOT_TRIED
         cells = self.sentence.cells
         return (
             f"**{cells.verdict}**{cells.marks}: {self.sentence.text} ({links(cells.results, root)})"
@@ -125,12 +129,11 @@ class Line:
 
     @property
     def columns(self) -> tuple[Column, Column, Column]:
-        proof, each = self.headline.proved, (self.headline.trained, self.headline.language)
-        first = Column(test=proof.test, proved=proof.verdict) if proof else Column()
+        each = (self.headline.trained, self.headline.language)
         trained, language = (
             Column(self.index.sentence(words) if words else None) for words in each
         )
-        return first, trained, language
+        return Column(proof=self.headline.proved), trained, language
 
     @property
     def explained(self) -> str:
