@@ -105,8 +105,8 @@ HEADLINES = (
         "A1, Abstract",
         "Selection by gradients (GradS) beats its rivals",
         Words(
-            "noise in a label is new to the weights: it counts for the gradient, and not for the "
-            "relevance {0}",
+            "noise in a label is new to the weights, and the gradient grows with it: {0} times the "
+            "error by relevance",
             "grads.with_noise",
         ),
         trained=Words(
