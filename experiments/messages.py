@@ -359,8 +359,7 @@ CLIPPING = (
         stands="holds fails",
     ),
     Message(
-        "Without one of its layers, the median one, the risk of a regression model rises to {all} "
-        "times more",
+        "Without one of its layers, the median one, a regression model has {all} times more risk",
         "why_a_rate.dropping_*",
         "against leaving that layer alone dropping it multiplies the risk by {0:exp}, against "
         "clipping it by {1:exp}",

@@ -57,9 +57,8 @@ def caption(dataset) -> str:
     alike = max(searched.correlation(name).mean() for name in PREDICTORS)
     matched = dataset.sel(condition="matched", prompts="test")
     return (
-        f"A searched edit takes off the risk {listed}. Ranks that spectra predict correlate with "
-        "searched "
-        f"ranks by at most {alike:.2f}, and those of a second search by "
+        f"A searched edit gains {listed} of the risk. Ranks that spectra predict correlate with "
+        f"searched ranks by at most {alike:.2f}, and those of a second search by "
         f"{repeats(dataset).mean():.2f}. Answers are cut at twice the largest label. Edits are "
         f"judged on fresh prompts. Bars in a are {level()} intervals, and in b they span the "
         "middle 80 %. " + quality(dataset, matched.risk, matched.ridge, " on matched prompts")
