@@ -66,8 +66,8 @@ def test_readings_of_known_margins():
 
 
 def test_the_first_of_the_largest_gains_is_best_and_none_where_nothing_gains():
-    assert search.choose("abc", {"a": 0.1, "b": 0.3, "c": 0.3}) == "b"
-    assert search.choose("ab", {"a": -0.1, "b": 0.0}) is None
+    assert search.choose("abc", {None: 0.5, "a": 0.6, "b": 0.8, "c": 0.8}) == "b"
+    assert search.choose("ab", {None: 0.5, "a": 0.4, "b": 0.5}) is None
 
 
 def test_a_threshold_is_fitted_on_validation_and_judged_on_test():

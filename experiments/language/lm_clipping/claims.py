@@ -13,8 +13,6 @@ A2, OURS, SETTING = "A2 (2406.03768)", "derived here", "in our setting"
 FIGURE_4 = f"{A2}, figure 4 and appendix C.5, {SETTING}"
 APART = "of each collection, since the average of two hid that signs differ"
 SEEN = "added; the largest ratio of attention and that of MLPs by layer had been seen"
-HIDDEN = "added, for the mean over all matrices hides that these two differ"
-BESIDE = "added to these runs: beside Algorithm 1, which gains less, alone"
 OVER = "sets of demonstrations"
 WIDER = "a search of more layers and of both parts"
 
@@ -179,7 +177,8 @@ def layer_statements(config):
 def search_statements(config):
     search, gain = config.search, "the gain of accuracy on test"
     fresh = dict(fresh=redrawn(search, 9), changed="")
-    post_hoc = dict(fresh="", changed=BESIDE)
+    beside = "added to these runs: beside Algorithm 1, which gains less, alone"
+    post_hoc = dict(fresh="", changed=beside)
     judged = about(config, search.runs, over=OVER, revision="{changed}", redrawn="{fresh}")
     wider = f"{A2}, figure 1 (i), our reading, {SETTING}"
     edits = {
@@ -232,10 +231,8 @@ def spectrum_statements(config):
     spectra, model = config.spectra, called(config.model_name)
     # The last singular value, as in A2, and the one in the middle, which rounding hardly moves.
     shares = {"condition": 1.0, "median": 0.5}
-    ratios = {
-        "condition": "condition number",
-        "median": "ratio of the first to the median singular value",
-    }
+    median = "ratio of the first to the median singular value"
+    ratios = {"condition": "condition number", "median": median}
     last = f"last {spectra.last} layers"
     layers = {
         "deeper": ("in the deeper half of its layers", "a layer less the one that many before it"),
@@ -258,7 +255,7 @@ def spectrum_statements(config):
             words=lambda ratio, where: dict(
                 measure=ratios[ratio], place=layers[where][0], less=layers[where][1]
             ),
-            message=f"{model}: condition numbers rise to deep layers, and to the last ones{more}",
+            message=f"{model}: deep layers, and the last ones, have larger condition numbers{more}",
             **fields,
         )
 
@@ -288,7 +285,7 @@ def spectrum_statements(config):
             at_most=0.3,
             note="above it, the number is that of the rounding and not of the model; W_Q and W_O "
             "are square",
-            revision=HIDDEN,
+            revision="added, for the mean over all matrices hides that these two differ",
             sample=lambda n, ratio: moved(n.spectra, shares[ratio]),
             cells=grid("condition_rounded_square median_rounded_square", ratio=ratios),
             words=lambda ratio: dict(measure=ratios[ratio]),

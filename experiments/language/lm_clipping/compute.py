@@ -24,13 +24,10 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     def place(name):  # where a part shows how far it is, and keeps its runs
         return progress, checkpoints and checkpoints / name, f"lm_clipping: {name}"
 
-    layers = clip(config, config, config.layers, clipped, *place("layers"))
-    deep = {}
-    if config.deep is not None:
-        deep["deep"] = clip(config, config.deep, config.layers[-1:], clipped, *place("deep"))
+    deep = config.deep and clip(config, config.deep, config.layers[-1:], clipped, *place("deep"))
     return parts.join(
-        layers,
-        **deep,
+        clip(config, config, config.layers, clipped, *place("layers")),
+        **({"deep": deep} if deep else {}),
         search=search.search(config.search, clipped, *place("search")),
         spectra=measure_spectra(config.spectra, clipped.decoder.params, *place("spectra")),
     )
@@ -40,10 +37,9 @@ def clip(config: Config, texts, layers, clipped: Clipped, *place):
     """Parts of layers clipped and dropped, after sets of some texts; after the config's own at the
     ends of the layers single matrices too, and parts with other numbers of shots."""
     pools = [sentences.read(task) for _, task in texts.tasks]
-    ends, rates = (layers[0], layers[-1]), (*config.rates, DROP)
-    blocks = list(itertools.product(layers, PARTS.values(), rates))
-    matrices = list(itertools.product(ends, MATRICES, [config.matrix_rate]))
-    at_ends = list(itertools.product(ends, PARTS.values(), [max(config.rates)]))
+    ends, modules = (layers[0], layers[-1]), tuple(PARTS.values())
+    blocks = (layers, modules, (*config.rates, DROP))  # layers, modules and rates of edits
+    matrices, at_ends = (ends, MATRICES, [config.matrix_rate]), (ends, modules, [max(config.rates)])
     own = dict(layer=layers, part=PARTS, rate=[*config.rates, DROPPED], reading=READINGS)
     axes = {"unclipped": ("reading",), "edited": tuple(own)}
     whole = texts is config
@@ -58,23 +54,19 @@ def clip(config: Config, texts, layers, clipped: Clipped, *place):
         every, fresh, _ = sentences.sets(pools[number], task, texts, run, number, shots=most)
         every = sentences.alternate(every)
 
-        def read(shots, edits):  # [1 + E, 2], unclipped and by edit
+        def read(shots, edits):  # [2], [*E, 2]: unclipped, and by edit
             asked = sentences.ask(clipped.decoder, task, every.take(range(shots)), fresh)
-            answers = Answers(clipped, asked, {layer for layer, *_ in edits})
-            scores = (answers.scores(edit) for edit in (None, *edits))
-            return np.array(
-                [[of(each, fresh.labels) for of in READINGS.values()] for each in scores]
-            )
+            scores = Answers(clipped, asked, edits[0]).scores
+            pairs = [(scores(edit), fresh.labels) for edit in (None, *itertools.product(*edits))]
+            unclipped, *edited = [[of(*pair) for of in READINGS.values()] for pair in pairs]
+            return unclipped, np.reshape(edited, (*map(len, edits), -1))
 
-        unclipped, *edited = read(texts.shots, blocks + matrices * whole)
-        block = np.reshape(edited[: len(blocks)], (len(layers), len(PARTS), -1, len(READINGS)))
-        values = {"unclipped": unclipped, "edited": block}
+        values = dict(zip(("unclipped", "edited"), read(texts.shots, blocks), strict=True))
         if whole:
-            others = np.stack([read(shots, at_ends) for shots in config.other_shots])
-            at_end = (-1, len(ends), len(PARTS), len(READINGS))
-            values["matrix_edited"] = np.reshape(edited[len(blocks) :], (2, -1, len(READINGS)))
-            values |= {"shots_unclipped": others[:, 0]}
-            values |= {"shots_edited": others[:, 1:].reshape(at_end)}
+            others = zip(*(read(shots, at_ends) for shots in config.other_shots), strict=True)
+            values["shots_unclipped"], edited = map(np.array, others)
+            values["shots_edited"] = edited[..., 0, :]  # at one rate, as of single matrices
+            values["matrix_edited"] = read(texts.shots, matrices)[1][..., 0, :]
         return values
 
     return decoders.table(texts, measure, axes, *place, **own)

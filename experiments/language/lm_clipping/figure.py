@@ -9,7 +9,7 @@ from experiments.language.lm_clipping import claims
 from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, SEARCHES, WIDE
 from experiments.language.lm_clipping.readings import logs
 from lsa_lab.harness.draw import style
-from lsa_lab.store import parts, results
+from lsa_lab.store import results
 
 LINES = {"attention": "-", "MLP": "--"}
 LABELS = dict(zip(MATRICES, ("W_Q", "W_K", "W_V", "W_O", "in", "gate", "out"), strict=True))
@@ -33,7 +33,7 @@ def appendix(dataset):
 
 def plot_ratios(ax, dataset, share, version):
     """A line for each matrix as stored; dots: medians of draws of another version."""
-    spectra = parts.part(dataset, "spectra")
+    spectra = claims.numbers(dataset).spectra
     stored, others = (10 ** logs(spectra, each, share) for each in ("stored", version))
     layers = range(1, 1 + stored.sizes["depth"])
     for name, color in zip(MATRICES, (*style.COLOURS[:6], style.BLACK), strict=True):
@@ -46,10 +46,9 @@ def plot_ratios(ax, dataset, share, version):
 
 def plot_layers(ax, dataset):
     """A curve for each part and rate: the change by clipping a layer, dropping it last."""
-    (_, task), *_ = results.config_of(dataset).tasks
-    dataset = parts.part(dataset).isel(task=0)
-    change = (dataset.edited - dataset.unclipped).sel(reading="auc")
-    rates, layers = dataset.rate.values, 1 + dataset.layer.values
+    (name, task), *_ = results.config_of(dataset).tasks
+    change = claims.numbers(dataset).change(name)
+    rates, layers = change.rate.values, 1 + change.layer.values
     ax.axhline(0, color=style.BLACK, lw=0.8, zorder=0)
     looks = zip(rates, style.COLOURS, style.MARKERS, strict=False)
     for part, (rate, color, marker) in itertools.product(PARTS, looks):

@@ -26,8 +26,7 @@ def search(config, clipped: Clipped, *place):
         validation = Answers(clipped, ask(others), layers)
         tried = {edit: validation.scores(edit) for edit in dict.fromkeys(every)}
         accuracies = {edit: readings.accuracy(s, others.labels) for edit, s in tried.items()}
-        gains = {edit: accuracy - accuracies[None] for edit, accuracy in accuracies.items()}
-        chosen = [choose(own, gains) for own in searches.values()]
+        chosen = [choose(own, accuracies) for own in searches.values()]
         at = {edit[0] for edit in chosen if edit} or {max(layers)}
         test = Answers(clipped, ask(sentences.add_content_free(fresh)), at)
         rows = [
@@ -36,7 +35,7 @@ def search(config, clipped: Clipped, *place):
         ]
         calibrated = readings.contextual_calibration(*split_content_free(test.scores()))
         return {
-            "validation_gain": [gains[edit] for edit in chosen],
+            "validation_gain": [accuracies[edit] - accuracies[None] for edit in chosen],
             "unclipped": rows[0],
             "clipped": rows[1:],
             "calibrated": readings.accuracy(calibrated, fresh.labels),
@@ -57,10 +56,9 @@ def candidates(config, params) -> dict[str, list[tuple]]:
     return by_search | {WIDE: [(layer, module, rate) for rate, layer, module in grid]}
 
 
-def choose(edits, gains):
+def choose(edits, accuracies):
     """The first of those that gain most on validation; None where none gains."""
-    chosen = max(edits, key=lambda edit: gains[edit])
-    return chosen if gains[chosen] > 0 else None
+    return max((None, *edits), key=lambda edit: accuracies[edit])
 
 
 def read_test(scores, labels, validation, validation_labels) -> list[float]:
