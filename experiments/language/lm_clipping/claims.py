@@ -238,7 +238,6 @@ def spectrum_statements(config):
         "deeper": ("in the deeper half of its layers", "a layer less the one that many before it"),
         "last": (f"in its {last}", f"the {last} less one of the others"),
     }
-
     beyond = ", by more than in random matrices with the same norms of rows and columns"
 
     def rising(id, source, ids, more="", measured="", **fields):

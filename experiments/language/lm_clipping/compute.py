@@ -55,8 +55,8 @@ def clip(config: Config, texts, layers, clipped: Clipped, *place):
         every = sentences.alternate(every)
 
         def read(shots, edits):  # [2], [*E, 2]: unclipped, and by edit
-            asked = sentences.ask(clipped.decoder, task, every.take(range(shots)), fresh)
-            scores = Answers(clipped, asked, edits[0]).scores
+            questions = sentences.ask(clipped.decoder, task, every.take(range(shots)), fresh)
+            scores = Answers(clipped, questions, edits[0]).scores
             pairs = [(scores(edit), fresh.labels) for edit in (None, *itertools.product(*edits))]
             unclipped, *edited = [[of(*pair) for of in READINGS.values()] for pair in pairs]
             return unclipped, np.reshape(edited, (*map(len, edits), -1))

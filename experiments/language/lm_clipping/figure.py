@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from experiments.language.data_sets import called, short
+from experiments.language.data_sets import called
 from experiments.language.lm_clipping import claims
 from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, SEARCHES, WIDE
 from experiments.language.lm_clipping.readings import logs
@@ -82,11 +82,7 @@ def caption(dataset) -> str:
         changes = (numbers.flatness(name, part, reading).mean().item() for name in tasks)
         return " and ".join(f"{change:+.3f}" for change in changes)
 
-    deep, anew = 1 + max(config.layers), ""
-    titles = " and ".join(task.title for task in tasks.values())
-    if config.deep:
-        again = " and ".join(short(task.title) for _, task in config.deep.tasks)
-        anew = f", of layer {deep} on {again} over {config.deep.runs}"
+    deep, titles = 1 + max(config.layers), " and ".join(task.title for task in tasks.values())
     wide, fitted = numbers.gain(WIDE).mean(), numbers.rivals["threshold fitted"].mean()
     return (
         f"Clipping attention in layer {deep} of {called(config.model_name)} "
@@ -94,6 +90,6 @@ def caption(dataset) -> str:
         f"MLP changes AUC by {listed('MLP', 'auc')}, and accuracy by "
         f"{listed('MLP', 'accuracy')}. On fresh sentences the wider search gains {wide:+.3f} of "
         f"accuracy, and a fitted threshold {fitted:+.3f}. Squares are gains on validation. "
-        f"Bands are intervals over {config.runs} runs{anew}. Dots are other rounding errors (c) "
-        "and random matrices (d)."
+        f"Intervals are over {config.runs} runs (a) and {config.search.runs} (b). Dots are other "
+        "rounding errors (c) and random matrices (d)."
     )
