@@ -4,20 +4,16 @@ from functools import partial
 
 from experiments.language.data_sets import about, called, families
 from experiments.language.language_config import redrawn
-from experiments.language.lm_clipping.config import MATRICES, PARTS, SQUARE
-from experiments.language.lm_clipping.readings import Numbers
+from experiments.language.lm_clipping.config import DROPPED, PARTS
+from experiments.language.lm_clipping.readings import Numbers, moved, rise
 from lsa_lab.judging.statements import Statement, grid
+from lsa_lab.judging.statistics import best_elsewhere
 
 A2, OURS, SETTING = "A2 (2406.03768)", "derived here", "in our setting"
 FIGURE_4 = f"{A2}, figure 4 and appendix C.5, {SETTING}"
 APART = "of each collection, since the average of two hid that signs differ"
 SEEN = "added; the largest ratio of attention and that of MLPs by layer had been seen"
-HIDDEN = "added, for the mean over all matrices hides that these two differ"
-BESIDE = "added to these runs: beside Algorithm 1, which gains less, alone"
-LATER = "added to these runs, whose means over parts were known, for the finding on one number"
 OVER = "sets of demonstrations"
-OTHERS = {"w_q": "W_Q", "w_v": "W_V", "w_o": "W_O"}  # matrices of attention beside W_K
-BLOCKS = {"attention": "attention", "MLP": "the MLP"}  # parts, in a sentence
 WIDER = "a search of more layers and of both parts"
 
 numbers = Numbers
@@ -25,11 +21,7 @@ on_each = partial(grid, data=("rotten_tomatoes", "reuters"))
 
 
 def statements(config) -> tuple[Statement, ...]:
-    return (
-        *layer_statements(config),
-        *search_statements(config),
-        *spectrum_statements(config),
-    )
+    return (*layer_statements(config), *search_statements(config), *spectrum_statements(config))
 
 
 def layer_statements(config):
@@ -38,42 +30,60 @@ def layer_statements(config):
     each = APART if len(config.tasks) > 1 else ""
     family = families(config, fresh=fresh, over=OVER, revision=each)
 
-    def by_part(id, source, says, measured, ids, sample, **fields):
-        cells, words = (
-            on_each(ids, part=PARTS),
-            lambda part: dict(block=BLOCKS[part]),
-        )
-        source = f"{A2}, {source}, {SETTING}"
-        return family(id, source, says, measured, cells=cells, words=words, sample=sample, **fields)
+    def by_part(id, place, says, measured, ids, **fields):
+        fields["words"] = lambda part: dict(block=part.replace("MLP", "the MLP"))
+        cells = on_each(ids, part=PARTS)
+        return family(id, f"{A2}, {place}, {SETTING}", says, measured, cells=cells, **fields)
 
-    # Sentences count layers from 1.
-    shallow, deep, high = 1 + min(config.layers), 1 + max(config.layers), max(config.rates)
+    def helps(n, data):
+        every = n.change(data, reading="accuracy").drop_sel(rate=DROPPED).transpose("run", ...)
+        return best_elsewhere(every.values.reshape(every.sizes["run"], -1))
+
+    def tolerance(n, data, part):
+        deeper, other = (n.change(data, part=part, layer=x, rate=high) for x in (last, first))
+        return deeper - other
+
+    def lost(n, data, shots):
+        own = n.of(data, end=first, shots=shots)
+        return (own.shots_unclipped - own.shots_edited).mean("part")
+
+    def alone(n, data, matrix="w_k"):
+        own = n.of(data, end=last, matrix=matrix)
+        return own.matrix_edited - own.unclipped
+
+    first, last, high = min(config.layers), max(config.layers), max(config.rates)
+    shallow, deep = 1 + first, 1 + last  # sentences count layers from 1
     fewest, most = min(config.other_shots), max(config.other_shots)
-    change = f"clipped less unclipped, averaged over rates >= {min(config.rates):g},"
-    alone = f"AUC, clipped at rate {config.matrix_rate:g} less unclipped,"
+    clipped = f"clipped less unclipped, averaged over rates >= {min(config.rates):g},"
+    one_matrix = partial(
+        family,
+        measured=f"AUC, clipped at rate {config.matrix_rate:g} less unclipped,",
+        margin=0.01,
+        sample=alone,
+    )
     return (
         by_part(
             "deep_is_flat",
             "figure 1 (ii), our reading",
             f"drastic clipping of {{block}} in layer {deep} costs no discrimination",
-            f"AUC, {change}",
+            f"AUC, {clipped}",
             "rotten_tomatoes_attention_deep_is_flat rotten_tomatoes_mlp_deep_is_flat "
             "reuters_attention_deep_is_flat reuters_mlp_deep_is_flat",
-            lambda n, data, part: n.deepest[data].flatness(part),
             at_least=-0.01,
             redrawn="{fresh}",
+            sample=lambda n, data, part: n.flatness(data, part),
         ),
         by_part(
             "deep_keeps_accuracy",
             "figure 1 (ii)",
             f"drastic clipping of {{block}} in layer {deep} costs no accuracy",
-            f"accuracy, {change}",
+            f"accuracy, {clipped}",
             "rotten_tomatoes_attention_deep_keeps_accuracy rotten_tomatoes_mlp_deep_keeps_accuracy "
             "reuters_attention_deep_keeps_accuracy reuters_mlp_deep_keeps_accuracy",
-            lambda n, data, part: n.deepest[data].flatness(part, "accuracy"),
             at_least=-0.01,
             note="the bound is that on AUC",
             revision="added, for figure 1 has accuracy, and AUC alone was judged",
+            sample=lambda n, data, part: n.flatness(data, part, "accuracy"),
         ),
         by_part(
             "shallow_collapses",
@@ -83,8 +93,8 @@ def layer_statements(config):
             "AUC after clipping",
             "rotten_tomatoes_attention_shallow_collapses rotten_tomatoes_mlp_shallow_collapses "
             "reuters_attention_shallow_collapses reuters_mlp_shallow_collapses",
-            lambda n, data, part: n.changes[data].collapse(part),
             at_most=0.6,
+            sample=lambda n, data, part: n.of(data, part=part, layer=first, rate=high).edited,
         ),
         by_part(
             "deep_tolerates_more",
@@ -94,8 +104,8 @@ def layer_statements(config):
             f"AUC, clipped in layer {deep} less clipped in layer {shallow},",
             "rotten_tomatoes_attention_deep_tolerates_more rotten_tomatoes_mlp_deep_tolerates_more "
             "reuters_attention_deep_tolerates_more reuters_mlp_deep_tolerates_more",
-            lambda n, data, part: n.changes[data].tolerance(part),
             at_least=0.05,
+            sample=tolerance,
         ),
         by_part(
             "dropped",
@@ -104,10 +114,10 @@ def layer_statements(config):
             "accuracy, dropped less unclipped,",
             "rotten_tomatoes_attention_dropped rotten_tomatoes_mlp_dropped "
             "reuters_attention_dropped reuters_mlp_dropped",
-            lambda n, data, part: n.deepest[data].drop_change(part),
             margin=0.05,
             revision="added: the row on AUC, dropped beside clipped, is not what the appendix says",
             redrawn="{fresh}",
+            sample=lambda n, data, part: n.deepest(data, part, "accuracy").sel(rate=DROPPED),
         ),
         family(
             "helps",
@@ -116,7 +126,7 @@ def layer_statements(config):
             "the change of accuracy by the edit that is best on average for the other sets,",
             at_least=0.01,
             note=f"of layers {', '.join(str(1 + layer) for layer in config.layers)} and all rates",
-            sample=lambda n, data: n.changes[data].gain(),
+            sample=helps,
             cells=on_each("rotten_tomatoes_helps reuters_helps"),
         ),
         family(
@@ -128,7 +138,7 @@ def layer_statements(config):
             at_least=0.0,
             note="where a clipped layer leaves the same whatever the shots, that is the rise of "
             "the unclipped model with them",
-            sample=lambda n, data: n.changes[data].few_shots(),
+            sample=lambda n, data: lost(n, data, most) - lost(n, data, fewest),
             cells=on_each("rotten_tomatoes_few_shots reuters_few_shots"),
         ),
         family(
@@ -138,32 +148,28 @@ def layer_statements(config):
             f"AUC with {most} demonstrations less that with {fewest},",
             at_least=0.0,
             revision="added, for the row on fewer shots supposes it",
-            sample=lambda n, data: n.changes[data].more_shots(),
+            sample=lambda n, data: (
+                n.of(data, shots=most).shots_unclipped - n.of(data, shots=fewest).shots_unclipped
+            ),
             cells=on_each("rotten_tomatoes_more_shots reuters_more_shots"),
         ),
-        family(
+        one_matrix(
             "keys_alone",
             f"{A2}, appendix B.3, {SETTING}",
             f"clipping W_K alone in layer {deep} does not change AUC on average",
-            alone,
-            margin=0.01,
-            sample=lambda n, data: n.changes[data].alone("w_k"),
             cells=on_each("rotten_tomatoes_keys_alone reuters_keys_alone"),
         ),
-        family(
+        one_matrix(
             "others_alone",
             f"{OURS}, a control",
             f"clipping {{named}} alone in layer {deep} does not change AUC on average",
-            alone,
-            margin=0.01,
             revision="added: what W_K says of itself, if the others do as little, is nothing",
-            sample=lambda n, data, matrix: n.changes[data].alone(matrix),
             cells=on_each(
                 "rotten_tomatoes_w_q_alone rotten_tomatoes_w_v_alone rotten_tomatoes_w_o_alone "
                 "reuters_w_q_alone reuters_w_v_alone reuters_w_o_alone",
-                matrix=OTHERS,
+                matrix=("w_q", "w_v", "w_o"),
             ),
-            words=lambda matrix: dict(named=OTHERS[matrix]),
+            words=lambda matrix: dict(named=matrix.upper()),
         ),
     )
 
@@ -171,13 +177,13 @@ def layer_statements(config):
 def search_statements(config):
     search, gain = config.search, "the gain of accuracy on test"
     fresh = dict(fresh=redrawn(search, 9), changed="")
-    post_hoc = dict(fresh="", changed=BESIDE)
+    beside = "added to these runs: beside Algorithm 1, which gains less, alone"
+    post_hoc = dict(fresh="", changed=beside)
     judged = about(config, search.runs, over=OVER, revision="{changed}", redrawn="{fresh}")
+    wider = f"{A2}, figure 1 (i), our reading, {SETTING}"
     edits = {
         "Algorithm 1": dict(of=FIGURE_4, edit="Algorithm 1", **fresh),
-        "more layers": dict(
-            of=f"{A2}, figure 1 (i), our reading, {SETTING}", edit=WIDER, **post_hoc
-        ),
+        "more layers": dict(of=wider, edit=WIDER, **post_hoc),
     }
     rivals = {
         "threshold fitted": dict(who="a threshold fitted on the same sentences", **fresh),
@@ -191,7 +197,7 @@ def search_statements(config):
             f"{gain},",
             at_least=0.01,
             revision="added, each collection and part: their average holds",
-            sample=lambda n, data, part: n.gains.apart(data, part),
+            sample=lambda n, data, part: n.gain(f"Algorithm 1, {part}").sel(task=data),
             cells=on_each(
                 "rotten_tomatoes_attention_algorithm rotten_tomatoes_mlp_algorithm "
                 "reuters_attention_algorithm reuters_mlp_algorithm",
@@ -204,7 +210,7 @@ def search_statements(config):
             "{edit} improves accuracy",
             f"{gain}, averaged over data sets and, of Algorithm 1, over parts,",
             at_least=0.01,
-            sample=lambda n, search: n.gains.gain(search),
+            sample=lambda n, search: n.gain(search).mean("task"),
             cells=grid("algorithm_gains wider_gains", search=edits),
             words=lambda search: edits[search],
         ),
@@ -214,32 +220,9 @@ def search_statements(config):
             f"{{who}} gains as much as {WIDER}",
             f"{gain}, {{rival}} less that of the search, averaged over data sets,",
             at_least=-0.01,
-            sample=lambda n, rival: n.gains.rivals[rival] - n.gains.gain("more layers"),
+            sample=lambda n, rival: n.rivals[rival] - n.gain("more layers").mean("task"),
             cells=grid("threshold calibration_wider", rival=rivals),
             words=lambda rival: rivals[rival],
-        ),
-        judged(
-            "one_number",
-            OURS,
-            "{who} gains as much as Algorithm 1",
-            f"{gain}, {{rival}} less that of Algorithm 1, averaged over data sets and parts,",
-            at_least=-0.01,
-            revision=LATER,
-            redrawn="",
-            sample=lambda n, rival: n.gains.rivals[rival] - n.gains.gain("Algorithm 1"),
-            cells=grid("algorithm_threshold algorithm_calibration", rival=rivals),
-            words=lambda rival: rivals[rival],
-        ),
-        judged(
-            "algorithm_auc",
-            OURS,
-            "Algorithm 1 on {part} leaves the AUC as it was",
-            "the change of AUC on test, averaged over data sets,",
-            margin=0.02,
-            revision=LATER,
-            redrawn="",
-            sample=lambda n, part: n.gains.auc(part),
-            cells=grid("attention_auc mlp_auc", part=PARTS),
         ),
     )
 
@@ -248,78 +231,62 @@ def spectrum_statements(config):
     spectra, model = config.spectra, called(config.model_name)
     # The last singular value, as in A2, and the one in the middle, which rounding hardly moves.
     shares = {"condition": 1.0, "median": 0.5}
-    ratios = {
-        "condition": "condition number",
-        "median": "ratio of the first to the median singular value",
-    }
+    median = "ratio of the first to the median singular value"
+    ratios = {"condition": "condition number", "median": median}
+    last = f"last {spectra.last} layers"
     layers = {
         "deeper": ("in the deeper half of its layers", "a layer less the one that many before it"),
-        "last": (
-            f"in its last {spectra.last} layers",
-            f"the last {spectra.last} layers less one of the others",
-        ),
+        "last": (f"in its {last}", f"the {last} less one of the others"),
     }
-    chosen = {"all": MATRICES, "square": SQUARE}  # the latter are W_Q and W_O
-    logs = "log10 of the {measure}, averaged over matrices"
-    rising = partial(
-        Statement,
-        over="layers",
-        at_least=0.0,
-        revision=SEEN,
-        words=lambda ratio, where: dict(
-            measure=ratios[ratio], place=layers[where][0], less=layers[where][1]
-        ),
-    )
-    places = dict(ratio=tuple(ratios), where=tuple(layers))
+    beyond = ", by more than in random matrices with the same norms of rows and columns"
+
+    def rising(id, source, ids, more="", measured="", **fields):
+        return Statement(
+            id,
+            source,
+            f"{model}: the {{measure}} is larger {{place}}{more}",
+            f"log10 of the {{measure}}, averaged over matrices, {{less}},{measured}",
+            over="layers",
+            at_least=0.0,
+            revision=SEEN,
+            sample=lambda n, ratio, where: rise(n.spectra, where, shares[ratio], null=bool(more)),
+            cells=grid(ids, ratio=ratios, where=layers),
+            words=lambda ratio, where: dict(
+                measure=ratios[ratio], place=layers[where][0], less=layers[where][1]
+            ),
+            message=f"{model}: deep layers, and the last ones, have larger condition numbers{more}",
+            **fields,
+        )
+
     return (
         rising(
             "spectra_rise",
             f"{A2}, figure 3, our reading, {SETTING}",
-            f"{model}: the {{measure}} is larger {{place}}",
-            f"{logs}, {{less}},",
-            sample=lambda n, ratio, where: n.spectra.rise(where, "stored", shares[ratio]),
-            cells=grid("deep_condition last_condition deep_median last_median", **places),
-            message=f"{model}: deep layers, and the last ones, have larger condition numbers",
+            "deep_condition last_condition deep_median last_median",
         ),
         rising(
             "spectra_rise_beyond_norms",
             OURS,
-            f"{model}: the {{measure}} is larger {{place}}, by more than in random matrices with "
-            "the same norms of rows and columns",
-            f"{logs}, {{less}}, less the same of random matrices,",
+            "deep_condition_beyond_norms last_condition_beyond_norms deep_median_beyond_norms "
+            "last_median_beyond_norms",
+            beyond,
+            " less the same of random matrices,",
             note="the null of figure 3",
-            sample=lambda n, ratio, where: (
-                n.spectra.rise(where, "stored", shares[ratio])
-                - n.spectra.rise(where, "random", shares[ratio])
-            ),
-            cells=grid(
-                "deep_condition_beyond_norms last_condition_beyond_norms deep_median_beyond_norms "
-                "last_median_beyond_norms",
-                **places,
-            ),
-            message=f"{model}: condition numbers rise to deep layers, and to the last ones, by "
-            "more than in random matrices with the same norms of rows and columns",
         ),
         Statement(
             "spectra_rounding",
             OURS,
             f"{model}: another error of rounding to {spectra.bits} bits leaves the {{measure}} "
-            "of {of} matrices within a factor 2",
-            "|log10| of the {measure} with that error over without, averaged over {of} matrices "
+            "of square matrices within a factor 2",
+            "|log10| of the {measure} with that error over without, averaged over square matrices "
             "and draws,",
             over="layers",
             at_most=0.3,
             note="above it, the number is that of the rounding and not of the model; W_Q and W_O "
             "are square",
-            revision="{revision}",
-            sample=lambda n, ratio, of: n.spectra.moved(shares[ratio], chosen[of]),
-            cells=grid(
-                "condition_rounded condition_rounded_square median_rounded median_rounded_square",
-                ratio=tuple(ratios),
-                of=tuple(chosen),
-            ),
-            words=lambda ratio, of: dict(
-                measure=ratios[ratio], revision=SEEN if of == "all" else HIDDEN
-            ),
+            revision="added, for the mean over all matrices hides that these two differ",
+            sample=lambda n, ratio: moved(n.spectra, shares[ratio]),
+            cells=grid("condition_rounded_square median_rounded_square", ratio=ratios),
+            words=lambda ratio: dict(measure=ratios[ratio]),
         ),
     )

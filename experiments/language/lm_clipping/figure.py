@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 
-from experiments.language.data_sets import called, short
+from experiments.language.data_sets import called
 from experiments.language.lm_clipping import claims
 from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, SEARCHES, WIDE
+from experiments.language.lm_clipping.readings import logs
 from lsa_lab.harness.draw import style
-from lsa_lab.store import parts, results
+from lsa_lab.store import results
 
 LINES = {"attention": "-", "MLP": "--"}
 LABELS = dict(zip(MATRICES, ("W_Q", "W_K", "W_V", "W_O", "in", "gate", "out"), strict=True))
@@ -20,36 +21,34 @@ def plot(dataset):
 
 def appendix(dataset):
     """Ratios of singular values by layer, as stored and with another error of rounding."""
-    spectra = claims.numbers(dataset).spectra
     figure, axes = style.figure(6.75, 2.9, (1, 2), first="c")
-    plot_ratios(axes[0], spectra, 1, "rounded")
+    plot_ratios(axes[0], dataset, 1, "rounded")
     axes[0].set(title="No rise of condition is seen", ylabel="condition number")
-    plot_ratios(axes[1], spectra, 0.5, "random")
+    plot_ratios(axes[1], dataset, 0.5, "random")
     axes[1].set(title="Layer 1 stands out in attention", ylabel="first over median singular value")
+    axes[1].set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
     figure.legend(*axes[0].get_legend_handles_labels(), ncols=7, loc="outside upper center")
     return figure
 
 
-def plot_ratios(ax, spectra, share, version):
+def plot_ratios(ax, dataset, share, version):
     """A line for each matrix as stored; dots: medians of draws of another version."""
-    stored, others = (10 ** spectra.logs(each, share) for each in ("stored", version))
+    spectra = claims.numbers(dataset).spectra
+    stored, others = (10 ** logs(spectra, each, share) for each in ("stored", version))
     layers = range(1, 1 + stored.sizes["depth"])
     for name, color in zip(MATRICES, (*style.COLOURS[:6], style.BLACK), strict=True):
         style.line(ax, layers, stored.sel(matrix=name), color=color, label=LABELS[name])
         middle = others.sel(matrix=name).median("draw")
         ax.plot(layers, middle, ".", color=color, ms=3, alpha=0.6)
     style.log_axes(ax, y=True)
-    if share < 1:
-        ax.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
     ax.set(xlabel="layer")
 
 
 def plot_layers(ax, dataset):
     """A curve for each part and rate: the change by clipping a layer, dropping it last."""
-    (_, task), *_ = results.config_of(dataset).tasks
-    dataset = parts.part(dataset).isel(task=0)
-    change = (dataset.edited - dataset.unclipped).sel(reading="auc")
-    rates, layers = dataset.rate.values, 1 + dataset.layer.values
+    (name, task), *_ = results.config_of(dataset).tasks
+    change = claims.numbers(dataset).change(name)
+    rates, layers = change.rate.values, 1 + change.layer.values
     ax.axhline(0, color=style.BLACK, lw=0.8, zorder=0)
     looks = zip(rates, style.COLOURS, style.MARKERS, strict=False)
     for part, (rate, color, marker) in itertools.product(PARTS, looks):
@@ -63,12 +62,11 @@ def plot_layers(ax, dataset):
 
 def plot_gains(ax, dataset):
     """What each search and its rivals gain on fresh sentences; squares: on validation."""
-    gains = claims.numbers(dataset).gains
-    test = gains.test.sel(reading="accuracy").mean("task")
-    rows = {name: test.sel(search=name).values for name in SEARCHES} | gains.rivals
+    numbers = claims.numbers(dataset)
+    rows = {name: numbers.gain(name).mean("task") for name in SEARCHES} | numbers.rivals
     look = dict(color=style.COLOURS[0], marker="o")
     style.mean_rows(ax, range(len(rows)), np.stack([*rows.values()], axis=1), **look)
-    promised = gains.dataset.validation_gain.mean(("task", "run"))
+    promised = numbers.search.validation_gain.mean(("task", "run"))
     ax.plot(promised.sel(search=list(SEARCHES)), range(len(SEARCHES)), "s", color="grey")
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
     ax.set_yticks(range(len(rows)), [name.replace(", ", ",\n") for name in rows])
@@ -78,25 +76,20 @@ def plot_gains(ax, dataset):
 
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
-    names = [name for name, _ in config.tasks]
+    tasks = dict(config.tasks)
 
     def listed(part, reading):  # of each data set
-        changes = (numbers.deepest[name].flatness(part, reading).mean() for name in names)
+        changes = (numbers.flatness(name, part, reading).mean().item() for name in tasks)
         return " and ".join(f"{change:+.3f}" for change in changes)
 
-    deep, anew = 1 + max(config.layers), ""
-    titles = " and ".join(task.title for _, task in config.tasks)
-    if config.deep:
-        again = " and ".join(short(task.title) for _, task in config.deep.tasks)
-        anew = f", of layer {deep} on {again} over {config.deep.runs}"
-    wide = float(numbers.gains.test.sel(reading="accuracy", search=WIDE).mean())
-    fitted = numbers.gains.rivals["threshold fitted"].mean()
+    deep, titles = 1 + max(config.layers), " and ".join(task.title for task in tasks.values())
+    wide, fitted = numbers.gain(WIDE).mean(), numbers.rivals["threshold fitted"].mean()
     return (
         f"Clipping attention in layer {deep} of {called(config.model_name)} "
         f"changes AUC by {listed('attention', 'auc')} on {titles}. Clipping the "
         f"MLP changes AUC by {listed('MLP', 'auc')}, and accuracy by "
         f"{listed('MLP', 'accuracy')}. On fresh sentences the wider search gains {wide:+.3f} of "
         f"accuracy, and a fitted threshold {fitted:+.3f}. Squares are gains on validation. "
-        f"Bands are intervals over {config.runs} runs{anew}. Dots are other rounding errors (c) "
-        "and random matrices (d)."
+        f"Intervals are over {config.runs} runs (a) and {config.search.runs} (b). Dots are other "
+        "rounding errors (c) and random matrices (d)."
     )
