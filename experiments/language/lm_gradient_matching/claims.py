@@ -98,8 +98,8 @@ MOVED = (
 
 
 def numbers(dataset) -> dict[str, Answers]:
-    size = results.config_of(dataset).shots
-    return {name: Answers(dataset.sel(task=name, n=size)) for name in dataset.task.values}
+    judged = dataset.sel(n=results.config_of(dataset).shots)
+    return {name: Answers(judged.sel(task=name)) for name in dataset.task.values}
 
 
 def statements(config) -> tuple[Statement, ...]:
