@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.language.data_sets import called
 from experiments.language.lm_gradient_matching import claims
-from experiments.language.lm_gradient_matching.claims import BEST, subset_readings
+from experiments.language.lm_gradient_matching.claims import BEST, geometric_mean, subset_readings
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from lsa_lab.harness.draw import style
 from lsa_lab.judging.statistics import level
@@ -19,7 +19,7 @@ def plot(dataset):
     first, *_ = answers = [*claims.numbers(dataset).values()]
     plot_ratios(axes[0], answers)
     plot_gaps(axes[1], first.dataset)
-    axes[0].set_title(f"Matching leaves {_mean(first.ratio('matching', 'random')):.2f}")
+    axes[0].set_title(f"Matching leaves {geometric_mean(first.ratio('matching', 'random')):.2f}")
     axes[1].set_title(f"Gaps rank answers by {first.ranks().mean():z.2f}")
     return figure
 
@@ -30,13 +30,11 @@ def plot_ratios(ax, answers):
     for i, own in enumerate(answers):
         step = 0.2 * (i - (len(answers) - 1) / 2)
         for row, rule in enumerate(BESIDE):
-            ratios = np.log(own.ratio(rule, "random"))
-            half = (style.mean_ends(ratios[:, None])[1] - ratios.mean())[0]
-            ends = np.exp(ratios.mean() + np.array([-half, half]))
-            look = style.METHOD[rule]
-            if np.isfinite(half):  # not known from one run
+            ratios, look = own.ratio(rule, "random"), style.METHOD[rule]
+            ends = np.exp(style.mean_ends(np.log(ratios)[:, None]))
+            if np.isfinite(ends).all():  # not known from one run
                 ax.plot(ends, [row + step] * 2, "-", color=look["color"], lw=0.8)
-            ax.plot(np.exp(ratios.mean()), row + step, ls="none", **look)
+            ax.plot(geometric_mean(ratios), row + step, ls="none", **look)
     low, high = ax.get_xlim()
     style.log_axes(ax, x=True, ticks=[tick for tick in TICKS if low <= tick <= high])
     ax.set_xlim(low, high)
@@ -63,19 +61,17 @@ def plot_gaps(ax, dataset):
     ax.legend()
 
 
-def _mean(ratios) -> float:
-    return np.exp(np.log(ratios).mean())
-
-
 def caption(dataset) -> str:
     config, (first, task) = results.config_of(dataset), results.config_of(dataset).tasks[0]
     answers = claims.numbers(dataset)[first]
-    ratio, alike = (_mean(answers.ratio("matching", rival)) for rival in ("random", "stratified"))
+    ratio, alike = (
+        geometric_mean(answers.ratio("matching", rival)) for rival in ("random", "stratified")
+    )
     return (
         f"In {called(config.model_name)}, on {task.title}, {config.shots} matched demonstrations "
         f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
         "of that after random ones with the same shares of labels, and "
-        f"{_mean(answers.over_none('matching')):.2f} of that without "
+        f"{geometric_mean(answers.over_none('matching')):.2f} of that without "
         f"demonstrations. Points are geometric means over {config.runs} pools of {config.pool}, "
         f"and bars are {level()} intervals. In b each point is a subset, in the colours of a."
     )
