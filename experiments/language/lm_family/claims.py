@@ -6,7 +6,7 @@ from experiments.language.data_sets import called
 from experiments.language.lm_family.config import MAPPED
 from lsa_lab.judging.statements import Statement
 
-OURS, CONTROL = "derived here", "derived here, a control"
+OURS = "derived here"
 SHARE = "the share of right label words of two"
 LEARNED = 0.75  # of two labels
 # The criteria are those of before the first training; that on copying is of before its own.
@@ -18,6 +18,18 @@ TRIED = (
     "not (1.0)"
 )
 ABLE = "decoders of two layers or more that are trained here"
+LACKS = {  # what a decoder lacks that does not learn
+    "a layer": dict(
+        says="one layer does not learn in context",
+        note="a label is one token after its word: to bind them takes a layer of its own; not "
+        "judged where deeper ones are at chance too, which was added after a look",
+    ),
+    "copying": dict(
+        says="without copying in the mixture mapping is not learned in as many steps",
+        note="prompts of mapping stand in place of copying; copying without mapping, and text "
+        "in place of copying, were not tried; judged where decoders learn, as one_layer is",
+    ),
+}
 
 
 class Numbers:
@@ -29,18 +41,17 @@ class Numbers:
 
     def share(self, name, size, shots=None, step=-1):  # [R]
         own = self.dataset[name].sel(size=size).isel(step=step)
-        own = own.sel(shots=self.most if shots is None else shots) if "shots" in own.dims else own
-        return own.values
+        return (own.sel(shots=shots or self.most) if "shots" in own.dims else own).values
+
+    def learns(self, size) -> bool:
+        return self.share("mapping", size).mean() >= LEARNED
 
     def beside_deep(self, size, deep):  # [R], or None where no deeper decoder learns either
-        learned = [self.share("mapping", other).mean() >= LEARNED for other in deep]
-        return self.share("mapping", size) if any(learned) else None
+        return self.share("mapping", size) if any(map(self.learns, deep)) else None
 
-    def step_of_learning(self, size):  # [R'], of the runs that learn; None below two
-        learned = self.dataset.mapping.sel(size=size, shots=self.most) >= LEARNED
-        first = self.dataset.step.values[learned.transpose("run", "step").values.argmax(1)]
-        own = first[learned.any("step").values]
-        return own if len(own) > 1 else None
+    def null(self, name, size):  # [R]
+        own = ("mapping", size, None, 0) if name == "untrained" else (name, size)
+        return self.share(*own) - 0.5
 
     def other(self, name, prompts=1):  # (share, standard error)
         share = float(self.dataset[f"other_{name}"].sel(shots=self.most))
@@ -51,134 +62,91 @@ numbers = Numbers
 
 
 def statements(config) -> tuple[Statement, ...]:
+    every = [size.name for size in config.sizes]
     deep = [size.name for size in config.sizes if size.depth > 1 and size.copying]
+    single = [size.name for size in config.sizes if size.depth == 1]
+    uncopied = [size.name for size in config.sizes if not size.copying]
     after = f"after {config.shots[-1]} demonstrations"
-    common = (
-        f"all seeds are asked the same {config.prompts} prompts, whose own error of "
-        f"{0.5 / config.prompts**0.5:.2g} is not in the interval"
-    )
+    again = "whose labels are drawn anew"
+    nulls = {  # says, after what
+        "shuffled": ("labels drawn anew leave chance", f"{after} {again}"),
+        "untrained": ("before the first step answers are at chance", after),
+        "sentiment_shuffled": ("sentiments drawn anew leave chance", f"after reviews {again}"),
+    }
 
-    def by_size(id, source, says, measured, ids, sample, **fields):
-        return Statement(
-            id,
-            source,
-            f"{says}: {{size}}",
-            measured,
-            sample=sample,
-            cells={each: {"size": each.removeprefix(f"{id}_")} for each in ids},
-            message=says,
-            **dict(over="seeds", revision=LOOK) | fields,
-        )
-
-    def apart(test):  # names of the sizes that are alike
-        return [size.name for size in config.sizes if test(size)]
+    def state(id, says, measured, cells, source=OURS, revision=LOOK, **fields):
+        own = dict(over="seeds", cells=cells, revision=revision, message=says) | fields
+        return Statement(id, source, f"{says}: {{size}}", measured, **own)
 
     return (
-        by_size(
+        state(
             "learns",
-            OURS,
             f"{ABLE} learn in context",
             f"{SHARE}, of classes that every prompt names anew, {after}",
-            [f"learns_{size}" for size in deep],
-            lambda n, size: n.share("mapping", size),
+            {f"learns_{size}": {"size": size} for size in deep},
+            revision=TRIED,
             at_least=LEARNED,
             note="chance is .5",
-            revision=TRIED,
+            sample=lambda n, size: n.share("mapping", size),
         ),
-        by_size(
-            "without_copying",
-            OURS,
-            "without copying in the mixture mapping is not learned in as many steps",
+        state(
+            "lacking",
+            "{says}",
             f"{SHARE} {after}",
-            [f"without_copying_{size}" for size in apart(lambda size: not size.copying)],
-            lambda n, size: n.beside_deep(size, deep),
+            {f"one_layer_{size}": {"lacks": "a layer", "size": size} for size in single}
+            | {f"without_copying_{size}": {"lacks": "copying", "size": size} for size in uncopied},
             at_most=0.6,
-            note="prompts of mapping stand in place of copying; copying without mapping, and text "
-            "in place of copying, were not tried; judged where decoders learn, as one_layer is",
+            note="{note}",
+            sample=lambda n, size, lacks: n.beside_deep(size, deep),
+            words=lambda size, lacks: LACKS[lacks],
+            message="with one layer, or without copying in the mixture, nothing is learned in "
+            "context in as many steps",
         ),
-        by_size(
-            "emerges",
-            OURS,
-            "demonstrations are used from a step on",
-            f"the first step that was looked at with a share of {LEARNED} {after}",
-            [f"emerges_{size}" for size in deep],
-            lambda n, size: n.step_of_learning(size),
-            unjudged="a step is no claim",
-            over="seeds that learn",
-            revision="",
-        ),
-        by_size(
-            "one_layer",
-            OURS,
-            "one layer does not learn in context",
-            f"{SHARE} {after}",
-            [f"one_layer_{size}" for size in apart(lambda size: size.depth == 1)],
-            lambda n, size: n.beside_deep(size, deep),
-            at_most=0.6,
-            note="a label is one token after its word: to bind them takes a layer of its own; not "
-            "judged where deeper ones are at chance too, which was added after a look",
-        ),
-        by_size(
-            "shuffled",
-            CONTROL,
-            "labels that have nothing to do with the classes leave chance",
-            f"{SHARE} {after} whose labels are drawn anew, less .5,",
-            [f"shuffled_{size}" for size in apart(bool)],
-            lambda n, size: n.share("shuffled", size) - 0.5,
+        state(
+            "chance",
+            "{says}",
+            f"{SHARE} {{after}}, less .5,",
+            {f"shuffled_{size}": {"null": "shuffled", "size": size} for size in every}
+            | {f"untrained_{size}": {"null": "untrained", "size": size} for size in every}
+            | {
+                f"sentiment_null_{size}": {"null": "sentiment_shuffled", "size": size}
+                for size in deep
+            },
+            source=f"{OURS}, a control",
             margin=0.05,
-            note=common,
+            note=f"all seeds are asked the same {config.prompts} prompts, whose own error of "
+            f"{0.5 / config.prompts**0.5:.2g} is not in the interval",
+            sample=lambda n, size, null: n.null(null, size),
+            words=lambda size, null: dict(zip(("says", "after"), nulls[null], strict=True)),
+            message="without training, and where labels say nothing, answers are at chance",
         ),
-        by_size(
-            "untrained",
-            CONTROL,
-            "before the first step answers are at chance",
-            f"{SHARE} {after}, less .5,",
-            [f"untrained_{size}" for size in apart(bool)],
-            lambda n, size: n.share("mapping", size, step=0) - 0.5,
-            margin=0.05,
-            note=common,
-        ),
-        by_size(
+        state(
             "more",
-            OURS,
             f"{config.shots[-1]} demonstrations help more than one",
             f"{SHARE}, {after} less after one,",
-            [f"more_{size}" for size in deep],
-            lambda n, size: n.share("mapping", size) - n.share("mapping", size, shots=1),
+            {f"more_{size}": {"size": size} for size in deep},
             at_least=0.02,
+            sample=lambda n, size: n.share("mapping", size) - n.share("mapping", size, shots=1),
         ),
-        Statement(
+        state(
             "tokens",
-            OURS,
-            f"{ABLE} learn {{task}}: {{size}}",
+            f"{ABLE} learn {{task}}",
             "the share of fresh answers that are the likeliest of all words",
-            at_least=0.9,
-            over="seeds",
-            revision=LOOK,
-            sample=lambda n, size, task: n.share(task, size),
-            cells={f"copying_{size}": {"size": size, "task": "copying"} for size in deep}
+            {f"copying_{size}": {"size": size, "task": "copying"} for size in deep}
             | {f"counting_{size}": {"size": size, "task": "counting"} for size in deep},
+            at_least=0.9,
+            sample=lambda n, size, task: n.share(task, size),
             message=f"{ABLE} learn copying and counting",
         ),
-        by_size(
+        state(
             "sentiment",
-            OURS,
             "the sentiment of fresh reviews is told in context",
             f"{SHARE}, for the sentiment of the first words of a review, after the demonstrations "
             "that a prompt has room for",
-            [f"sentiment_{size}" for size in deep],
-            lambda n, size: n.share("sentiment", size),
+            {f"sentiment_{size}": {"size": size} for size in deep},
             at_least=0.55,
             note="chance is .5",
-        ),
-        by_size(
-            "sentiment_null",
-            CONTROL,
-            "labels that have nothing to do with sentiments leave chance",
-            f"{SHARE} after reviews whose labels are drawn anew, less .5,",
-            [f"sentiment_null_{size}" for size in deep],
-            lambda n, size: n.share("sentiment_shuffled", size) - 0.5,
-            margin=0.05,
+            sample=lambda n, size: n.share("sentiment", size),
         ),
         Statement(
             "other",
@@ -189,6 +157,5 @@ def statements(config) -> tuple[Statement, ...]:
             unjudged="a comparison: its training is not ours",
             sample=lambda n, labels: n.other(labels, config.other_prompts),
             cells={f"other_{name}": {"labels": name} for name in MAPPED},
-            message=f"{called(config.model_name)} answers prompts of the same law",
         ),
     )

@@ -20,19 +20,14 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         refuse_divergence(run.status, f"lm_family: {size.name}")
         keep(run, size, config, corpus)
         by_size.append({name: np.asarray(rows) for name, rows in run.history["watch"].items()})
-    axes, other = ("size", "run", "step", "shots"), ask_other(config)
+    axes = "size", "run", "step", "shots"
     rows = {name: np.stack([own[name] for own in by_size]) for name in by_size[0]}
     variables = {name: (axes[: values.ndim], values) for name, values in rows.items()}
-    variables |= {f"other_{name}": ("shots", values) for name, values in other.items()}
+    variables |= {f"other_{name}": ("shots", own) for name, own in ask_other(config).items()}
     counts = [weights.count(family.shape_of(size, config)) for size in config.sizes]
-    return xr.Dataset(
-        variables | {"weights": ("size", counts)},
-        {
-            "size": [size.name for size in config.sizes],
-            "step": np.arange(0, config.steps + 1, config.look),
-            "shots": list(config.shots),
-        },
-    )
+    names, steps = [size.name for size in config.sizes], range(0, config.steps + 1, config.look)
+    places = dict(size=names, step=list(steps), shots=list(config.shots))
+    return xr.Dataset(variables | {"weights": ("size", counts)}, places)
 
 
 def keep(run, size, config: Config, corpus: mixture.Corpus) -> None:

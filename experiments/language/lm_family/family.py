@@ -11,7 +11,7 @@ from jax import Array
 from experiments.language import vocabulary
 from experiments.language.lm_family import mixture
 from experiments.language.lm_family.config import MAPPED, Config, Size
-from experiments.language.lm_family.mixture import Corpus, Question
+from experiments.language.lm_family.mixture import Corpus
 from experiments.language.vocabulary import Words
 from lsa_lab import lm
 from lsa_lab.lm import decoder, learning
@@ -26,29 +26,18 @@ _HEAD = 16  # coordinates
 
 def shape_of(size: Size, config: Config) -> Shape:
     """The shape of the family's decoders of one size."""
-    heads = size.width // _HEAD
-    return Shape(
-        num_layers=size.depth,
-        num_heads=heads,
-        num_groups=heads,
-        key_width=_HEAD,
-        width=size.width,
-        mlp_width=2 * size.width,
-        vocabulary=config.mixture.vocabulary,
-        context=256,
-        rotary_width=_HEAD,
-        tied=True,
-    )
+    heads, width = size.width // _HEAD, size.width
+    widths = dict(key_width=_HEAD, rotary_width=_HEAD, width=width, mlp_width=2 * width)
+    layers = dict(num_layers=size.depth, num_heads=heads, num_groups=heads)
+    return Shape(**layers, **widths, vocabulary=config.mixture.vocabulary, context=256, tied=True)
 
 
 def place_of(size: Size, config: Config) -> Path:
     """Where the runs of a size are kept, without an ending: this code's, of these numbers."""
     numbers = config.mixture, config.runs, config.seed, config.steps, config.learning_rate
-    facts = repr((size, *numbers, config.look, config.prompts, config.shots))
-    total = hashlib.sha256(facts.encode())
-    for module in (mixture, vocabulary, learning):
-        total.update(Path(module.__file__).read_bytes())
-    total.update(Path(__file__).read_bytes())
+    facts = repr((size, *numbers, config.look, config.prompts, config.shots)).encode()
+    files = [*(module.__file__ for module in (mixture, vocabulary, learning)), __file__]
+    total = hashlib.sha256(b"".join([facts, *(Path(file).read_bytes() for file in files)]))
     return cache.cache() / "family" / f"{size.name}-{total.hexdigest()[:12]}"
 
 
@@ -81,51 +70,42 @@ def readings(
     params: Params, shape: Shape, corpus: Corpus, config: Config, key: Array
 ) -> dict[str, Array]:
     """Shares of right answers on fresh prompts, and the loss on fresh text."""
-    keys = jax.random.split(key, 5)
-    many, few = (
-        partial(jax.random.split, num=n) for n in (config.prompts, config.prompts // 5 + 1)
-    )
+    keys, split = jax.random.split(key, 5), jax.random.split
+    many, few = config.prompts, config.prompts // 5 + 1
     length, words, texts = config.mixture.length, corpus.words, corpus.fresh
+    copying = partial(mixture.copying, length=length, vocabulary=config.mixture.vocabulary)
+    counting = partial(mixture.counting, length=length, words=words)
+    windows = jax.vmap(lambda key: mixture.window(key, length, texts))(split(keys[4], few))
     most = length // (config.mixture.sentence + 1) - 1
-    shares = shares_right(params, shape, words, config.shots, many(keys[0]))
-    sentiments = shares_right(params, shape, words, (most,), many(keys[1]), texts)
-    own = dict(zip(MAPPED, shares, strict=True))
-    own |= {"sentiment": sentiments[0][0], "sentiment_shuffled": sentiments[1][0]}
-    tasks = {
-        "copying": lambda key: mixture.copying(key, length, config.mixture.vocabulary),
-        "counting": lambda key: mixture.counting(key, length, words),
+    shares = shares_right(params, shape, words, config.shots, split(keys[0], many))
+    sentiments = shares_right(params, shape, words, (most,), split(keys[1], many), texts)
+    return dict(zip(MAPPED, shares, strict=True)) | {
+        "sentiment": sentiments[0][0],
+        "sentiment_shuffled": sentiments[1][0],
+        "copying": _tokens(params, shape, copying, split(keys[2], few)),
+        "counting": _tokens(params, shape, counting, split(keys[3], few)),
+        "text": learning.loss(params, *windows, shape),
     }
-    for (name, task), each in zip(tasks.items(), keys[2:], strict=False):
-        own[name] = _tokens(params, shape, task, few(each))
-    windows = jax.vmap(lambda key: mixture.window(key, length, texts))(few(keys[4]))
-    return own | {"text": learning.loss(params, *windows, shape)}
 
 
 def shares_right(
     params: Params, shape: Shape, words: Words, shots: tuple[int, ...], keys: Array, texts=None
 ) -> tuple[Array, Array]:  # each [shots]
     """The share of right label words by the number of demonstrations, and that with labels which
-    have nothing to do with classes; of reviews of ``texts`` their sentiments."""
+    have nothing to do with classes; of reviews of ``texts`` their sentiments. A tie counts half."""
 
-    def share(shuffled: bool) -> Array:
-        return _right(
-            params, shape, lambda key: mixture.ask(key, words, shots, shuffled, texts), keys
-        )
-
-    return share(False), share(True)
-
-
-def _right(params: Params, shape: Shape, ask, keys: Array) -> Array:  # [n]
-    """How often the right one of two label words scores more; a tie counts half."""
-
-    def hits(key: Array) -> Array:
-        question: Question = ask(key)
+    def hits(key: Array, shuffled: bool) -> Array:
+        question = mixture.ask(key, words, shots, shuffled, texts)
         rows = learning.last_rows(params, question.ids, shape)[question.places]
         scores = decoder.logits(params, rows, shape, question.names)
         margin = scores[:, 1] - scores[:, 0]
         return (1 + jnp.sign(margin) * jnp.where(question.right == 1, 1.0, -1.0)) / 2
 
-    return jax.lax.map(hits, keys, batch_size=min(TOGETHER, len(keys))).mean(0)
+    def share(shuffled: bool) -> Array:
+        ask, together = partial(hits, shuffled=shuffled), min(TOGETHER, len(keys))
+        return jax.lax.map(ask, keys, batch_size=together).mean(0)
+
+    return share(False), share(True)
 
 
 def _tokens(params: Params, shape: Shape, task, keys: Array) -> Array:  # []

@@ -1,21 +1,21 @@
 """In-context accuracy of the family by demonstrations, and as it emerges in training."""
 
-import numpy as np
-
 from experiments.language.data_sets import called
 from experiments.language.lm_family import claims
 from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
-TITLES = {
-    "all": ("Two layers that copy learn", "Learning comes late, and at once"),
-    "some": ("Some decoders learn from demonstrations", "Learning, run by run"),
-    "none": ("Demonstrations do not help", "Training has not changed that"),
-}
 WHO = {
-    "all": "Decoders of two layers or more that are shown copying learn",
+    "all": "Deeper decoders that copy learn",
     "some": "Some decoders learn",
     "none": "None of the decoders learns",
+}
+CHANCE, ENDS = dict(color=style.BLACK, lw=0.8, ls="--", zorder=0), (0.4, 1.02)
+ELSE = {  # what else is learned, and its title
+    "copying": "Copying fresh words",
+    "counting": "Counting fresh words",
+    "sentiment": "Sentiment of fresh reviews",
+    "text": "Loss on fresh text",
 }
 
 
@@ -26,49 +26,41 @@ def plot(dataset):
     return figure
 
 
-def plot_shots(ax, dataset):
-    config = results.config_of(dataset)
-    places = np.arange(len(dataset.shots))
+def of_sizes(dataset):
     for size, color in zip(dataset.size.values, style.COLOURS, strict=False):
-        own = dataset.isel(step=-1).sel(size=size)
+        yield size, dataset.sel(size=size).transpose("run", "step", ...), color
+
+
+def plot_shots(ax, dataset):
+    other, places = called(results.config_of(dataset).model_name), range(len(dataset.shots))
+    for size, own, color in of_sizes(dataset.isel(step=[-1])):
         label = f"{size}, {float(own.weights) / 1000:.0f} 000 weights"
-        style.mean_band(ax, places, own.mapping.values, label, color)
-        style.mean_band(ax, places, own.shuffled.values, None, color, marker=None, style=":")
-    ax.plot(
-        places, dataset.other_mapping, "s--", color="grey", ms=4, label=called(config.model_name)
-    )
-    ax.axhline(0.5, color=style.BLACK, lw=0.8, ls="--", zorder=0)
+        style.mean_band(ax, places, own.mapping[:, 0], label, color)
+        style.mean_band(ax, places, own.shuffled[:, 0], None, color, marker=None, style=":")
+    ax.plot(places, dataset.other_mapping, "s--", color="grey", ms=4, label=other)
     ax.set_xticks(places, dataset.shots.values)
-    ax.set(title=TITLES[_who_learned(dataset)][0], xlabel="demonstrations", ylim=(0.4, 1.02))
-    ax.set_ylabel("right labels of two")
+    ax.axhline(0.5, **CHANCE)
+    ax.set(title=WHO[_who_learned(dataset)], xlabel="demonstrations", ylabel="right labels of two")
+    ax.set_ylim(ENDS)
 
 
 def plot_steps(ax, dataset):
-    for size, color in zip(dataset.size.values, style.COLOURS, strict=False):
-        own = dataset.mapping.sel(size=size, shots=dataset.shots.max()).transpose("run", "step")
-        ax.plot(dataset.step, own.T, color=color, lw=0.6, alpha=0.6)
-        ax.plot(dataset.step, own.mean("run"), color=color)
+    for _, own, color in of_sizes(dataset.sel(shots=dataset.shots.max())):
+        ax.plot(dataset.step, own.mapping.T, color=color, lw=0.6, alpha=0.6)
+        ax.plot(dataset.step, own.mapping.mean("run"), color=color)
     ax.axhline(claims.LEARNED, color="grey", lw=0.8, ls=":", zorder=0)
-    ax.axhline(0.5, color=style.BLACK, lw=0.8, ls="--", zorder=0)
-    ax.set(title=TITLES[_who_learned(dataset)][1], xlabel="steps", ylim=(0.4, 1.02))
+    ax.axhline(0.5, **CHANCE)
+    ax.set(title="Run by run, in training", xlabel="steps", ylim=ENDS)
 
 
 def appendix(dataset):
     """What else is learned."""
-    names = {
-        "copying": "Only small copies fresh words",
-        "counting": "Counting fails more often than not",
-        "sentiment": "Sentiment stays near a guess",
-        "text": "The uncopied predicts text best",
-    }
     figure, axes = style.figure(6.75, 4.2, (2, 2), first="c")
-    for ax, (name, title) in zip(axes, names.items(), strict=True):
-        for size, color in zip(dataset.size.values, style.COLOURS, strict=False):
-            own = dataset[name].sel(size=size).transpose("run", "step")
-            style.mean_band(ax, dataset.step, own.values, size, color, marker=None)
-        ax.set(title=title, ylabel="nats a word" if name == "text" else "right answers")
-        if name != "text":
-            ax.set_ylim(0, 1)
+    for ax, (name, title) in zip(axes, ELSE.items(), strict=True):
+        for size, own, color in of_sizes(dataset):
+            style.mean_band(ax, dataset.step, own[name], size, color, marker=None)
+        words = dict(ylabel="nats a word") if name == "text" else dict(ylim=(0, 1))
+        ax.set(**dict(title=title, ylabel="right answers") | words)
     for ax in axes[2:]:
         ax.set_xlabel("steps")
     axes[1].legend(loc="upper left")
@@ -79,9 +71,8 @@ def _who_learned(dataset) -> str:
     """Which sizes meet the criterion on average: "all" if they are those of two layers or more with
     copying, "none", or "some" others."""
     sizes = results.config_of(dataset).sizes
-    able = {size.name for size in sizes if size.copying and size.depth > 1}
-    shares = dataset.mapping.isel(step=-1).sel(shots=dataset.shots.max()).mean("run")
-    learned = {*dataset.size.values[(shares >= claims.LEARNED).values].tolist()}
+    learned = [size for size in sizes if claims.numbers(dataset).learns(size.name)]
+    able = [size for size in sizes if size.copying and size.depth > 1]
     return "none" if not learned else "all" if learned == able else "some"
 
 

@@ -5,6 +5,7 @@ A prompt is T token ids, and which of them are to be predicted: of a task, its a
 
 import re
 from collections import Counter
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -24,10 +25,8 @@ BLOCK = len(vocabulary.NUMBERS) + 1  # tokens of a prompt that count one word
 
 
 class Texts(NamedTuple):
-    """Token ids of texts, and of reviews of one length with their sentiments."""
-
-    text: np.ndarray  # [N]
-    reviews: np.ndarray  # [S, w]
+    text: np.ndarray  # [N], token ids
+    reviews: np.ndarray  # [S, w], of one length
     sentiments: np.ndarray  # [S]
 
 
@@ -77,24 +76,22 @@ def _texts(parts, tokenizer: Tokenizer, config: Mixture) -> Texts:
     return Texts(text, reviews, np.asarray(parts[0].labels, np.int32)[long])
 
 
-def sample(
-    key: Array, corpus: Corpus, config: Mixture, copies: bool = True
-) -> tuple[Array, Array]:  # [B, T] twice
+def sample(key: Array, corpus: Corpus, config: Mixture, copies: bool = True):  # [B, T] twice
     """A batch of prompts and what counts of them, so many of each task as the config says; without
     ``copies`` those of copying are of mapping."""
-    words, texts, length = corpus.words, corpus.trained, config.length
+    words, texts = corpus.words, corpus.trained
     text, mapped, copied, *rest = config.shares
     shares = (text, mapped, copied, *rest) if copies else (text, mapped + copied, 0, *rest)
     tasks = (
-        lambda key: window(key, length, texts),
-        lambda key: mapping(key, length, words),
-        lambda key: copying(key, length, config.vocabulary),
-        lambda key: counting(key, length, words),
-        lambda key: sentiment(key, length, words, texts),
+        partial(window, texts=texts),
+        partial(mapping, words=words),
+        partial(copying, vocabulary=config.vocabulary),
+        partial(counting, words=words),
+        partial(sentiment, words=words, texts=texts),
     )
     keys = jax.random.split(key, len(tasks))
     prompts = [
-        jax.vmap(task)(jax.random.split(own, count))
+        jax.vmap(partial(task, length=config.length))(jax.random.split(own, count))
         for task, own, count in zip(tasks, keys, shares, strict=True)
         if count
     ]
@@ -108,9 +105,7 @@ def window(key: Array, length: int, texts: Texts) -> tuple[Array, Array]:
     return ids, jnp.ones(length, bool)
 
 
-def pairs(
-    key: Array, words: Words, count: int, most: int, few: bool = False
-) -> tuple[Array, Array, Array]:
+def pairs(key: Array, words: Words, count: int, most: int, few: bool = False):
     """Words [n] of two to ``most`` classes, the number of each one's class [n], and label words
     [4] of these classes, which mean nothing outside of this prompt. With ``few`` a class shows one
     to all of its words in this prompt: the fewer, the more often one comes again."""
@@ -145,8 +140,7 @@ def counting(key: Array, length: int, words: Words) -> tuple[Array, Array]:
     """Five words of two kinds, and how many of them are the first one; again with others."""
     keys = jax.random.split(key)
     blocks = -(-length // BLOCK)
-    every = jnp.asarray(words.classes.ravel())
-    two = jax.vmap(lambda own: jax.random.permutation(own, every)[:2])
+    two = jax.vmap(lambda own: jax.random.permutation(own, jnp.asarray(words.classes.ravel()))[:2])
     both = two(jax.random.split(keys[0], blocks))
     other = jax.random.randint(keys[1], (blocks, BLOCK - 1), 0, 2).at[:, 0].set(0)
     rows = jnp.take_along_axis(both, other, axis=1)
@@ -160,7 +154,7 @@ def sentiment(key: Array, length: int, words: Words, texts: Texts) -> tuple[Arra
     width = texts.reviews.shape[1] + 1
     rows, which, names = _reviews(key, words, texts, length // width)
     ids = jnp.concatenate([rows, names[which][:, None]], axis=1).ravel()
-    ids = jnp.concatenate([ids, jnp.zeros(length - len(ids), ids.dtype)])
+    ids = jnp.pad(ids, (0, length - len(ids)))
     places = jnp.arange(length)
     return ids, (places % width == width - 1) & (places < length // width * width)
 
@@ -183,9 +177,8 @@ def ask(
     else:
         inputs, which, names = _reviews(key, words, texts, shots[-1] + 1)
     count, width = inputs.shape
-    label = which
-    if shuffled:
-        label = jax.random.randint(jax.random.fold_in(key, 1), (count,), 0, 2)
+    again = jax.random.randint(jax.random.fold_in(key, 1), (count,), 0, 2)
+    label = again if shuffled else which
     separator = jnp.tile(jnp.asarray(words.separator)[None], (count, 1))
     rows = jnp.concatenate([inputs, names[label][:, None], separator], axis=1)
     ids = jnp.concatenate([jnp.asarray(words.start), rows.ravel()])

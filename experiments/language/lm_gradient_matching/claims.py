@@ -84,8 +84,8 @@ def best_draw(dataset) -> np.ndarray:  # [R]
     return dataset.rule.values.tolist().index("random") + np.argmin(of_draws, axis=1)
 
 
-def geometric_mean(values: np.ndarray) -> np.ndarray:  # [R, S] -> [R]
-    return np.exp(np.log(values).mean(1))
+def geometric_mean(values: np.ndarray) -> np.ndarray:  # [..., S] -> [...]
+    return np.exp(np.log(values).mean(-1))
 
 
 A3, OURS = "A3 (2506.04579)", "derived here"
@@ -98,18 +98,14 @@ MOVED = (
 
 
 def numbers(dataset) -> dict[str, Answers]:
-    size = results.config_of(dataset).shots
-    return {name: Answers(dataset.sel(task=name, n=size)) for name in dataset.task.values}
+    judged = dataset.sel(n=results.config_of(dataset).shots)
+    return {name: Answers(judged.sel(task=name)) for name in dataset.task.values}
 
 
 def statements(config) -> tuple[Statement, ...]:
     n = config.shots
-    family = families(
-        config,
-        over="pools",
-        redrawn=f"{config.runs} fresh runs, 9 before",
-        revision=ORDER,
-    )
+    fresh = f"{config.runs} fresh runs, 9 before"
+    family = families(config, over="pools", redrawn=fresh, revision=ORDER)
     matching = f"{n} matched demonstrations of {config.pool}"
     white = f"{n} demonstrations matched by whitened gradients"
     rivals = {

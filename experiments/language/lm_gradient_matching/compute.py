@@ -10,7 +10,6 @@ from experiments.language.lm_gradient_matching.config import DRAWN, RULES, Confi
 from experiments.language.sentences import Writer
 from lsa_lab.lm.prefix import Example
 from lsa_lab.lm.text import Sentences
-from lsa_lab.selection import gradient_matching
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -29,11 +28,8 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "validation_score": ("n", "draw", "validation", "label"),
         "validation_right": ("validation",),
         "gap": ("n", "subset"),
-        "whitened_gap": ("n", "subset"),
-        "count": ("n", "subset", "label"),
         "divergence": ("n", "subset"),
         "random_divergence": ("n",),
-        "training_loss": ("step",),
     }
     place = progress, checkpoints, "lm_gradient_matching: pools"
     dataset = decoders.table(config, measure, axes, *place, n=config.sizes)
@@ -50,19 +46,17 @@ def measure_pool(config, sentences, writer, place, run, model) -> dict[str, np.n
     ids, last = writer.questions(pool)
     examples = Example(ids, last, np.asarray(pool.labels))
     nothing, words = writer.demonstrations(pool.take([]))[0], writer.label_ids
-    rows, losses = choices.gradients(config, model, examples, words, keys[0])
+    rows = choices.gradients(config, model, examples, words, keys[0])
     alone = readouts.ask(readouts.alone, model, nothing, ids, last, words, layer=config.middle)
     by_size = [
         measure_size(config, size, writer, model, sets, rows, alone.rows, key)
         for size, key in zip(config.sizes, keys[1:], strict=True)
     ]
     arrays = {name: np.stack([each[name] for each in by_size]) for name in by_size[0]}
-    without = scores(model, writer, [pool.take([])], fresh)[0]
     return arrays | {
         "right": np.asarray(fresh.labels),
         "validation_right": np.asarray(validation.labels),
-        "score_without": without,
-        "training_loss": losses,
+        "score_without": scores(model, writer, [pool.take([])], fresh)[0],
     }
 
 
@@ -96,8 +90,6 @@ def measure_size(config, size, writer, model, parts, rows, points, key) -> dict[
         "score": np.concatenate([of_others[:begin], tried_fresh, of_others[begin:]]),
         "validation_score": tried_validation,
         "gap": choices.gaps(rows, chosen),
-        "whitened_gap": choices.gaps(gradient_matching.whitened(rows, size), chosen),
-        "count": counts,
         "divergence": divergence(counts, whole),
         "random_divergence": divergence(of_random, whole).mean(),
     }

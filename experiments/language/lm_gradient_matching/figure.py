@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.language.data_sets import called
 from experiments.language.lm_gradient_matching import claims
-from experiments.language.lm_gradient_matching.claims import BEST, rule_readings, subset_readings
+from experiments.language.lm_gradient_matching.claims import BEST, geometric_mean, subset_readings
 from experiments.language.lm_gradient_matching.config import DRAWN, RULES
 from lsa_lab.harness.draw import style
 from lsa_lab.judging.statistics import level
@@ -16,33 +16,31 @@ TICKS = (0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4, 2)
 
 def plot(dataset):
     figure, axes = style.figure(6.75, 2.5, (1, 2))
-    judged = dataset.sel(n=results.config_of(dataset).shots)
-    plot_ratios(axes[0], judged)
-    plot_gaps(axes[1], judged.isel(task=0))
+    first, *_ = answers = [*claims.numbers(dataset).values()]
+    plot_ratios(axes[0], answers)
+    plot_gaps(axes[1], first.dataset)
+    axes[0].set_title(f"Matching leaves {geometric_mean(first.ratio('matching', 'random')):.2f}")
+    axes[1].set_title(f"Gaps rank answers by {first.ranks().mean():z.2f}")
     return figure
 
 
-def plot_ratios(ax, dataset):
+def plot_ratios(ax, answers):
     """Losses over those of random subsets, geometric means of runs; tasks from the top."""
-    names = dataset.task.values
     style.log_axes(ax, x=True)
-    for i, name in enumerate(names):
-        values = rule_readings(dataset.sel(task=name))
-        step = 0.2 * (i - (len(names) - 1) / 2)
+    for i, own in enumerate(answers):
+        step = 0.2 * (i - (len(answers) - 1) / 2)
         for row, rule in enumerate(BESIDE):
-            ratios = np.log(values[rule] / values["random"])
-            half = (style.mean_ends(ratios[:, None])[1] - ratios.mean())[0]
-            ends = np.exp(ratios.mean() + np.array([-half, half]))
-            look = style.METHOD[rule]
-            if np.isfinite(half):  # not known from one run
+            ratios, look = own.ratio(rule, "random"), style.METHOD[rule]
+            ends = np.exp(style.mean_ends(np.log(ratios)[:, None]))
+            if np.isfinite(ends).all():  # not known from one run
                 ax.plot(ends, [row + step] * 2, "-", color=look["color"], lw=0.8)
-            ax.plot(np.exp(ratios.mean()), row + step, ls="none", **look)
+            ax.plot(geometric_mean(ratios), row + step, ls="none", **look)
     low, high = ax.get_xlim()
     style.log_axes(ax, x=True, ticks=[tick for tick in TICKS if low <= tick <= high])
     ax.set_xlim(low, high)
     ax.axvline(1, color="grey", lw=0.8)
     ax.set_yticks(range(len(BESIDE)), BESIDE)
-    ax.set(xlabel="label cross-entropy / random's", title="Same label shares do as well")
+    ax.set(xlabel="label cross-entropy / random's")
     ax.set_ylim(len(BESIDE) - 0.5, -0.5)
 
 
@@ -60,7 +58,6 @@ def plot_gaps(ax, dataset):
     ax.set_yticks([0.7, 1, 1.5, 2, 3], ["0.7", "1", "1.5", "2", "3"])
     ax.axhline(1, color="grey", lw=0.8)
     ax.set(xlabel="gap / that of random subsets", ylabel="cross-entropy / random's")
-    ax.set_title("A small gap tells little")
     ax.legend()
 
 
@@ -68,14 +65,13 @@ def caption(dataset) -> str:
     config, (first, task) = results.config_of(dataset), results.config_of(dataset).tasks[0]
     answers = claims.numbers(dataset)[first]
     ratio, alike = (
-        np.exp(np.log(answers.ratio("matching", rival)).mean())
-        for rival in ("random", "stratified")
+        geometric_mean(answers.ratio("matching", rival)) for rival in ("random", "stratified")
     )
     return (
         f"In {called(config.model_name)}, on {task.title}, {config.shots} matched demonstrations "
         f"leave {ratio:.2f} of the label cross-entropy after random ones. They leave {alike:.2f} "
         "of that after random ones with the same shares of labels, and "
-        f"{np.exp(np.log(answers.over_none('matching')).mean()):.2f} of that without "
+        f"{geometric_mean(answers.over_none('matching')):.2f} of that without "
         f"demonstrations. Points are geometric means over {config.runs} pools of {config.pool}, "
         f"and bars are {level()} intervals. In b each point is a subset, in the colours of a."
     )

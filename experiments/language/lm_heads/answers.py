@@ -37,6 +37,14 @@ class Heads:
         """The effective heads of each layer."""
         return pseudo_values(self.importances[reading])
 
+    def first(self, reading):  # [R]
+        """The share of the first layer's heads that is effective."""
+        return self.count(reading)[:, 0] / self.number
+
+    def later(self, reading):  # [R]
+        """The effective heads of a later layer, a mean over these."""
+        return self.count(reading)[:, 1:].mean(1)
+
     def changes_without(self, name):  # [R, layer]
         """The change of answers with all heads of a layer closed, or all but its top one."""
         return changes(self.scores("whole")[:, None], self.scores(name))
@@ -49,13 +57,9 @@ class Heads:
     def order_kept(self):  # {mask: [R]}
         """Rank correlations of margins with the whole model's, of each mask; of draws means."""
         whole, masked, draws = map(self._margins, ("open", "masked", "drawn"))
-        rows = [
-            [spearman(own, row) for row in every] for own, every in zip(whole, masked, strict=True)
-        ]
-        of_draws = [
-            np.mean([spearman(own, row) for row in every])
-            for own, every in zip(whole, draws, strict=True)
-        ]
+        triples = [*zip(whole, masked, draws, strict=True)]
+        rows = [[spearman(own, row) for row in every] for own, every, _ in triples]
+        of_draws = [np.mean([spearman(own, row) for row in every]) for own, _, every in triples]
         return dict(zip(MASKS, [*np.transpose(rows), np.array(of_draws)], strict=True))
 
     def _margins(self, name) -> np.ndarray:  # [R, ..., B]

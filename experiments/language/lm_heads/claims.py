@@ -16,10 +16,10 @@ IMPORTANCES = {
     "change": ("change of answers", CHANGE),
     "mean": ("mean ablation", f"{CHANGE}, with the head at its mean write"),
 }
+ONE = 1.5  # effective heads, where one does most
 RISE = "by the rise of the label cross-entropy with the head closed"
 JACKKNIFE = "averaged over sets (pseudo-values of the jackknife)"
 GUESSING = "the whole model's cross-entropy is above that of guessing: there is no loss to rise"
-NOISE = "rises of either sign count where they are positive: noise makes heads seem alike"
 AVERAGED = "N was that of each set by itself, which few sentences make uneven by chance"
 APART = "added, a layer each: the mean over layers hid that one has one head"
 MORE = "on 10 sentences of a set, too few"
@@ -39,14 +39,11 @@ def statements(config) -> tuple[Statement, ...]:
         config, over="sets of demonstrations", redrawn=f"{config.runs} fresh runs, {before} before"
     )
     first, later = "all heads of the first layer matter", "one head does most in a later layer"
-    share, count = (
-        "effective heads of the first layer over the number of its heads",
-        "effective heads of a later layer",
-    )
+    share = "effective heads of the first layer over the number of its heads"
+    count = "effective heads of a later layer"
     left = "KL(whole, top head kept) over KL(whole, all closed)"
     top = "the top head is the one that changes answers to other sentences most"
     order = "rank correlation of the label margins with the whole model's"
-    readings = {"reading": ("change", "mean")}
     # Sentences count layers from 1; the first is not a later one.
     places = {1 + layer: place for place, layer in enumerate(config.layers)}
     layers = [*places][1:]
@@ -55,28 +52,22 @@ def statements(config) -> tuple[Statement, ...]:
         name, importance = IMPORTANCES[reading]
         return dict(name=name, importance=importance)
 
-    rises = (
-        family(
-            "first_rises",
-            A4,
-            f"{first}, {RISE}",
-            f"{share}, {JACKKNIFE},",
-            unjudged=GUESSING,
-            note=NOISE,
-            revision=f"{AVERAGED}; it was judged",
-            sample=lambda h, data: h[data].count("rise")[:, 0] / h[data].number,
-            cells=grid("rotten_tomatoes_first_rise"),
+    rises = family(
+        "rises",
+        A4,
+        f"{{says}}, {RISE}",
+        f"{{what}}, {JACKKNIFE},",
+        unjudged=GUESSING,
+        note="rises of either sign count where they are positive: noise makes heads seem alike",
+        revision=f"{AVERAGED}; it was judged",
+        sample=lambda h, data, layers: getattr(h[data], layers)("rise"),
+        cells=grid(
+            "rotten_tomatoes_first_rise rotten_tomatoes_later_rise", layers=("first", "later")
         ),
-        family(
-            "later_rises",
-            A4,
-            f"{later}, {RISE}",
-            f"{count}, mean over later layers, {JACKKNIFE},",
-            unjudged=GUESSING,
-            note=NOISE,
-            revision=f"{AVERAGED}; it was judged",
-            sample=lambda h, data: h[data].count("rise")[:, 1:].mean(1),
-            cells=grid("rotten_tomatoes_later_rise"),
+        words=lambda layers: (
+            dict(says=first, what=share)
+            if layers == "first"
+            else dict(says=later, what=f"{count}, mean over later layers")
         ),
     )
     return (
@@ -87,8 +78,10 @@ def statements(config) -> tuple[Statement, ...]:
             f"{share}, {{importance}}, {JACKKNIFE},",
             at_least=0.75,
             revision=AVERAGED,
-            sample=lambda h, data, reading: h[data].count(reading)[:, 0] / h[data].number,
-            cells=grid("rotten_tomatoes_first_change rotten_tomatoes_first_mean", **readings),
+            sample=lambda h, data, reading: h[data].first(reading),
+            cells=grid(
+                "rotten_tomatoes_first_change rotten_tomatoes_first_mean", reading=IMPORTANCES
+            ),
             words=reading_words,
         ),
         family(
@@ -96,10 +89,12 @@ def statements(config) -> tuple[Statement, ...]:
             READING,
             f"{later}, by {{name}}",
             f"{count}, {{importance}}, mean over later layers, {JACKKNIFE},",
-            at_most=1.5,
+            at_most=ONE,
             revision=AVERAGED,
-            sample=lambda h, data, reading: h[data].count(reading)[:, 1:].mean(1),
-            cells=grid("rotten_tomatoes_later_change rotten_tomatoes_later_mean", **readings),
+            sample=lambda h, data, reading: h[data].later(reading),
+            cells=grid(
+                "rotten_tomatoes_later_change rotten_tomatoes_later_mean", reading=IMPORTANCES
+            ),
             words=reading_words,
         ),
         family(
@@ -107,7 +102,7 @@ def statements(config) -> tuple[Statement, ...]:
             READING,
             "one head does most in layer {layer}, by {name}",
             f"effective heads of layer {{layer}}, {{importance}}, {JACKKNIFE},",
-            at_most=1.5,
+            at_most=ONE,
             revision=APART,
             redrawn="",
             sample=lambda h, data, layer, reading: h[data].count(reading)[:, places[layer]],
@@ -190,5 +185,5 @@ def statements(config) -> tuple[Statement, ...]:
             sample=lambda h, data: h[data].share_missed(),
             cells=grid("rotten_tomatoes_map"),
         ),
-        *(rises if config.rises_judged else ()),
+        *([rises] if config.rises_judged else ()),
     )

