@@ -4,7 +4,7 @@ import numpy as np
 
 from experiments.language.data_sets import called
 from experiments.language.lm_flow import claims
-from experiments.language.lm_flow.config import MODES, RULES
+from experiments.language.lm_flow.config import MODES, READS, RULES
 from lsa_lab.harness.draw import marks, style
 from lsa_lab.judging.statistics import level
 from lsa_lab.store import results
@@ -25,8 +25,7 @@ def plot(dataset):
     flows, pools = (next(iter(each.values())) for each in (numbers.flows, numbers.pools))
     figure, axes = style.figure(6.75, 2.6, (1, 2))
     plot_layers(axes[0], flows)
-    random = pools.log_probabilities("random")
-    gains = {rule: (pools.log_probabilities(rule) - random).mean(-1) for rule in RULES}
+    gains = {rule: pools.gain(rule) for rule in RULES}
     for row, (rule, runs) in enumerate(gains.items()):
         axes[1].plot(style.mean_ends(runs[:, None]), [row, row], color=LOOKS[rule]["color"], lw=0.8)
         axes[1].plot(runs.mean(), row, ls="none", ms=4.5, **LOOKS[rule])
@@ -58,15 +57,24 @@ def plot_layers(ax, flows):
 
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
-    (name, task), *_ = config.tasks
-    flows, pools = numbers.flows[name], numbers.pools[name]
-    alone, shared = (np.exp(np.log(flows.disparities(m, "margin")[:, -1]).mean()) for m in MODES)
-    gain = pools.log_probabilities("GradS") - pools.log_probabilities("random")
+    (_, task), *_ = config.tasks
+
+    def disparities(mode):  # over collections and readings
+        every = (f.disparities(mode, read)[:, -1] for f in numbers.flows.values() for read in READS)
+        return span([np.exp(np.log(each).mean()) for each in every])
+
+    alone, shared = map(disparities, MODES)
+    pools, rules = numbers.pools.values(), ("GradS", "GradS, row")
+    gains = [each.gain(rule).mean() for each in pools for rule in rules]
     return (
-        f"On {task.title} depth multiplies the log ratio of two flows in "
-        f"{called(config.model_name)} by {alone:.2f} alone and by {shared:.2f} in one prompt. "
-        "Prompts that GradS selects change the log-probability of the right label by "
-        f"{gain.mean():+.2f} nats, compared with random prompts. The grey band counts as no "
-        f"change, and bars are {level()} intervals over {config.runs} runs. The oracle takes the "
-        "demonstrations that, each alone, make the right label most probable."
+        f"Depth multiplies the log ratio of two flows in {called(config.model_name)} by {alone} "
+        f"alone and by {shared} in one prompt, by text. Prompts that GradS selects change the "
+        f"log-probability of the right label by {span(gains)} nats against random ones. Panels are "
+        f"of {task.title}. The grey band counts as no change, and bars are {level()} intervals "
+        f"over {config.runs} runs. The oracle takes the demonstrations that, each alone, make the "
+        f"right label most probable."
     )
+
+
+def span(values) -> str:
+    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(values), max(values))))

@@ -95,10 +95,11 @@ class Pools:
         signs = 2 * self.dataset.label.transpose("run", "query").values - 1
         return -np.logaddexp(0, -signs * self.margins(rule)).mean(0)
 
-    def prompts(self, rule, rival):  # [R], None where there are too few queries
-        if not self.config.prompts_judged:
-            return None
+    def gain(self, rule, rival="random"):  # [R], in nats
         return (self.log_probabilities(rule) - self.log_probabilities(rival)).mean(-1)
+
+    def prompts(self, rule, rival):  # [R], None where there are too few queries
+        return self.gain(rule, rival) if self.config.prompts_judged else None
 
 
 def correlations(left, right):  # [R, m, B] x 2 -> [R]

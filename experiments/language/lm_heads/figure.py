@@ -33,8 +33,8 @@ def plot_effective_heads(ax, heads):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
     ax.legend(ncols=2, fontsize=7, loc="upper center")
-    later = np.min([heads.count(reading)[:, 1:].mean(0) for reading, *_ in POINTS], axis=0)
-    ax.set_title(f"{(later > claims.ONE).sum()} of {len(later)} later layers use several")
+    fewest = heads.dataset.layer.values[heads.count("change").mean(0).argmin()]
+    ax.set_title(f"Layer {1 + fewest} uses the fewest heads")
 
 
 def plot_order_kept(ax, heads):
@@ -54,13 +54,13 @@ def caption(dataset) -> str:
     config = results.config_of(dataset)
     (name, task), *_ = config.tasks
     heads = claims.numbers(dataset)[name]
-    count, number = heads.count("change").mean(0), heads.number
+    count, mean = (heads.count(reading).mean(0) for reading in ("change", "mean"))
     return (
-        f"In {called(config.model_name)}, on {task.title}, {min(count[0], number):.1f} of "
-        f"{number} heads change answers in the first layer, and {count[1:].min():.1f} to "
-        f"{count[1:].max():.1f} in later ones. The fewest heads matter in layer "
-        f"{1 + config.layers[1 + count[1:].argmin()]}. With one head in each later layer, answers "
-        f"correlate with the whole model's by {heads.order_kept[PRUNED].mean():z.2f}. "
-        "The effect of a head is measured by closing it, by its mean write in its place, or by "
-        f"the slope in its gate. Bands are intervals over {config.runs} runs."
+        f"In {called(config.model_name)}, on {task.title}, {min(count[0], heads.number):.1f} "
+        f"(closed) or {mean[0]:.1f} (mean write) of {heads.number} heads change answers in the "
+        f"first layer, and {count[1:].min():.1f} to {count[1:].max():.1f} or {mean[1:].min():.1f} "
+        f"to {mean[1:].max():.1f} in {len(count) - 1} later ones. With one head in each later "
+        f"layer, answers correlate with the whole model's by "
+        f"{heads.order_kept[PRUNED].mean():z.2f}. Lines are by the slope in a head's gate, dotted "
+        f"ones all heads and one. Bars are intervals over {config.runs} runs."
     )
