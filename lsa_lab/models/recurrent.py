@@ -42,7 +42,7 @@ from lsa_lab.models import trace as traces
 from lsa_lab.models.blocks import head_gates, layer_norm, mlp, run_layers
 from lsa_lab.models.recurrent_state import Writes
 from lsa_lab.models.recurrent_weights import Config, Params, init
-from lsa_lab.models.trace import Trace
+from lsa_lab.models.trace import Trace, Walk
 from lsa_lab.models.transformer_layers import given
 
 __all__ = ["Config", "Params", "init"]
@@ -93,12 +93,31 @@ def predict_prefixes(
     return -traces.label_slots(forward(params, tokens, config, head_mask))[-1]
 
 
+def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
+    """The a_ti = q_tᵀ (Π_{i<s≤t} diag(g_s) - a_s r_sᵀ) b_i with which token t (third axis) reads
+    the value v_i of token i (fourth), from the stream (2403.01590 for Mamba).
+
+    For mesa a_ti is q_tᵀ (Σ βkkᵀ + λI)⁻¹ β_i k_i Π_{i<s≤t} g_s. ``normalise`` divides.
+    """
+    if config.keys_a_token > 1:
+        raise ValueError(
+            f"inner is {config.inner}: a token of {config.kind} writes {config.inner} values, and "
+            "no single weight says how they are read; attention is for one value a token"
+        )
+
+    def weights(head: Params, rows: Array) -> Array:  # [T, T]
+        return _read(head, rows, config, jnp.eye(len(rows), dtype=rows.dtype))
+
+    return _of_layers(weights, params, trace)
+
+
 def states(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T, k, v]
     """The state of every head after every token.
 
     Raises ValueError, where states can be read, for one that is not finite.
     """
-    every = _of_layers(lambda head, rows: _states(head, rows, config), params, tokens, config)
+    trace = forward(params, tokens, config)
+    every = _of_layers(lambda head, rows: _states(head, rows, config), params, trace)
     if is_concrete(every):
         broken = np.argwhere(~np.isfinite(np.asarray(every)).all((-1, -2)))
         if len(broken):
@@ -119,22 +138,22 @@ def condition_numbers(params: Params, tokens: Array, config: Config) -> Array:  
         raise ValueError(f"kind is {config.kind!r}: only a mesa layer inverts a matrix")
 
     def numbers(head: Params, rows: Array) -> Array:  # [T]
-        moments, _ = recurrent_state.regression_sums(*_weighted(head, rows, config))
+        no_values = rows[:, :0]
+        moments, _ = recurrent_state.regression_sums(*_weighted(head, rows, config), no_values)
         values = jnp.linalg.eigvalsh(moments) + _penalty(head)
         return values[:, -1] / values[:, 0]
 
-    return _of_layers(numbers, params, tokens, config)
+    return _of_layers(numbers, params, forward(params, tokens, config))
 
 
-def _of_layers(look: Callable, params: Params, tokens: Array, config: Config) -> Array:
-    """``look(head, rows)`` of every layer and head, from the stream of ``forward``."""
-    stream = forward(params, tokens, config).stream[:-1]
+def _of_layers(look: Callable, params: Params, trace: Walk) -> Array:
+    """``look(head, rows)`` of every layer and head, from the stream before each layer."""
 
     def layer(own: Params, stream: Array) -> Array:
         rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
         return jax.vmap(lambda head: look(head, rows))(_heads(own))
 
-    return jax.vmap(layer)(params.replace(read_in=None, read_out=None), stream)
+    return jax.vmap(layer)(params.replace(read_in=None, read_out=None), trace.stream[:-1])
 
 
 def _heads(own: Params) -> Params:
@@ -148,12 +167,18 @@ def _normed(stream: Array, scale: Array | None, offset: Array | None) -> Array: 
     return stream if scale is None or offset is None else layer_norm(stream, scale, offset)
 
 
-def _read(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, v]
-    """Sᵀq after every token."""
-    queries = rows @ head.w_q.T
+def _read(
+    head: Params,
+    rows: Array,  # [T, D]
+    config: Config,
+    values: Array | None = None,  # [T, v]
+) -> Array:  # [T, v]
+    """Sᵀq after every token, of the head's own values unless others are given."""
+    queries, values = rows @ head.w_q.T, rows @ head.w_v.T if values is None else values
     if config.kind == "mesa":
-        return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config), queries)
-    every = recurrent_state.reads(_writes(head, rows, config), jnp.repeat(queries, config.inner, 0))
+        return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config, values), queries)
+    writes = _writes(head, rows, config, values)
+    every = recurrent_state.reads(writes, jnp.repeat(queries, config.inner, 0))
     read = every[config.inner - 1 :: config.inner]
     if config.kind == "additive" and config.normalise:
         read = read / jnp.maximum(jnp.cumsum(_does_write(rows, config)), 1)[:, None]
@@ -161,16 +186,19 @@ def _read(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, 
 
 
 def _states(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, k, v]
+    values = rows @ head.w_v.T
     if config.kind == "mesa":
-        return _regressions(head, rows, config)
-    every = recurrent_state.every_state(_writes(head, rows, config))
+        return _regressions(head, rows, config, values)
+    every = recurrent_state.every_state(_writes(head, rows, config, values))
     return every[config.inner - 1 :: config.inner]
 
 
-def _regressions(head: Params, rows: Array, config: Config) -> Array:  # [T, k, v]
+def _regressions(
+    head: Params, rows: Array, config: Config, values: Array
+) -> Array:  # [T, D], [T, v] -> [T, k, v]
     recursive = config.solve == "recursive"
     solve = recursive_least_squares if recursive else recurrent_state.solved_regressions
-    return solve(*_weighted(head, rows, config), _penalty(head))
+    return solve(*_weighted(head, rows, config), values, _penalty(head))
 
 
 def _does_write(rows: Array, config: Config) -> Array:  # [T]
@@ -197,12 +225,17 @@ def _step_and_gate(head: Params, rows: Array, config: Config) -> tuple[Array, Ar
     return step, gate
 
 
-def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J, ...]
+def _writes(
+    head: Params,
+    rows: Array,  # [T, D]
+    config: Config,
+    values: Array,  # [T, J v]
+) -> Writes:  # leaves [T J, ...]
     """What every token changes, by the kind."""
     kind, writing = config.kind, _does_write(rows, config)[:, None]
     step, gate = _step_and_gate(head, rows, config)
     keys = (rows @ head.w_k.T).reshape(-1, config.key_width)  # [T J, k]
-    value = (rows @ head.w_v.T).reshape(-1, config.values)
+    value = values.reshape(len(keys), -1)
     if kind in ("delta", "gated_delta", "delta_product", "rwkv7"):
         keys = recurrent_state.unit_rows(keys)
     step = step / (1 + step * (keys**2).sum(-1, keepdims=True)) if kind == "longhorn" else step
@@ -216,11 +249,12 @@ def _writes(head: Params, rows: Array, config: Config) -> Writes:  # leaves [T J
     return Writes(step * keys, value, removed, fading)
 
 
-def _weighted(head: Params, rows: Array, config: Config) -> tuple[Array, Array, Array, Array]:
+def _weighted(head: Params, rows: Array, config: Config) -> tuple[Array, Array, Array]:
+    """β, g and the key of every token."""
     writing = _does_write(rows, config)
     step, gate = _step_and_gate(head, rows, config)
     step, gate = writing * step[:, 0], 1 - writing * (1 - gate[:, 0])
-    return step, gate, rows @ head.w_k.T, rows @ head.w_v.T
+    return step, gate, rows @ head.w_k.T
 
 
 def _penalty(head: Params) -> Array:  # []

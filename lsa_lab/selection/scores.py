@@ -19,14 +19,21 @@ from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.prompts import near_one
 
 
-def flow_norm(flow: Array) -> Array:  # [m, e] or [m, ..., e] -> [m]
+def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
     """GradS: |∂ŷ/∂e_i|, the Frobenius norm of the flow, of one prediction or a whole token.
 
     The flow is that of whichever layer the caller picks, ``flow[layer]``; which norm and which
     layer A1 (2508.00385) takes is not public (docs/theory, "Scores of demonstrations"). Squares
     neither over- nor underflow.
+
+    Raises ValueError for [a, b, c] with b ≠ c, as a flow [L, n, e] of all layers has.
     """
     chex.assert_rank(flow, {2, 3}, custom_message="a flow is that of one layer, flow[layer]")
+    if flow.ndim == 3 and flow.shape[1] != flow.shape[2]:
+        raise ValueError(
+            f"flow is {flow.shape}: of a flow [L, n, e] give one layer, flow[layer]; of a whole "
+            "token's [m, e, D] with a read-in give flow.reshape(m, -1)"
+        )
     rows = flow.reshape(len(flow), -1)
     peak = jnp.abs(rows).max(-1)
     unit = rows / jnp.where(peak > 0, peak, 1)[:, None]

@@ -24,9 +24,9 @@ class Status:
 
     "diverged": at step ``step`` the loss, the gradient or the new params were not finite, first in
     ``leaf``, which is "loss" or a leaf of params. "level": over the last fifth of the steps the
-    loss has the mean of the fifth before, within two standard errors from ten block means each,
-    which does not say that it is low. "not trained": level, and no lower than over the first fifth,
-    or at the first step. "finished": none of these.
+    loss has the mean of the fifth before, within two standard errors from ten block means each, or
+    stays the same to rounding, 0 included; which does not say that it is low. "not trained": level,
+    and no lower than over the first fifth, or at the first step. "finished": none of these.
     """
 
     kind: Literal["level", "not trained", "finished", "diverged"]
@@ -96,7 +96,9 @@ def _kind(losses: np.ndarray) -> Literal["level", "not trained", "finished"]:  #
     fifths = losses[-5 * _BLOCKS * size :].reshape(5, _BLOCKS, size)
     blocks = fifths.mean(2)
     means, variances = blocks.mean(1), blocks.var(1, ddof=1) / _BLOCKS
-    if abs(means[3] - means[4]) > 2 * np.sqrt(variances[3] + variances[4]):
+    rounding = 8 * np.finfo(losses.dtype).eps * np.abs(fifths[4]).max()
+    moves = np.ptp(fifths[4]) > rounding  # what converges has variances that underflow
+    if moves and abs(means[3] - means[4]) > 2 * np.sqrt(variances[3] + variances[4]):
         return "finished"
     fallen = means[0] - means[4] > 3 * np.sqrt(variances[0] + variances[4])
     return "level" if fallen or losses[0] > np.quantile(fifths[4], 0.99) else "not trained"

@@ -195,6 +195,15 @@ def test_no_flow_and_an_overflow_have_no_finite_ratio():
     assert np.isneginf(amplification.log_sizes(silent)[:, 1]).all()
 
 
+def test_a_ratio_whose_order_cannot_be_read_is_refused_and_a_later_overflow_is_shown():
+    broken, late = FLOW.copy(), FLOW.copy()
+    broken[0, 2, 0], late[1, 0, 0] = np.nan, np.inf
+    with pytest.raises(ValueError, match=r"flow\[0\] holds 1 NaN .* at \(2, 0\): without it"):
+        amplification.amplification_ratio(broken)
+    assert np.isfinite(amplification.amplification_ratio(late)).tolist() == [True, False]
+    assert np.isnan(on_host(amplification.amplification_ratio)(broken)[0])  # nothing to read
+
+
 def test_interactions_are_the_contracted_hessian_and_symmetric():
     forward, params = model_of(SHALLOW)
     prompt, _ = draw()

@@ -9,7 +9,7 @@ import pytest
 
 from lsa_lab import prompts
 from lsa_lab.analyses import clipping
-from lsa_lab.models import transformer
+from lsa_lab.models import linear_attention, transformer
 from lsa_lab.prompts import Prompt
 
 R, N, D, B = 2, 6, 3, 5
@@ -122,8 +122,11 @@ def test_edits_of_late_layers_go_on_from_the_stream_before_them(monkeypatch):
 
 def test_what_does_not_fit_is_refused():
     one = jax.tree.map(lambda leaf: leaf[0], models())
-    with pytest.raises(ValueError, match="takes runs on the leading axis"):
+    with pytest.raises(ValueError, match=r"sizes, \[.*\]: the first .*lambda leaf: leaf\[None\]"):
         clipping.curve(risk, one, batch(), modules=["w_q"])
+    square = linear_attention.init(jax.random.key(0), 2, 2, D)  # L in front of every leaf
+    with pytest.raises(ValueError, match=r"'w_pv' has shape .* In a curve .* leaf: leaf\[None\]"):
+        clipping.curve(risk, square, batch(), modules=["w_pv"])
     with pytest.raises(ValueError, match="prompts have 6 demonstrations"):
         clipping.curve(risk, models(), batch(), modules=["w_q"], shots=[7])
     with pytest.raises(ValueError, match="module 'w_kq'"):
@@ -134,7 +137,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="NaN or infinity"):
         clipping.curve(risk, broken, batch(), modules=["w_q"])
     uneven = models().replace(read_out=models().read_out[:1])
-    with pytest.raises(ValueError, match=r"\[1, 2\] runs"):
+    with pytest.raises(ValueError, match=r"sizes, \[1, 2\]"):
         clipping.curve(risk, uneven, batch(), modules=["w_q"])
 
 

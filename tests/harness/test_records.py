@@ -50,6 +50,25 @@ def test_a_damaged_record_is_named_and_what_is_whole_goes_on(folder, program, ca
     assert records.last_run(folder)["verdicts"]["toy.mean"] == "holds"
 
 
+def test_the_list_says_damaged_where_a_result_is_and_not_run_where_there_is_none(
+    ran, program, capsys
+):
+    result = ran() / "result.nc"
+    whole = bytearray(result.read_bytes())
+    whole[len(whole) // 2] ^= 255
+    result.write_bytes(whole)
+    capsys.readouterr()
+    assert program("list") == 1
+    told = capsys.readouterr()
+    assert re.search(r"^  toy +damaged ", told.out, re.M)
+    assert "not run" not in told.out
+    assert told.err.startswith("error: toy: ")
+    assert program("list", "toy") == 1
+    told = capsys.readouterr().out
+    assert re.search(r"^laptop +damaged$", told, re.M)
+    assert re.search(r"^paper +not run yet$", told, re.M)
+
+
 @pytest.mark.parametrize("door", ["claims", "figure"])
 def test_a_door_that_fails_stops_no_other_figure(folder, program, capsys, monkeypatch, door):
     module = importlib.import_module(f"toy_lab.theme.toy.{door}")

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import math
+import re
 
 import pytest
 
@@ -49,6 +50,30 @@ def test_the_report_is_complete_and_needs_no_network(ran, toy, program):
     )
     assert "[toy](figures/toy/README.md)" in front
     assert "Theorem 1" not in front
+
+
+def test_experiments_without_a_theme_have_pages_with_names_and_links_that_lead_to_them(copies, toy):
+    program = copies("toy")
+    assert program("run", "toy") == 0
+    assert program("report") == 0
+    figures = toy / "figures"
+    pages = sorted(path.relative_to(figures).as_posix() for path in figures.rglob("*.html"))
+    assert pages == [
+        "cells.html",
+        "index.html",
+        "no-theme.html",
+        "statements.html",
+        "toy/index.html",
+    ]
+    for name in pages:
+        page = figures / name
+        links = re.findall(r'(?:href|src)="([^"]*)"', page.read_text(encoding="utf-8"))
+        assert links
+        for link in links:
+            inside = (page.parent / link).resolve().is_relative_to(figures)
+            assert (page.parent / link).exists() or not inside, f"{name} leads to {link!r}"
+            assert link.rpartition("/")[2] not in ("", ".html")
+    assert '<a href="no-theme.html">Experiments</a>' in (figures / "index.html").read_text("utf-8")
 
 
 def test_a_question_has_a_page_that_opens_with_its_answer(ran, toy, program):

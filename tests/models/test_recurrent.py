@@ -128,6 +128,72 @@ def test_both_ways_of_a_mesa_layer_are_one_regression_where_nothing_is_forgotten
     assert (numbers[:, :, -1] > numbers[:, :, 0]).any()
 
 
+attention = jax.jit(recurrent.attention, static_argnums=2)
+
+
+def one_value(kind, layout="bound"):
+    """A config in which a token writes one value, what it divides by included."""
+    changes = dict(inner=1) if kind == "delta_product" else {}
+    return drawn(kind, layout=layout, normalise=True, norm=kind == "gla", **changes)
+
+
+def read_through(weights, config, params, trace):
+    """What heads write that sum the values of all tokens by ``weights`` [L, H, T, T]."""
+    rows = trace.stream[:-1]
+    if config.norm:
+        mean, var = rows.mean(-1, keepdims=True), rows.var(-1, keepdims=True)
+        rows = (rows - mean) / np.sqrt(var + 1e-5)
+        rows = rows * params.attention_norm_scale[:, None] + params.attention_norm_offset[:, None]
+    values = np.einsum("lhve,lte->lhtv", params.w_v, rows)
+    return np.einsum("lhdv,lhtv->lhtd", params.w_o, weights @ values)
+
+
+@pytest.mark.parametrize("layout", ["merged", "bound"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_attention_and_values_explain_what_every_head_writes(kind, layout):
+    config, params, tokens = one_value(kind, layout)
+    walked = jax.device_get(forward(params, tokens, config))
+    weights = np.asarray(attention(params, walked, config))
+    np.testing.assert_allclose(
+        read_through(weights, config, params, walked), walked.heads, rtol=1e-9, atol=1e-11
+    )
+    assert not np.triu(weights, 1).any()  # no token reads a later one
+    itself = np.diagonal(weights, axis1=2, axis2=3)
+    assert (itself[..., -1] == 0).all() == (layout == "merged")  # nor, if merged, the query itself
+    assert itself[..., :-1].all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_control_scores_alone_explain_no_layer_that_divides_forgets_or_erases(kind):
+    config, params, tokens = one_value(kind)
+    walked = jax.device_get(forward(params, tokens, config))
+    queries, keys = (
+        np.einsum("lhke,lte->lhtk", leaf, walked.stream[:-1]) for leaf in (params.w_q, params.w_k)
+    )
+    scores = np.tril(queries @ keys.swapaxes(2, 3))
+    assert np.abs(read_through(scores, config, params, walked) - walked.heads).max() > 1e-3
+
+
+def test_attention_of_a_batch_by_chunks_is_that_of_each_prompt_and_both_mesa_ways_have_one():
+    config, params, _ = drawn("gated_delta")
+    prompts = np.random.default_rng(1).normal(size=(2, 70, E))
+    walked = jax.vmap(lambda rows: forward(params, rows, config))(prompts)
+    every = jax.jit(jax.vmap(lambda walk: recurrent.attention(params, walk, config)))(walked)
+    for weights, rows in zip(np.asarray(every), prompts, strict=True):
+        own = jax.device_get(forward(params, rows, config))
+        np.testing.assert_allclose(read_through(weights, config, params, own), own.heads, atol=1e-9)
+    config, params, tokens = drawn("mesa", solve="cholesky")
+    own = jax.device_get(forward(params, tokens, config))
+    weights = np.asarray(attention(params, own, config))
+    np.testing.assert_allclose(read_through(weights, config, params, own), own.heads, atol=1e-11)
+
+
+def test_attention_of_tokens_that_write_several_values_is_refused():
+    config, params, tokens = drawn("delta_product")
+    with pytest.raises(ValueError, match="writes 2 values, and no single weight"):
+        recurrent.attention(params, forward(params, tokens, config), config)
+
+
 def changes_of(seed, m, k, v, gates):
     rng = np.random.default_rng(seed)
     keys = rng.normal(size=(m, k))

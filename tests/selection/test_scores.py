@@ -57,6 +57,13 @@ def test_the_flow_norm_neither_underflows_nor_overflows(scale):
     np.testing.assert_array_equal(scores.flow_norm(0 * flow), 0)
 
 
+def test_the_flow_of_all_layers_has_no_norm_before_one_is_picked():
+    flow = jnp.asarray(np.random.default_rng(0).normal(size=(2, M, E)))
+    with pytest.raises(ValueError, match=rf"flow is \(2, {M}, {E}\): .* one layer, flow\[layer\]"):
+        scores.flow_norm(flow)
+    assert scores.flow_norm(flow[-1]).shape == (M,)
+
+
 def test_a_zero_token_is_similar_to_nothing():
     assert scores.similarity(jnp.zeros((2, E)), jnp.ones(D)).tolist() == [0, 0]
 

@@ -332,6 +332,15 @@ def test_level_means_that_the_loss_has_stopped_falling():
     assert str(Status("level", 7)) == "level after 7 steps"
 
 
+def test_a_loss_that_has_reached_zero_or_no_longer_changes_is_level():
+    t = np.arange(300.0)
+    assert status_from(0.04**t) == "level"  # 0 from step 232
+    assert status_from(1 + 0.8**t) == "level"  # its last digits from step 165
+    # Controls: on its way to 0, and to 1.
+    assert status_from(0.9**t) == "finished"
+    assert status_from(1 + 0.95**t) == "finished"
+
+
 def test_a_run_whose_loss_never_fell_is_not_called_trained():
     rng = np.random.default_rng(1)
     assert status_from(np.ones(500)) == "not trained"

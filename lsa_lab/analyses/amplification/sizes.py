@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import check_finite, is_concrete
 
 Spans = ArrayLike | Sequence[tuple[int, int]]  # [n, 2]: first token, and the one after the last
 
@@ -52,9 +52,12 @@ def log_ratio(flow: Array, spans: Spans | None = None) -> Array:  # [L]
 def amplification_ratio(flow: Array, spans: Spans | None = None) -> Array:  # [L]
     """exp ``log_ratio``: |flow_i| / |flow_j|, A1's G_l(d_1)/G_l(d_2).
 
-    docs/theory, "The amplification theorem".
+    docs/theory, "The amplification theorem". Raises ValueError, where the flow can be read, if
+    that of the first layer, which orders the demonstrations, is not finite.
     """
-    return jnp.exp(log_ratio(flow, spans))
+    logs = log_ratio(flow, spans)
+    check_finite(flow[0], "flow[0]", "without it no demonstration is the strongest or the weakest")
+    return jnp.exp(logs)
 
 
 def _compared(flow: Array, spans: Spans | None) -> Array:  # [L, n]

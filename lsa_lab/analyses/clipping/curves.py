@@ -24,6 +24,11 @@ from lsa_lab.analyses.clipping.splits import Split, by_singular_value
 from lsa_lab.models import leaves
 from lsa_lab.prompts import Prompt
 
+_ONE = (
+    "the first axis of every leaf is that of runs; give one model such an axis of length 1, "
+    "jax.tree.map(lambda leaf: leaf[None], params)"
+)
+
 
 class Curve(flax.struct.PyTreeNode):
     """R runs, S shots, K choices of layers, M of modules, Q rates.
@@ -65,7 +70,7 @@ def curve(
     num_runs = _num_runs(params)
     shots, shorten = _shots(batch, shots, shorten)
     model = jax.tree.map(lambda leaf: leaf[0], params)
-    together = [leaves.resolve(model, module) for module in modules]
+    together = _resolved(model, modules)
     every = tuple(itertools.chain(*together))
     check_groups(model, every, groups)
     pieces = split(params, every, per_head=heads is not None or groups is not None)
@@ -94,10 +99,17 @@ def _num_runs(params: Any) -> int:
     if len(counts) != 1 or () in counts:
         listed = sorted(count for shape in counts for count in shape)
         raise ValueError(
-            f"the leaves of params have {listed} runs in front: a curve takes runs on the leading "
-            "axis of every leaf; give one model an axis of length 1"
+            f"the leaves of params have first axes of different sizes, {listed}: {_ONE}"
         )
     return counts.pop()[0]
+
+
+def _resolved(model: Any, modules: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The names of each module's matrices in one run, whose leaves have lost their first axis."""
+    try:
+        return [leaves.resolve(model, module) for module in modules]
+    except ValueError as error:
+        raise ValueError(f"in the first run, {error}. In a curve {_ONE}") from None
 
 
 def first_shots(batch: Prompt, n: int) -> Prompt:

@@ -36,9 +36,14 @@ class Theorem:
 class Theme:
     """Results that ask of one matter."""
 
-    name: str
+    name: str  # empty where experiments lie in the package itself
     title: str
     results: list[Result]
+
+    @property
+    def stem(self) -> str:
+        """What its page is called; without a name as no folder of Python is called."""
+        return self.name or "no-theme"
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def pages(
         name: (name, {}) for name in ("index.html", "statements.html", "cells.html")
     }
     for theme in themes(whole):
-        own[f"{theme.name}.html"] = ("theme.html", {"theme": theme})
+        own[f"{theme.stem}.html"] = ("theme.html", {"theme": theme})
     for result in whole:
         more = {"result": result, "home": "../", "moved": levels.moved(result.name)}
         own[f"{result.name}/index.html"] = ("question.html", more)

@@ -3,6 +3,7 @@
 import argparse
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,21 +51,24 @@ def obey(options: argparse.Namespace) -> int:
     process), and how many statements hold, fail and are undecided. With a NAME all there is to know
     of that experiment."""
     experiments = command_options.choose(options)
-    errors: list[str] = []
+    errors: dict[Path, str] = {}  # folder of a record or a result that cannot be read: why
     rows = {each.name: _rows(each, options.out, errors) for each in experiments}
     if options.names:
-        print("\n\n".join(_whole(each, rows[each.name], options.program) for each in experiments))
+        print("\n\n".join(_whole(each, rows[each.name], errors, options) for each in experiments))
     else:
-        print("\n".join(_overview(experiments, rows, options)))
+        print("\n".join(_overview(experiments, rows, errors, options)))
         program, package = options.program, command_options.package_words(options)
         print(f"{program} list NAME{package} tells more of one, {program} -h what else to type")
-    for error in errors:
+    for error in errors.values():
         print(f"error: {error}", file=sys.stderr)
     return 1 if errors else 0
 
 
 def _overview(
-    experiments: list[Experiment], rows_of: dict[str, list[Row]], options: argparse.Namespace
+    experiments: list[Experiment],
+    rows_of: dict[str, list[Row]],
+    errors: Mapping[Path, str],
+    options: argparse.Namespace,
 ) -> list[str]:
     lines: list[tuple[str, ...]] = [_HEAD]
     themes: dict[str, list[tuple[str, ...]]] = {}
@@ -73,7 +77,8 @@ def _overview(
     stale: list[str] = []
     for experiment in experiments:
         rows = rows_of[experiment.name]
-        cells: tuple[str, ...] = ("not run", "", "", "")
+        of_its_own = {folder_of(experiment, tier, options.out) for tier in experiment.tiers}
+        cells: tuple[str, ...] = ("damaged" if of_its_own & {*errors} else "not run", "", "", "")
         of_tiers = [row for row in rows if row.tier in TIERS]
         if of_tiers:
             cells = (of_tiers[-1].tier, *of_tiers[-1].cells)
@@ -111,7 +116,7 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     return (head + textwrap.shorten(question, room, placeholder=" …")).rstrip()
 
 
-def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[Row]:
+def _rows(experiment: Experiment, out: Path | None, errors: dict[Path, str]) -> list[Row]:
     """The results there are, those of the tiers first, from the smallest to the largest; of records
     that cannot be read, why, in ``errors``."""
     tiers = {folder_of(experiment, tier, out): tier for tier in experiment.tiers}
@@ -120,7 +125,7 @@ def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[R
         try:
             facts = records.record_of(experiment, folder)
         except RefusalError as error:
-            errors.append(str(error))
+            errors[folder] = str(error)
             continue
         if facts is None:
             continue
@@ -131,16 +136,22 @@ def _rows(experiment: Experiment, out: Path | None, errors: list[str]) -> list[R
     return rows
 
 
-def _whole(experiment: Experiment, of_experiment: list[Row], program: str) -> str:
+def _whole(
+    experiment: Experiment,
+    of_experiment: list[Row],
+    errors: Mapping[Path, str],
+    options: argparse.Namespace,
+) -> str:
     """Every tier of an experiment and every changed configuration, and the verdicts by name; what
     it reads that is fetched."""
-    rows = {row.tier: row for row in of_experiment}
+    rows, program = {row.tier: row for row in of_experiment}, options.program
     head = ("TIER", "TIME", "START", "MEMORY", "H/F/U", "FOLDER")
     table = [head]
     for tier in dict.fromkeys([*experiment.tiers, *rows]):
         row = rows.get(tier)
         if row is None:
-            table.append((tier, "", "", "", "", "not run yet"))
+            is_damaged = folder_of(experiment, tier, options.out) in errors
+            table.append((tier, "", "", "", "", "damaged" if is_damaged else "not run yet"))
         else:
             (time, memory, verdicts), start = row.cells, row.facts.get("start") or ""
             table.append((tier, time, start, memory, verdicts, str(row.folder)))
