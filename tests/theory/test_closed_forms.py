@@ -7,7 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.theory import amplification, depth, learning_curves, optimum, risk
+from lsa_lab.theory import (
+    amplification,
+    depth,
+    learning_curves,
+    moving_demonstration,
+    optimum,
+    risk,
+)
 from lsa_lab.theory.alignment import aligned_risk
 from lsa_lab.theory.asymptotics import ridge_risk, ridgeless_risk
 
@@ -48,6 +55,20 @@ def test_after_a_blow_up_the_ratio_says_so():
     np.testing.assert_array_equal(ratio[1:], [np.inf, np.nan])
     turned = amplification.one_coordinate_ratio(0.125, np.array([1.0, 2.0]), 0.0, depths[1:2])
     assert turned[0] == 0
+
+
+def test_a_demonstration_that_does_not_read_itself_has_a_flow_as_others_have():
+    w_kq, query = jnp.array([[0.0, 1.0], [0.0, 0.0]]), jnp.array([1.0, 0.5])
+
+    def last_token(d):
+        q = query
+        for _ in range(3):
+            d, q = d + 0.07 * (d @ w_kq @ d) * d, q + 0.07 * (d @ w_kq @ q) * d
+        return q
+
+    d = jnp.array([1.0, 0.0])  # d·Kd = 0
+    flow = moving_demonstration.moving_flow(w_kq, 0.07, d, query, 3)[-1]
+    np.testing.assert_allclose(flow, jax.jacfwd(last_token)(d), rtol=1e-12)
 
 
 ALPHA, NOISE_VAR = 2.0, 0.1

@@ -24,6 +24,7 @@ NEGATIVE = jnp.array(-1.0)  # a variance as an array
 ONES = jnp.ones(2)
 HEADS = jnp.ones((1, 2, 3)), jnp.ones((1, 3, 2))  # one head, k = d = 2
 FLOW = training_dynamics
+TURN, MOVING = jnp.array([[0.0, 1.0], [-1.0, 0.0]]), moving_demonstration.moving_demonstration
 CALLS = [
     (lambda: risk.ols(8, 8, 0.5), "infinite with noise"),
     (lambda: risk.ols(7, 8, 0.5), "use min_norm"),
@@ -94,6 +95,8 @@ CALLS = [
     (lambda: implicit_updates.shape(EYE, EYE[None], EYE[None], -EYE, 3), "has the eigenvalue -1"),
     (lambda: amplification.geometric_gain(NEGATIVE, -4), "num_layers = -4: it is at least 0"),
     (lambda: moving_demonstration.cubic_gains(NEGATIVE, -4), "num_layers = -4: it is at least"),
+    (lambda: MOVING(EYE, SKEW, ONES, ONES, 2), "P d is not along d"),
+    (lambda: moving_demonstration.flow_terms(TURN, ONES, ONES), "d·Kd = 0"),
 ]
 
 
