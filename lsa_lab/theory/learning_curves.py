@@ -264,7 +264,8 @@ def best_weights(
         ω = (C + (d + 1) diag C + dσ²I)⁻¹c,  r = E |w_q|² - c·ω,  C_ij = E w_i·w_j,  c_i = E w_i·w_q
 
     Gates are such weights: constant ones are a geometric ω (derived here; weighting by gates:
-    Li et al. 2504.04308).
+    Li et al. 2504.04308). Raises ValueError where a C_ii + σ² is seen to be 0: that label is 0, and
+    any weight of it is the best.
     """
     covariance = jnp.asarray(task_covariance, float)
     if covariance.ndim != 2 or covariance.shape[0] != covariance.shape[1]:
@@ -273,8 +274,10 @@ def best_weights(
     check_at_least(d, "d")
     check_variance(noise_var, "noise_var")
     among, towards = covariance[:-1, :-1], covariance[:-1, -1]
-    own = jnp.diag((d + 1) * jnp.diag(among) + d * jnp.asarray(noise_var, float))
-    weights = jnp.linalg.solve(among + own, towards)
+    own = (d + 1) * jnp.diag(among) + d * jnp.asarray(noise_var, float)
+    if is_concrete(own) and not np.all(np.asarray(own) > 0):
+        raise ValueError("a task is 0, without noise: its label is 0, and has no best weight")
+    weights = jnp.linalg.solve(among + jnp.diag(own), towards)
     return weights, covariance[-1, -1] - towards @ weights
 
 

@@ -148,11 +148,14 @@ def plateaus(eigenvalues: Array, n: int, noise_var: Real = 0.0) -> Array:  # [d+
     γ_i = (1 + 1/n) λ_i + (tr Λ + σ²)/n, the largest eigenvalue first: saddles of the flow with one
     rank-1 key and query per head, visible only from small weights and well separated eigenvalues
     (derived here; agrees in outline with 2501.16265; docs/theory, "Plateaus"). Computed as
-    ½ [Σ_i λ_i (λ_i + tr Λ + σ²)/(n γ_i) + Σ_{i>k} λ_i²/γ_i], where nothing is subtracted.
+    ½ [Σ_i λ_i (λ_i + tr Λ + σ²)/(n γ_i) + Σ_{i>k} λ_i²/γ_i], where nothing is subtracted. Raises
+    ValueError where tr Λ + σ² is seen to be 0: no γ_i is positive.
     """
     chex.assert_rank(eigenvalues, 1, custom_message="eigenvalues of the covariance, [d]")
     ordered = jnp.sort(eigenvalues, descending=True)
     trace = jnp.sum(ordered)
+    if is_concrete(trace + noise_var) and trace + noise_var <= 0:
+        raise ValueError("tr Λ + σ² = 0: nothing is learnt, and there is no plateau")
     shares = ordered / _gammas(ordered, trace, n, noise_var)  # λ_i/γ_i
     lost = jnp.sum(shares * (ordered + trace + noise_var)) / n
     later = jnp.cumsum((ordered * shares)[::-1])[::-1]
