@@ -67,6 +67,8 @@ CALLS = [
     (lambda: learning_curves.delta(4, 2, 0.1), "d = 2 with noise"),
     (lambda: learning_curves.delta(4, 3, 0.1, 2.0), "step = 2.0"),
     (lambda: learning_curves.gated_delta(4, 3, 0.1, 0.5, 1.1), "gate = 1.1"),
+    (lambda: learning_curves.gated_delta(4, 3, 0.1, 0.5, 1.0, np.nan), "scale holds 1 NaN"),
+    (lambda: learning_curves.lms(4, 3, 0.1, 0.1, 1.0, np.nan), "scale holds 1 NaN"),
     (lambda: learning_curves.delta_rule_limit(np.nan, 0.1), "alpha = nan: a ratio of sizes is fin"),
     (lambda: learning_curves.inner_steps(0.5, -3), "count = -3: it is at least 0"),
     (lambda: learning_curves.inner_steps(-0.5, 3), "step = -0.5"),
