@@ -18,6 +18,7 @@ from lsa_lab.theory import (
     optimum,
     training_dynamics,
 )
+from lsa_lab.theory.alignment import aligned_risk
 
 RNG = np.random.default_rng(0)
 SINGLE, DOUBLE = np.float32, np.float64
@@ -32,6 +33,7 @@ def prompt(x, y, dtype, scale=1.0):
 
 variance = jax.jit(estimators.gaussian_predictive_variance)
 ridge_risk = jax.jit(asymptotics.ridge_risk)
+aligned = jax.jit(aligned_risk)
 spread, gap = jax.jit(matching.moment_spread), jax.jit(matching.least_squares_gap)
 one_layer, one_layer_risk, rank_limited_risk, plateaus, shape = (
     jax.jit(form, static_argnames="n")
@@ -65,6 +67,25 @@ def test_a_large_penalty_leaves_the_risk_of_predicting_zero(penalty):
     risks = np.array(ridge_risk(2.0, 0.5, 0.9, 0.1, penalty))
     first = np.array([2, 6]) / penalty  # Γ → R/ν or I/ν: 2 tr R, and 2 tr R² = 2 (1 + 1/κ) of it
     np.testing.assert_allclose(risks, 1.1 - first, rtol=100 / penalty**2 + 1e-14)
+
+
+@pytest.mark.parametrize("tau", [3.0, 0.5])
+@pytest.mark.parametrize("penalty", [1e-30, 1e-12, 1e12, 1e20])
+def test_in_single_precision_a_penalty_of_any_size_leaves_what_it_tends_to(penalty, tau):
+    tends_to = asymptotics.ridgeless_risk(2.0, 0.5, tau, 0.1) if penalty < 1 else (1.1, 1.1)
+    with jax.enable_x64(False):
+        risks = ridge_risk(2.0, 0.5, tau, 0.1, penalty)
+    np.testing.assert_allclose(risks, tends_to, rtol=1e-6)
+
+
+@pytest.mark.parametrize("tau", [3.0, 0.5])
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e12, 1e30])
+def test_in_single_precision_the_risks_of_any_unit_are_those_of_one_in_that_unit(unit, tau):
+    train, test = np.array([0.3, 3.0]), np.array([1.0, 0.2])
+    expected = unit * np.array(aligned(train, test, 2.0, 1.0, tau, 0.1))
+    with jax.enable_x64(False):
+        risks = aligned(unit * train, unit * test, 2.0, 1.0, tau, unit * 0.1)
+    np.testing.assert_allclose(risks, expected, rtol=1e-6)
 
 
 def test_both_forms_of_the_risk_meet_at_the_level_where_one_takes_over():

@@ -48,7 +48,9 @@ def aligned_risk(
     place = [jnp.asarray(value, float) for value in (alpha, kappa, tau, noise_var)]
     chex.assert_rank(place, 0, custom_message="one place: use jax.vmap for more")
     alpha, kappa, tau, noise_var = place
-    q, c = (train.mean() + noise_var) / alpha, 1 / kappa
+    unit = train.mean()  # the level is looked for near 1
+    train, test, noise_var = train / unit, test / unit, noise_var / unit
+    q, c = (1 + noise_var) / alpha, 1 / kappa
 
     def unfitted(nu: Array) -> Array:  # ν M(q + ν) - 1 + τ, in the form that loses less at this τ
         at = _spectrum(q + nu, train, c)
@@ -59,11 +61,11 @@ def aligned_risk(
     own, at = (_spectrum(z, train, c) for z in (q, q + level))
     mean_own, mean_at = (jax.tree.map(jnp.mean, spectrum) for spectrum in (own, at))
     missed = jnp.maximum(1 - 1 / tau, 0)
-    old = pretraining_risk(level, mean_own, mean_at, missed, q, tau, noise_var, train.mean())
+    old = pretraining_risk(level, mean_own, mean_at, missed, q, tau, noise_var)
     spread = (test.mean() + noise_var) / alpha  # h has the variances T + spread in the test
     bias = (test * (q + level) ** 2 * at.square).mean() + spread * at.share_square.mean()
     noise = old / tau * ((test + spread) * (at.share_slope + q * at.square)).mean()
-    return Risks(noise_var + bias + noise, old)
+    return Risks(unit * (noise_var + bias + noise), unit * old)
 
 
 def _spectrum(z: Array, train: Array, c: Array) -> Spectrum:  # of [d]

@@ -75,7 +75,9 @@ def ridge_risk(
         return (level * _spectrum(q + level, c).transform - 1) / tau + 1 - penalty / level
 
     level = root_of(excess, q)
-    return _risks(level, penalty / level, q, c, tau, noise_var)
+    # 1 - tr F/τ with F between 0 and 1, also where the level's own interval ends
+    missed = jnp.clip(penalty / level, jnp.maximum(1 - 1 / tau, 0), 1)
+    return _risks(level, missed, q, c, tau, noise_var)
 
 
 def root_of(growing: Callable[[Array], Array], like: Array) -> Array:

@@ -11,9 +11,10 @@ w_pv and w_kq.
 import chex
 import flax.struct
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_symmetric
+from lsa_lab.arguments import check_at_least, check_symmetric, is_concrete
 from lsa_lab.prompts import near_one
 
 
@@ -55,7 +56,8 @@ def shape(direction: Array, w_kq: Array, w_pv: Array, second_moment: Array, n: i
 
     From the cumulants 2^{r-1} (r-1)! tr(B^r) / n^{r-1} of a quadratic form in Gaussian tokens
     (classical). tr B⁴ lies between (tr B²)² / rank A and (tr B²)²: for no weights, directions and
-    tasks is the excess kurtosis below 12 / (n e) or above 12 / n, and G is never Gaussian.
+    tasks is the excess kurtosis below 12 / (n e) or above 12 / n, and G is never Gaussian. Raises
+    ValueError where A Σ is seen to be 0: what does not vary has no shape.
     """
     _check(w_kq, w_pv, second_moment)
     chex.assert_shape(direction, second_moment.shape, custom_message="direction is [e, e], as G")
@@ -63,6 +65,8 @@ def shape(direction: Array, w_kq: Array, w_pv: Array, second_moment: Array, n: i
     direction, w_kq, w_pv = (near_one(w)[0] for w in (direction, w_kq, w_pv))  # of any size
     a = jnp.einsum("hij,kj,hkl->il", w_kq, direction, w_pv)
     b = near_one((a + a.T) / 2 @ near_one(second_moment)[0])[0]
+    if is_concrete(b) and not np.any(np.asarray(b)):
+        raise ValueError("R·G is 0 for all demonstrations: what does not vary has no shape")
     square = b @ b
     second, third, fourth = jnp.trace(square), jnp.trace(square @ b), jnp.trace(square @ square)
     return Shape((8 / n) ** 0.5 * third / second**1.5, 12 / n * fourth / second**2)

@@ -18,6 +18,7 @@ from lsa_lab.arguments import (
     Real,
     check_at_least,
     check_eigenvalues,
+    check_finite,
     check_spread,
     check_symmetric,
     check_variance,
@@ -139,6 +140,7 @@ def gated_delta(
         product, square = 1 / d, 1 / d + _normalised_noise(d, noise_var)
     else:
         check_variance(noise_var, "noise_var")
+        check_finite(scale, "scale", "labels are cy with a number c")
         scale, noise_var = jnp.asarray(scale, float), jnp.asarray(noise_var, float)
         length = np.sqrt(2) * np.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
         product, square = scale * length / d, scale**2 * (1 + noise_var)
@@ -169,6 +171,7 @@ def lms(
     n, d = _sizes(n, d, noise_var)
     if is_concrete(step) and not np.all(np.asarray(step) > 0):
         raise ValueError(f"step = {step}: steps are positive")
+    check_finite(scale, "scale", "labels are cy with a number c")
     scale, noise_var = jnp.asarray(scale, float), jnp.asarray(noise_var, float)
     if eigenvalues is not None:
         return _along_eigenvectors(n, d, noise_var, step, gate, scale, eigenvalues)
@@ -190,7 +193,7 @@ def _constant_steps(n: int, step: Real, gate: Real, keys: tuple, labels: tuple) 
         return jnp.stack([(1 - beta * moment) * g * m + beta * product, kept + beta**2 * square])
 
     m, q = _curve(rule, jnp.zeros(2), jnp.zeros(n)).T
-    return q - 2 * m + 1
+    return _or_infinite(q - 2 * m + 1, q)
 
 
 def _along_eigenvectors(
@@ -221,7 +224,14 @@ def _along_eigenvectors(
         )
 
     p, q = jnp.moveaxis(_curve(rule, jnp.zeros((2, d)), jnp.zeros(n)), 1, 0)
-    return (q - 2 * p + first[None]) @ values
+    return _or_infinite((q - 2 * p + first[None]) @ values, q)
+
+
+def _or_infinite(risks: Array, squares: Array) -> Array:  # [n+1], [n+1, ...] -> [n+1]
+    """The risks, infinite where E |ŵ|² has grown beyond all numbers: what is taken away from it
+    then has, too. Where it is NaN from the first step on, so is what was given."""
+    grown = ~jnp.isfinite(squares.reshape(len(squares), -1)).all(1)
+    return jnp.where(grown & ~jnp.isnan(squares[:2][-1]).any(), jnp.inf, risks)
 
 
 def inner_steps(step: Real, count: int) -> Array:  # []
@@ -240,7 +250,8 @@ def ridge(n: int, d: int, noise_var: float, penalty: float | None = None) -> np.
     quadrature over the expected density of eigenvalues, on the host in float64.
     """
     n, d = _sizes(n, d, noise_var)
-    penalty = float(d * noise_var) if penalty is None else float(penalty)
+    noise_var = float(noise_var)
+    penalty = d * noise_var if penalty is None else float(penalty)
     if not 0 <= penalty < np.inf:
         raise ValueError(f"penalty = {penalty}: it is finite and not negative")
     if penalty == 0 and noise_var > 0:
@@ -264,7 +275,8 @@ def best_weights(
         ω = (C + (d + 1) diag C + dσ²I)⁻¹c,  r = E |w_q|² - c·ω,  C_ij = E w_i·w_j,  c_i = E w_i·w_q
 
     Gates are such weights: constant ones are a geometric ω (derived here; weighting by gates:
-    Li et al. 2504.04308).
+    Li et al. 2504.04308). Raises ValueError where a C_ii + σ² is seen to be 0: that label is 0, and
+    any weight of it is the best.
     """
     covariance = jnp.asarray(task_covariance, float)
     if covariance.ndim != 2 or covariance.shape[0] != covariance.shape[1]:
@@ -273,8 +285,10 @@ def best_weights(
     check_at_least(d, "d")
     check_variance(noise_var, "noise_var")
     among, towards = covariance[:-1, :-1], covariance[:-1, -1]
-    own = jnp.diag((d + 1) * jnp.diag(among) + d * jnp.asarray(noise_var, float))
-    weights = jnp.linalg.solve(among + own, towards)
+    own = (d + 1) * jnp.diag(among) + d * jnp.asarray(noise_var, float)
+    if is_concrete(own) and not np.all(np.asarray(own) > 0):
+        raise ValueError("a task is 0, without noise: its label is 0, and has no best weight")
+    weights = jnp.linalg.solve(among + jnp.diag(own), towards)
     return weights, covariance[-1, -1] - towards @ weights
 
 

@@ -8,7 +8,8 @@ every quadratic statistic of x and yx, so that with H = XᵀX/m and z = H^{-1/2}
     |H^{-1/2} (H_S - H) H^{-1/2}|_F ≤ κ ω,    κ² = λ_max(Cov(z zᵀ)),
     |ḡ_S(w) - ḡ(w)|                 ≤ ω λ_max(Cov(g(w)))^{1/2},
 
-whatever the checkpoints were (derived here; docs/theory, "The whitened gap bound").
+whatever the checkpoints were (derived here; docs/theory, "The whitened gap bound"). An objective ω
+that is seen to be negative or no finite number is refused.
 """
 
 import chex
@@ -16,6 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+
+from lsa_lab.arguments import check_spread
 
 
 def moment_spread(x: Array) -> Array:  # [m, d] -> []
@@ -41,6 +44,7 @@ def descent_gap(
     otherwise. For any depth it is at most ω max_l λ_max(Cov(g(w_l)))^{1/2} / μ.
     """
     chex.assert_rank([x, y, step_sizes], [2, 1, 1])
+    check_spread(objective, "objective", "ω")
     moment, correlation = x.T @ x / len(x), y @ x / len(x)
     ends = jnp.linalg.eigvalsh(moment)[jnp.array([0, -1])]
     share = moment_spread(x) * objective
@@ -66,6 +70,7 @@ def least_squares_gap(x: Array, y: Array, objective: Array) -> Array:  # [m, d],
     which is σ for noise of that size: nothing depends on the units of x. Infinite if κω ≥ 1.
     """
     chex.assert_rank([x, y], [2, 1])
+    check_spread(objective, "objective", "ω")
     z = _white(x)
     residuals = y - z @ (y @ z / len(x))
     share = moment_spread(x) * objective

@@ -10,7 +10,7 @@ import chex
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real, check_at_least, check_symmetric, check_variance
+from lsa_lab.arguments import Real, check_at_least, check_symmetric, check_variance, is_concrete
 
 
 def one_layer(
@@ -20,12 +20,15 @@ def one_layer(
 
     A* = S⁻¹ C = [(1 + 1/n) WΛ + ((tr WΛ + σ²)/n) I]⁻¹ W; for W = I it is Γ⁻¹, Γ = (1 + 1/n) Λ +
     ((tr Λ + σ²)/n) I (special cases: Zhang et al. 2306.09927, Ahn et al. 2306.00297, Mahankali et
-    al. 2307.03576; this form is derived here, docs/theory, "The one-layer optimum").
+    al. 2307.03576; this form is derived here, docs/theory, "The one-layer optimum"). Raises
+    ValueError where tr WΛ + σ² is seen to be 0: no label differs from 0, and any A is the best.
     """
     n = _check(covariance, n, noise_var, task_covariance=task_covariance)
     product = task_covariance @ covariance
     identity = jnp.eye(covariance.shape[0], dtype=jnp.result_type(covariance))
     spread = (jnp.trace(product) + noise_var) / n
+    if is_concrete(spread) and spread <= 0:
+        raise ValueError("tr WΛ + σ² = 0: every label is 0, and no layer is better than another")
     return jnp.linalg.solve((1 + 1 / n) * product + spread * identity, task_covariance)
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real, as_floats, check_eigenvalues
+from lsa_lab.arguments import Real, as_floats, check_eigenvalues, check_spread
 from lsa_lab.theory.wishart import rotation_invariant_bound, sizes
 
 __all__ = ["gradient_descent", "min_norm", "ols", "rotation_invariant_bound"]
@@ -20,11 +20,12 @@ def ols(n: int, d: int, noise_var: Real) -> Real:  # []
     """Least squares, n > d + 1: σ² d / (n - d - 1)  (classical).
 
     docs/theory, "The risk of least squares".
-    At n = d and n = d + 1 the expectation is infinite; below, least squares is not unique.
+    At n = d and n = d + 1 it is infinite with noise; below, least squares is not unique.
     """
     n, d = sizes(n, d, noise_var)
     if n <= d + 1:
-        what = "is infinite with noise" if n >= d else "is not defined (use min_norm if n < d - 1)"
+        risk = "is infinite with noise and 0 without"
+        what = risk if n >= d else "is not defined (use min_norm if n < d - 1)"
         raise ValueError(f"n = {n}, d = {d}: the risk of least squares {what}; it needs n > d + 1")
     return noise_var * (d / (n - d - 1))
 
@@ -33,11 +34,13 @@ def min_norm(n: int, d: int, noise_var: Real, signal_norm_sq: Real = 1.0) -> Rea
     """The shortest interpolator, n < d - 1: (1 - n/d) |w|² + σ² n / (d - n - 1).
 
     docs/theory, "The risk of least squares".
-    At n = d - 1, d and d + 1 the expectation is infinite; above, this is least squares.
+    At n = d - 1, d and d + 1 it is infinite with noise; above, this is least squares.
     """
     n, d = sizes(n, d, noise_var)
+    check_spread(signal_norm_sq, "signal_norm_sq", "a squared length")
     if n >= d - 1:
-        what = "is infinite with noise" if n <= d + 1 else "is that of least squares: use ols"
+        risk = "is infinite with noise and max(1 - n/d, 0) |w|² without"
+        what = risk if n <= d + 1 else "is that of least squares: use ols"
         raise ValueError(f"n = {n}, d = {d}: the risk of min-norm {what}; it needs n < d - 1")
     return (1 - n / d) * signal_norm_sq + noise_var * (n / (d - n - 1))
 
@@ -59,6 +62,7 @@ def gradient_descent(
     chex.assert_rank([eigenvalues, step_sizes], 1, custom_message="eigenvalues [d], steps [steps]")
     sizes(n, eigenvalues.shape[0], noise_var)
     check_eigenvalues(eigenvalues, "eigenvalues", "XᵀX/n")
+    check_spread(signal_norm_sq, "signal_norm_sq", "a squared length")
 
     def step(filtered: Array, step_size: Array) -> tuple[Array, Array]:
         filtered = filtered + step_size * (1 - eigenvalues * filtered)

@@ -31,6 +31,7 @@ from lsa_lab.arguments import (
     check_symmetric,
     check_variance,
     is_concrete,
+    is_readable,
 )
 
 _MAX_STEPS = 100_000
@@ -48,7 +49,7 @@ def loss(u: Real, U: Array, covariance: Array, n: int, noise_var: Real = 0.0) ->
 
     docs/theory, "The training flow".
     """
-    _check(U, covariance)
+    _check(u, U, covariance)
     A, gamma = u * U, _gamma(covariance, n, noise_var)
     explained = jnp.trace(covariance @ A.T @ (gamma @ covariance @ A - 2 * covariance))
     return (explained + jnp.trace(covariance)) / 2
@@ -107,12 +108,14 @@ def isotropic_step(
     """The effective step a(t) on b·x_query for Λ = λI and U = (u/√d) I: a logistic law.
 
     a' = 2λ²√d a (1 - γa),   a(t) = a_0 / (γa_0 + (1 - γa_0) e^{-2λ²√d t}),
-    γ = (1 + 1/n) λ + (dλ + σ²)/n,   A = uU = aI, a_0 = u_0²/√d (docs/theory, "The logistic law";
-    derived here).
+    γ = (1 + 1/n) λ + (dλ + σ²)/n,   A = uU = aI, a_0 = u_0²/√d > 0 (docs/theory, "The logistic
+    law"; derived here). Raises ValueError for another a_0: a step below 0 has weights of two signs,
+    which move otherwise.
     """
     numbers = {"eigenvalue": eigenvalue, "initial_step": initial_step, "noise_var": noise_var}
     check_broadcast(t=t, **numbers)
     reached, rate = _logistic(d, n, eigenvalue, initial_step, noise_var)
+    _check_within(initial_step, np.inf, f"initial_step = {initial_step}: u_0²/√d is positive")
     return initial_step / (reached + (1 - reached) * jnp.exp(-rate * t))
 
 
@@ -132,9 +135,10 @@ def half_time(
     """When a(t) reaches 1/(2γ), half its limit: ln(1/(γa_0) - 1) / (2λ²√d).
 
     docs/theory, "The logistic law".
-    For 0 < a_0 < 1/γ; negative if a_0 is already beyond the half.
+    For 0 < a_0 < 1/γ, else ValueError; negative if a_0 is already beyond the half.
     """
     reached, rate = _logistic(d, n, eigenvalue, initial_step, noise_var)
+    _check_within(reached, 1, f"initial_step = {initial_step}: it lies between 0 and the limit 1/γ")
     return jnp.log(1 / reached - 1) / rate
 
 
@@ -144,11 +148,14 @@ def plateaus(eigenvalues: Array, n: int, noise_var: Real = 0.0) -> Array:  # [d+
     γ_i = (1 + 1/n) λ_i + (tr Λ + σ²)/n, the largest eigenvalue first: saddles of the flow with one
     rank-1 key and query per head, visible only from small weights and well separated eigenvalues
     (derived here; agrees in outline with 2501.16265; docs/theory, "Plateaus"). Computed as
-    ½ [Σ_i λ_i (λ_i + tr Λ + σ²)/(n γ_i) + Σ_{i>k} λ_i²/γ_i], where nothing is subtracted.
+    ½ [Σ_i λ_i (λ_i + tr Λ + σ²)/(n γ_i) + Σ_{i>k} λ_i²/γ_i], where nothing is subtracted. Raises
+    ValueError where tr Λ + σ² is seen to be 0: no γ_i is positive.
     """
     chex.assert_rank(eigenvalues, 1, custom_message="eigenvalues of the covariance, [d]")
     ordered = jnp.sort(eigenvalues, descending=True)
     trace = jnp.sum(ordered)
+    if is_concrete(trace + noise_var) and trace + noise_var <= 0:
+        raise ValueError("tr Λ + σ² = 0: nothing is learnt, and there is no plateau")
     shares = ordered / _gammas(ordered, trace, n, noise_var)  # λ_i/γ_i
     lost = jnp.sum(shares * (ordered + trace + noise_var)) / n
     later = jnp.cumsum((ordered * shares)[::-1])[::-1]
@@ -235,6 +242,7 @@ def _check_times(times: Array, rtol: float) -> Array:  # [m]
 
 def _gamma(covariance: Array, n: int, noise_var: Real) -> Array:  # [d, d]
     n = _check_prompts(n, noise_var)
+    chex.assert_shape(noise_var, (), custom_message="noise_var is one number; use jax.vmap")
     check_symmetric(covariance, "covariance")
     covariance = jnp.asarray(covariance)
     floor = (jnp.trace(covariance) + noise_var) / n
@@ -254,18 +262,25 @@ def _logistic(d: int, n: int, eigenvalue: Real, step: Real, noise_var: Real) -> 
     return gamma * step, 2 * eigenvalue**2 * d**0.5
 
 
+def _check_within(value: Real, end: float, words: str) -> None:
+    """Raise, in these words, if a number that can be read is not between 0 and the end."""
+    if is_readable(value) and not ((np.asarray(value) > 0) & (np.asarray(value) < end)).all():
+        raise ValueError(words)
+
+
 def _check_prompts(n: int, noise_var: Real) -> int:
     check_variance(noise_var, "noise_var")
     return check_at_least(n, "n")
 
 
 def _weights(u: Real, U: Array, covariance: Array) -> Weights:
-    _check(U, covariance)
+    _check(u, U, covariance)
     U = as_floats(U)
     return Weights(jnp.asarray(u, U.dtype), U)
 
 
-def _check(U: Array, covariance: Array) -> None:
+def _check(u: Real, U: Array, covariance: Array) -> None:
+    chex.assert_shape(u, (), custom_message="u is one number; use jax.vmap for a path of weights")
     shape = (len(covariance),) * 2
     message = "U and covariance are both [d, d]; use jax.vmap for a path of weights"
     chex.assert_shape([U, covariance], shape, custom_message=message)

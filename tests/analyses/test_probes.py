@@ -111,6 +111,18 @@ def test_descent_on_given_features_is_the_algorithm_of_that_name(name):
     np.testing.assert_allclose(descend(1e3 * features, prompt.y, 6), stated, atol=1e-10)
 
 
+def test_descent_on_the_first_layer_is_the_mixed_algorithm():
+    """Its tokens are [x | x̃] besides the label: one kernel step on both is a mixed step on x."""
+    prompt, trace = one()
+    directions = np.stack([np.asarray(PARAMS.read_in)[:, -1], PARAMS.read_out])
+    features = on_host(probes.project_out)(trace.stream[1], directions)
+    step = np.full(5, 0.5 * 2 * N / np.linalg.norm(features[:-1], ord=2) ** 2)
+    stated = on_host(estimators.mixed_gradient_descent)(prompt, step, step) @ prompt.x_query
+    np.testing.assert_allclose(descend(features, prompt.y, 5), stated, atol=1e-10)
+    # Control: with its label left in, a token is fitted by itself.
+    assert np.abs(descend(trace.stream[1], prompt.y, 5) - stated).max() > 1e-2
+
+
 def test_targets_of_another_shape_are_no_grid_of_errors():
     states = jnp.ones((60, 3))
     with pytest.raises(AssertionError, match="a row for each of states"):

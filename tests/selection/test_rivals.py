@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from lsa_lab.selection import rivals
 from lsa_lab.selection.gradient_matching import certify
@@ -69,6 +70,22 @@ def test_projected_lengths_have_the_stated_error():
     # The vectors share a key's matrix but are nearly orthogonal: 1200 nearly independent ratios.
     assert abs(ratios.mean() - 1) < 5 * np.sqrt(2 / width / ratios.size)
     np.testing.assert_allclose(ratios.var(), 2 / width, rtol=5 * np.sqrt(2.3 / ratios.size))
+
+
+def beyond_the_bound(width, exponent):
+    """The chance of a length that is off by each share ε, over 2 exp(-width ε²/8 · exponent)."""
+    epsilon, law = np.linspace(0.01, 0.99, 50), chi2(width)
+    far = law.cdf((1 - epsilon) * width) + law.sf((1 + epsilon) * width)
+    return far / (2 * np.exp(-width * epsilon**2 / 8 * exponent))
+
+
+@pytest.mark.parametrize("width", [1, 4, 30, 400])
+def test_few_lengths_are_far_off(width):
+    assert beyond_the_bound(width, 1).max() <= 1
+
+
+def test_control_with_twice_the_exponent_it_is_no_bound():
+    assert beyond_the_bound(400, 2).max() > 1
 
 
 def test_all_lengths_of_thirty_vectors_are_near_with_the_stated_probability():

@@ -5,6 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lsa_lab import prompts
+from lsa_lab.models import transformer
+from lsa_lab.models.transformer import Config
 from lsa_lab.tasks import curricula, linear, tables
 from lsa_lab.tasks.linear import LinearTask
 
@@ -25,6 +28,28 @@ def test_the_first_demonstrations_come_again_until_there_are_as_many_as_before()
         np.testing.assert_array_equal(found.x, np.resize(prompt.x[:m], (12, 3)))
         np.testing.assert_array_equal(found.y, np.resize(prompt.y[:m], 12))
         np.testing.assert_array_equal(found.x_query, prompt.x_query)
+
+
+def repeated_and_few(kernel, m):
+    """What an attention stack predicts from m of 12 demonstrations, repeated or alone."""
+    prompt = linear.sample(KEYS[0], LinearTask(12, 3, noise_std=0.1))
+    few = prompt.replace(x=prompt.x[:m], y=prompt.y[:m])
+    config = Config(token_width=4, num_layers=2, heads=2, key_width=4, kernel=kernel)
+    params = jax.jit(transformer.init, static_argnums=1)(KEYS[1], config)
+    predict = jax.jit(lambda one: transformer.predict(params, prompts.tokens(one), config))
+    return predict(curricula.repeated(prompt, m)), predict(few)
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "linear"])
+def test_a_model_cannot_tell_repeated_demonstrations_from_few(kernel):
+    for m in (3, 4, 12):
+        np.testing.assert_allclose(*repeated_and_few(kernel, m), atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "linear"])
+def test_control_repeated_unequally_often_they_are_others(kernel):
+    repeated, few = repeated_and_few(kernel, 8)
+    assert abs(repeated - few) > 1e-6
 
 
 @pytest.mark.parametrize("sparsity", [None, 2])

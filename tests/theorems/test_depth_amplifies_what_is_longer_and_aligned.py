@@ -103,3 +103,8 @@ def test_control_a_shorter_one_that_is_ahead_by_its_angle_is_overtaken():
     path = np.divide(*(np.linalg.norm(flow[1:], axis=(1, 2)) for flow in flows))
     assert (np.diff(path) < 0).all()
     assert path[0] > 1 > path[-1]
+
+
+def test_control_below_minus_one_the_ratio_of_contributions_goes_both_ways():
+    pair, query = np.sqrt([[1.2, 0.0], [1.9, 0.0]]), np.array([1.0, 0.0])
+    assert set(np.sign(steps(np.eye(2), -1.0, pair, query, network))) == {-1.0, 1.0}

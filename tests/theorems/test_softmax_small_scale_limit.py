@@ -101,3 +101,10 @@ def test_control_linear_attention_without_centring_is_not_the_limit(seed):
     centred = prompt.replace(y=prompt.y - prompt.y.mean())
     plain = retrieved(centred, matrix, [1.0], [1.0], LINEAR)
     assert abs(slope_and_last(one_head, centred, matrix, plain)[1]) < 0.01
+
+
+def test_undivided_it_is_plain_linear_attention_and_a_large_scale_retrieves_one_label():
+    prompt, matrix = at = draw(0)
+    y, s = np.asarray(prompt.y), np.asarray(prompt.x @ (matrix @ prompt.x_query))
+    assert abs(retrieved(*at, [1.0], [1.0], LINEAR) - (y * np.expm1(1e-6 * s)).mean() / 1e-6) < 1e-5
+    assert abs(retrieved(*at, [1e8], [1.0], ONE_HEAD) - y[s.argmax()]) < 1e-10

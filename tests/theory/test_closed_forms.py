@@ -7,7 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.theory import amplification, depth, learning_curves, optimum, risk
+from lsa_lab.theory import (
+    amplification,
+    depth,
+    learning_curves,
+    moving_demonstration,
+    optimum,
+    risk,
+)
 from lsa_lab.theory.alignment import aligned_risk
 from lsa_lab.theory.asymptotics import ridge_risk, ridgeless_risk
 
@@ -41,6 +48,21 @@ def test_without_noise_the_last_direction_is_learnt():
     assert np.isfinite(learning_curves.delta_rule(4000, 1, 0.0)).all()
 
 
+@pytest.mark.parametrize("eigenvalues", [None, np.array([0.0, 1.0, 2.0])])
+def test_a_curve_that_grows_without_end_ends_at_infinity(eigenvalues):
+    curve = learning_curves.lms(500, 3, 0.2, 10.0, eigenvalues=eigenvalues)
+    assert np.isfinite(curve[:10]).all()
+    assert (np.diff(curve[:10]) > 0).all()
+    assert (curve[-100:] == np.inf).all()
+    assert not np.isnan(curve).any()
+
+
+def test_noise_of_another_precision_leaves_the_curve_of_ridge():
+    noise_var = jnp.asarray(0.1, jnp.float32)
+    expected = learning_curves.ridge(6, 3, float(noise_var))
+    np.testing.assert_array_equal(learning_curves.ridge(6, 3, noise_var), expected)
+
+
 def test_after_a_blow_up_the_ratio_says_so():
     depths = np.array([0.5, 2.0, 5.0])
     ratio = amplification.one_coordinate_ratio(0.125, np.array([2.0, 1.0]), 0.0, depths)
@@ -48,6 +70,20 @@ def test_after_a_blow_up_the_ratio_says_so():
     np.testing.assert_array_equal(ratio[1:], [np.inf, np.nan])
     turned = amplification.one_coordinate_ratio(0.125, np.array([1.0, 2.0]), 0.0, depths[1:2])
     assert turned[0] == 0
+
+
+def test_a_demonstration_that_does_not_read_itself_has_a_flow_as_others_have():
+    w_kq, query = jnp.array([[0.0, 1.0], [0.0, 0.0]]), jnp.array([1.0, 0.5])
+
+    def last_token(d):
+        q = query
+        for _ in range(3):
+            d, q = d + 0.07 * (d @ w_kq @ d) * d, q + 0.07 * (d @ w_kq @ q) * d
+        return q
+
+    d = jnp.array([1.0, 0.0])  # d·Kd = 0
+    flow = moving_demonstration.moving_flow(w_kq, 0.07, d, query, 3)[-1]
+    np.testing.assert_allclose(flow, jax.jacfwd(last_token)(d), rtol=1e-12)
 
 
 ALPHA, NOISE_VAR = 2.0, 0.1
