@@ -66,8 +66,9 @@ HEADLINES = (
         ),
         proof("fails", "layers_turn_the_order_of_flows"),
         Words(
-            "log ratio in the stack that ascent finds {0:i}; random linear stacks, share of pairs "
-            "{1:i}; trained on one demonstration, linear: disparity {2:i}, lead {3:i}",
+            "change of the log ratio in the stack that ascent finds {0:i}; random linear stacks, "
+            "share of pairs {1:i}; trained on one demonstration, linear: disparity, last over "
+            "first layer {2:i}, change of the lead {3:i}",
             "bayes_flows.theorem_1 amplification.theorem_1 amplification.linear_trained_disparity "
             "amplification.linear_trained_lead",
         ),
@@ -105,9 +106,8 @@ HEADLINES = (
         "A1, Abstract",
         "Selection by gradients (GradS) beats its rivals",
         Words(
-            "noise in a label is new to the weights, and the gradient grows with it: {0} times the "
-            "error by relevance",
-            "grads.with_noise",
+            "none needed, because the rivals are the comparison; noise in a label is new to the "
+            "weights, and the gradient grows with it",
         ),
         trained=Words(
             "error over that by random choice {0:i}, by relevance without noise in labels {1:i} "
@@ -191,12 +191,12 @@ HEADLINES = (
         "A2, Theorem 2",
         "The bound lies above the generalisation error",
         Words(
-            "without noise put in the best bound exceeds the largest loss, which bounds every "
-            "error, by {0:size}",
+            "for descent without such noise the best bound exceeds the largest loss, which bounds "
+            "every error, by {0:size}",
             "bound_and_gap.says_something",
         ),
         trained=Words(
-            "bound less error, of descent with noise put in {0:i}, of our models {1:i}",
+            "bound less error, of descent with noise put in {0:i}, of descent as it is {1:i}",
             "bound_and_gap.above_with_noise bound_and_gap.above",
         ),
     ),
@@ -307,10 +307,10 @@ HEADLINES = (
         Words(
             "it seldom gains: the model left alone does as well in a share of {0}, one number "
             "times the answer in {1}; on texts, where its mean is {2}, a fitted threshold gains "
-            "{3} more than a wider search; random edits gain {4:size} less than it in five "
-            "collections, {4:verdict}",
+            "{3} more than a wider search; in five collections random edits gain {4:size} less "
+            "than the {5} of Algorithm 1, {4:verdict}",
             "clipping_search.no_edit clipping_search.scaled_answers lm_clipping.algorithm_gains "
-            "lm_clipping.threshold lm_one_number.random_gains",
+            "lm_clipping.threshold lm_one_number.random_gains lm_one_number.gains",
         ),
         trained=Words(
             "tasks and parts without larger inputs, on which models are worse than predicting 0, "
@@ -384,8 +384,8 @@ HEADLINES = (
         "Subsets chosen on a small model serve larger ones",
         Words(
             "beside determinantal subsets, which see no gradient, a linear proxy's have {0} times "
-            "their error, those of prefixes {1} and {2}; the proxy ranks what it has not chosen by "
-            "{3}, a trained stack by {4}",
+            "their error, those of prefixes {1} and {2}; the proxy's ranks of what it has "
+            "not chosen correlate by {3}, a trained stack's by {4}",
             "matching_transfer.proxy_over_diverse_* matching_transfer.prefix_over_diverse_* "
             "matching_transfer.stack_over_diverse_* matching_transfer.rank_random "
             "matching_transfer.stack_ranks_*",
@@ -422,9 +422,9 @@ HEADLINES = (
         "A4, Abstract, pattern",
         "Heads count in the first layer and one is enough in each later layer",
         Words(
-            "as many heads elsewhere: the pattern has {0} times their risk at d = 4, which decides "
-            "nothing, and {1} times that of other placements at d = 8; on texts the top head "
-            "leaves {2} on average",
+            "as many heads elsewhere: the pattern has {0} times their risk at d = 4, estimates, "
+            "and {1} times that of other placements at d = 8; on texts the top head leaves {2} on "
+            "average",
             "heads_per_layer.early_* head_placement.over_* lm_heads.*_one_is_enough",
         ),
         trained=Words(
@@ -480,9 +480,9 @@ HEADLINES = (
         "A4, Figure 1c, later layers",
         "One head dominates each later layer",
         Words(
-            "the first layer's share in the same models is {0}; closing all heads of two later "
-            "layers of SmolLM2 changes answers by {1} and {2} nats, of the other two by {3} and "
-            "{4}, which judge nobody; it guesses no better than chance",
+            "the first layer's share in the same models is {0}; closing all heads of these two "
+            "layers of SmolLM2 changes answers by {1} and {2} nats, of two others, whose rows all "
+            "fail and are left out, by {3} and {4}",
             "head_pruning.first.* lm_heads.*_layer_15_closed lm_heads.*_layer_22_closed "
             "lm_heads.*_layer_8_closed lm_heads.*_layer_29_closed",
         ),

@@ -117,8 +117,8 @@ DESCENT = (
         stands="holds fails",
     ),
     Message(
-        "Against the middle of a prompt a relevant demonstration lowers log errors by {1} more at "
-        "the end, and by {0:size} less at the beginning: no U-shape",
+        "Against the middle of a prompt a relevant demonstration is worth {1} of the mean error "
+        "more at the end, and {0:size} less at the beginning: no U-shape",
         "order.beginning order.end",
         "with labels as noisy as the others' {0} at the end",
         "order.noisy_end",
@@ -128,8 +128,8 @@ DESCENT = (
 
 FLOW = (
     Message(
-        "On average over classes of equal relevance and novelty a demonstration takes off the "
-        "error a product of the two rather than a sum: R² differs by {0}",
+        "What a demonstration takes off the error is, on average over classes of equal relevance "
+        "and novelty, a product of the two rather than a sum: R² differs by {0}",
         "flow_factors.reduction_is_a_product",
         "beside other demonstrations in trained models by {0}",
         "relevance_and_novelty.*_product",
@@ -242,8 +242,8 @@ FLOW = (
     ),
     Message(
         "Over classes of demonstrations the mean gains of trained models correlate with the Bayes "
-        "rule's by {0}, which one class decides; within classes gains rise with each factor by {1} "
-        "in linear attention, by {2} in softmax models",
+        "rule's by {0}; within classes of one factor their rank correlation with the other is at "
+        "least {1} in linear attention, and {2} in softmax models",
         "relevance_and_novelty.*_alike relevance_and_novelty.linear_flow "
         "relevance_and_novelty.[st]*_flow",
         "an untrained model's values correlate by {0}",
@@ -713,8 +713,8 @@ LANGUAGE = (
         "matter; in another {2} and {3} do",
         "lm_heads.*_layer_22_change lm_heads.*_layer_22_mean lm_heads.*_layer_15_change "
         "lm_heads.*_layer_15_mean",
-        "closing all heads of these two changes answers by {0} and {1} nats, of two others by {2} "
-        "and {3}, which judge nobody; of the first layer's heads a share of {4} and {5} matters",
+        "closing all heads of these two changes answers by {0} and {1} nats, of two others, whose "
+        "rows all fail, by {2} and {3}; of the first layer's heads a share of {4} and {5} matters",
         "lm_heads.*_layer_22_closed lm_heads.*_layer_15_closed lm_heads.*_layer_8_closed "
         "lm_heads.*_layer_29_closed lm_heads.*_first_change lm_heads.*_first_mean",
         stands="fails holds fails fails",
@@ -754,9 +754,10 @@ RECURRENT = (
         "attention is far from its own on longer prompts",
     ),
     Message(
-        "Two trained layers are not twice as near to ridge regression as to one pass of their "
-        "rule: the distances have the ratio {all}",
-        "learning_curves.ridge_[!l]*",
+        "Two trained layers of linear attention, LMS and DeltaNet, gated or not, are not twice as "
+        "near to ridge regression as to one pass of their rule: the distances have the ratio "
+        "{all}; of LMS nearly half of the stacks diverged",
+        "learning_curves.ridge_*",
         "none needed, because the rule of one layer is the comparison",
         stands="fails",
     ),
@@ -771,8 +772,8 @@ RECURRENT = (
         "On interleaved tokens two trained layers with gates do not reach the closed curve of "
         "bound ones: {1} times its risk; of DeltaNet it is open ({0})",
         "learning_curves.reads_delta learning_curves.reads_gated_delta",
-        "linear attention, whose state has no order, has {all}, the risk of predicting 0, and so "
-        "have nearly all mesa stacks: neither learned, and neither judges anybody",
+        "linear attention, whose state has no order, has {all}, the risk of predicting 0, as its "
+        "control asks; so have nearly all mesa stacks, whose row fails",
         "learning_curves.no_order",
         stands="undecided fails",
     ),

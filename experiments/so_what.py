@@ -149,7 +149,7 @@ SO_WHAT = {
         "Matching gradients exactly makes subset and pool interchangeable for descent of any "
         "depth, and for softmax attention it does not. Real subsets match only nearly, and then a"
         " part of the gap stays. Read the theorem as a limit: whitened gradients come nearer to "
-        "it, and recommend nothing for selection."
+        "it; for selection nothing follows."
     ),
     "matching_transfer": (
         "A cheap proxy can choose demonstrations that serve larger models. It does not rank "
@@ -173,10 +173,10 @@ SO_WHAT = {
         "fixed divisor the same weights explode. Check the divisor before you blame long prompts."
     ),
     "head_placement": (
-        "At this length of training no placement of six heads has learned much more than ridge "
-        "regression. A rich first layer does a little better than three of the other placements; "
-        "beside the others it is open, and the seed matters in the same degree. Train longer, with "
-        "more seeds, before you call a pattern best."
+        "No placement of six heads has learned much more than ridge regression. After the longer "
+        "training A4's pattern does a little better than three of nine other placements, after the "
+        "shorter one it is last; the seed matters in the same degree. Train longer, with more "
+        "seeds, before you call a pattern best."
     ),
     "heads_per_layer": (
         "Give heads to all layers: those in all later layers do more together than those in the "
@@ -233,10 +233,10 @@ SO_WHAT = {
         "cost. Claims for matching should stand beside such a draw, and beside an empty prompt."
     ),
     "lm_heads": (
-        "In the later layer which answers need most one head of this language model does nearly "
-        "all, in another several do; two later layers hardly matter, and their counts say nothing. "
-        "One head a layer leaves nothing of its order of answers. The pattern of A4's regression "
-        "models does not carry over."
+        "Of four later layers (paper tier) one head does nearly all in that which answers need "
+        "most, several in another; two hardly matter, and their counts say little. One head a "
+        "layer leaves nothing of this language model's order of answers. The pattern of A4's "
+        "regression models does not carry over."
     ),
     "lm_family": (
         "With few words, and copying in its mixture, a decoder of two layers learns to read label"

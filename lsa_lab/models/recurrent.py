@@ -94,10 +94,11 @@ def predict_prefixes(
 
 
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
-    """The a_ti = q_tᵀ (Π_{i<s≤t} diag(g_s) - a_s r_sᵀ) b_i with which token t (third axis) reads
-    the value v_i of token i (fourth), from the stream (2403.01590 for Mamba).
+    """The α_ti = q_tᵀ [Π_{i<s≤t} (diag(g_s) - a_s r_sᵀ)] b_i, the latest s on the left, with which
+    token t (third axis) reads the value v_i of token i (fourth); 2403.01590 has it for Mamba.
 
-    For mesa a_ti is q_tᵀ (Σ βkkᵀ + λI)⁻¹ β_i k_i Π_{i<s≤t} g_s. ``normalise`` divides.
+    For mesa α_ti is q_tᵀ (Σ βkkᵀ + λI)⁻¹ β_i k_i Π_{i<s≤t} g_s. An additive layer with
+    ``normalise`` divides it by how many tokens have written.
     """
     if config.keys_a_token > 1:
         raise ValueError(

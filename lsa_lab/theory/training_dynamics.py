@@ -108,14 +108,15 @@ def isotropic_step(
     """The effective step a(t) on b·x_query for Λ = λI and U = (u/√d) I: a logistic law.
 
     a' = 2λ²√d a (1 - γa),   a(t) = a_0 / (γa_0 + (1 - γa_0) e^{-2λ²√d t}),
-    γ = (1 + 1/n) λ + (dλ + σ²)/n,   A = uU = aI, a_0 = u_0²/√d > 0 (docs/theory, "The logistic
+    γ = (1 + 1/n) λ + (dλ + σ²)/n,   A = uU = aI, a_0 = u_0²/√d ≥ 0 (docs/theory, "The logistic
     law"; derived here). Raises ValueError for another a_0: a step below 0 has weights of two signs,
     which move otherwise.
     """
     numbers = {"eigenvalue": eigenvalue, "initial_step": initial_step, "noise_var": noise_var}
     check_broadcast(t=t, **numbers)
     reached, rate = _logistic(d, n, eigenvalue, initial_step, noise_var)
-    _check_within(initial_step, np.inf, f"initial_step = {initial_step}: u_0²/√d is positive")
+    if is_readable(initial_step) and not np.all(np.asarray(initial_step) >= 0):
+        raise ValueError(f"initial_step = {initial_step}: u_0²/√d is not negative")
     return initial_step / (reached + (1 - reached) * jnp.exp(-rate * t))
 
 
@@ -138,7 +139,8 @@ def half_time(
     For 0 < a_0 < 1/γ, else ValueError; negative if a_0 is already beyond the half.
     """
     reached, rate = _logistic(d, n, eigenvalue, initial_step, noise_var)
-    _check_within(reached, 1, f"initial_step = {initial_step}: it lies between 0 and the limit 1/γ")
+    if is_readable(reached) and not ((np.asarray(reached) > 0) & (np.asarray(reached) < 1)).all():
+        raise ValueError(f"initial_step = {initial_step}: it lies between 0 and the limit 1/γ")
     return jnp.log(1 / reached - 1) / rate
 
 
@@ -153,6 +155,7 @@ def plateaus(eigenvalues: Array, n: int, noise_var: Real = 0.0) -> Array:  # [d+
     """
     chex.assert_rank(eigenvalues, 1, custom_message="eigenvalues of the covariance, [d]")
     ordered = jnp.sort(eigenvalues, descending=True)
+    chex.assert_shape(noise_var, (), custom_message="noise_var is one number; use jax.vmap")
     trace = jnp.sum(ordered)
     if is_concrete(trace + noise_var) and trace + noise_var <= 0:
         raise ValueError("tr Λ + σ² = 0: nothing is learnt, and there is no plateau")
@@ -260,12 +263,6 @@ def _logistic(d: int, n: int, eigenvalue: Real, step: Real, noise_var: Real) -> 
     d = check_at_least(d, "d")
     gamma = _gammas(eigenvalue, d * eigenvalue, n, noise_var)
     return gamma * step, 2 * eigenvalue**2 * d**0.5
-
-
-def _check_within(value: Real, end: float, words: str) -> None:
-    """Raise, in these words, if a number that can be read is not between 0 and the end."""
-    if is_readable(value) and not ((np.asarray(value) > 0) & (np.asarray(value) < end)).all():
-        raise ValueError(words)
 
 
 def _check_prompts(n: int, noise_var: Real) -> int:

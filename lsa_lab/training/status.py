@@ -89,7 +89,8 @@ def status_of(
 def _kind(losses: np.ndarray) -> Literal["level", "not trained", "finished"]:  # [steps]
     """The means m and their variances v over fifths of the steps tell: level if
     |m_4 - m_5| <= 2 √(v_4 + v_5), and fallen if m_1 - m_5 > 3 √(v_1 + v_5), or if the first loss is
-    above all but a hundredth of the last fifth's: a fall within a few steps is lost in m_1."""
+    above all but a hundredth of the last fifth's: a fall within a few steps is lost in m_1. Level
+    is also a last fifth that stays the same."""
     size = len(losses) // (5 * _BLOCKS)
     if size == 0:
         return "finished"

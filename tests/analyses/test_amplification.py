@@ -202,6 +202,8 @@ def test_a_ratio_whose_order_cannot_be_read_is_refused_and_a_later_overflow_is_s
         amplification.amplification_ratio(broken)
     assert np.isfinite(amplification.amplification_ratio(late)).tolist() == [True, False]
     assert np.isnan(on_host(amplification.amplification_ratio)(broken)[0])  # nothing to read
+    two = ((0, 1), (1, 2))  # the broken token is in neither
+    assert np.isfinite(amplification.amplification_ratio(broken, two)).all()
 
 
 def test_interactions_are_the_contracted_hessian_and_symmetric():

@@ -68,11 +68,11 @@ def caption(dataset) -> str:
     gains = [each.gain(rule).mean() for each in pools for rule in rules]
     return (
         f"Depth multiplies the log ratio of two flows in {called(config.model_name)} by {alone} "
-        f"alone and by {shared} in one prompt, by text. Prompts that GradS selects change the "
-        f"log-probability of the right label by {span(gains)} nats against random ones. Panels are "
-        f"of {task.title}. The grey band counts as no change, and bars are {level()} intervals "
-        f"over {config.runs} runs. The oracle takes the demonstrations that, each alone, make the "
-        f"right label most probable."
+        f"alone and by {shared} in one prompt, by text and reading. Prompts that GradS selects "
+        f"change the log-probability of the right label by {span(gains)} nats against random ones. "
+        f"Panels are of {task.title}. The grey band is no change, and bars are {level()} "
+        f"intervals over {config.runs} runs. The oracle takes the demonstrations that, each alone, "
+        "make the right label most probable."
     )
 
 

@@ -119,7 +119,7 @@ def caption(dataset) -> str:
         f"In the median run one recurrent layer has at most {most:.2f} times the risk of its "
         f"rule's closed curve; {late or 'none'} of {config.runs} runs did not learn. "
         f"At {longest} times the training length DeltaNet's risk is "
-        f"{stays:.2g} and ridge's {falls:.2g}. {stuck} two-layer mesa stacks learned little; "
+        f"{stays:.2g} and ridge's {falls:.2g}. Of two-layer mesa stacks {stuck} learned little; "
         f"{diverged} stacks diverged. A layer is {1 / null:.0f} times nearer to its rule than to "
         "ridge on another task. Bands: middle 80 %."
     )

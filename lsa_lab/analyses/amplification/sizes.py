@@ -55,8 +55,10 @@ def amplification_ratio(flow: Array, spans: Spans | None = None) -> Array:  # [L
     docs/theory, "The amplification theorem". Raises ValueError, where the flow can be read, if
     that of the first layer, which orders the demonstrations, is not finite.
     """
-    logs = log_ratio(flow, spans)
-    check_finite(flow[0], "flow[0]", "without it no demonstration is the strongest or the weakest")
+    logs, first = log_ratio(flow, spans), flow[0]
+    if spans is not None:  # of demonstrations alone
+        first = jnp.where(_inside(spans, flow.shape[1]).any(0)[:, None], first, 0)
+    check_finite(first, "flow[0]", "without it no demonstration is the strongest or the weakest")
     return jnp.exp(logs)
 
 
