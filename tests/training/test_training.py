@@ -563,6 +563,7 @@ def other_arithmetic(monkeypatch, name, value):
         ("XLA_FLAGS", "--xla_cpu_enable_fast_math=true", "XLA_FLAGS = .*fast_math=true"),
         ("jax_default_matmul_precision", "bfloat16", "matmul precision = highest, and this call"),
         ("jax_enable_x64", False, "jax_enable_x64 = nothing, and this call has False"),
+        ("jax_default_prng_impl", "rbg", "jax_default_prng_impl = nothing, and this call has rbg"),
     ],
 )
 def test_a_checkpoint_of_other_arithmetic_is_refused_by_name(
