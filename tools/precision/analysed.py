@@ -308,7 +308,13 @@ ARGUMENTS = {
         "moving_flow": lambda i: (i.square[0], i.unit[0], i.pool[0], i.query, 4),
     },
     "theory.optimum": {
-        "best_temperature": lambda i: (0.125 * i.image, i.covariance, i.task_covariance, N, 0.25),
+        "best_temperature": lambda i: (
+            i.covariance + 0.125 * i.image,
+            i.covariance,
+            i.task_covariance,
+            N,
+            0.25,
+        ),
         "label_moments": lambda i: (i.covariance, i.task_covariance, N, 0.25),
         "one_layer": lambda i: (i.covariance, i.task_covariance, N, 0.25),
         "one_layer_risk": lambda i: (0.125 * i.image, i.covariance, i.task_covariance, N, 0.25),
