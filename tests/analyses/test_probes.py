@@ -146,9 +146,10 @@ def test_a_token_that_is_asked_does_not_know_its_own_label():
 
 def test_a_layer_that_the_stream_lacks_is_refused():
     prompt, trace = one()
-    count = len(trace.stream)
-    with pytest.raises(ValueError, match=f"layer = {count}: this stream is that after 0 to"):
-        jax.eval_shape(lambda p: probes.as_queries(forward, PARAMS, p, layer=count), prompt)
+    for layer in (len(trace.stream), -1):
+        look = functools.partial(probes.as_queries, forward, PARAMS, layer=layer)
+        with pytest.raises(ValueError, match=f"layer = {layer}: this stream is that after 0 to"):
+            jax.eval_shape(look, prompt)
 
 
 def test_the_projection_removes_the_span_and_nothing_else():

@@ -59,6 +59,7 @@ CALLS = [
     (lambda: depth.rotated_covariance([1.0, -0.1], 2), "none is negative"),
     (lambda: depth.moving_inverse([0.0, 0.0]), "one is positive"),
     (lambda: depth.power_law(-1.0, 2), "the weight has no sum"),
+    (lambda: depth.power_law(1.0, -1), "depth = -1: it is at least 0"),
     (lambda: depth.best_descent_at(4, 3, 0.1, 10_000), "depth = 10000: at most"),
     (lambda: learning_curves.additive(4, 0, 0.1), "both are at least 1"),
     (lambda: learning_curves.additive(4, 3, NEGATIVE), "noise_var = -1"),
