@@ -41,7 +41,8 @@ class Numbers:
 
     def share(self, name, size, shots=None, step=-1):  # [R]
         own = self.dataset[name].sel(size=size).isel(step=step)
-        return (own.sel(shots=shots or self.most) if "shots" in own.dims else own).values
+        shots = self.most if shots is None else shots  # 0 is a number of shots
+        return (own.sel(shots=shots) if "shots" in own.dims else own).values
 
     def learns(self, size) -> bool:
         return self.share("mapping", size).mean() >= LEARNED
