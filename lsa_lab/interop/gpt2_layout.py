@@ -28,8 +28,8 @@ import numpy as np
 from lsa_lab.arguments import check_at_least
 from lsa_lab.interop import files
 from lsa_lab.interop.gpt2_names import MAPS, Arrays, leaves_of, load
+from lsa_lab.models.leaves import of_layers
 from lsa_lab.models.transformer import Config, Params, check_params
-from lsa_lab.models.transformer_weights import of_layers
 
 
 def gpt2_regression(path: str | Path, num_heads: int | None = None) -> tuple[Params, Config]:
@@ -67,18 +67,12 @@ def gpt2_regression(path: str | Path, num_heads: int | None = None) -> tuple[Par
     for key, size in held.items():
         if facts.get(key) is not None and str(facts[key]) != str(size):
             raise ValueError(f"{path} says {key} = {facts[key]}, and its arrays have {size}")
-    config = Config(
+    config = _config(
         token_width=leaves["read_in.weight"].shape[1] + 1,
         num_layers=num_layers,
         heads=count,
         key_width=width // count,
-        width=width,
-        keys="causal",
-        norm=True,
         mlp_width=inner,
-        layout="interleaved",
-        biases=True,
-        final_norm=True,
         num_positions=places,
     )
     ours = _ours(leaves, config)
@@ -93,20 +87,14 @@ def to_gpt2_regression(
     Only the architecture of such a file can be written, with y read in as the first coordinate of
     x is. It holds no vocabulary (wte), which a regression does not use.
     """
-    expected = Config(
+    expected = _config(
         token_width=config.token_width,
         num_layers=config.num_layers,
         heads=config.num_heads,
         key_width=config.key_width,
-        width=config.num_heads * config.key_width,
-        keys="causal",
-        norm=True,
         mlp_width=config.mlp_width or 1,
-        layout="interleaved",
-        init_scale=config.init_scale,
-        biases=True,
-        final_norm=True,
         num_positions=config.num_positions or 1,
+        init_scale=config.init_scale,
     )
     if config != expected:
         raise ValueError(f"config is {config}; a GPT-2 style file has room for {expected} alone")
@@ -119,6 +107,33 @@ def to_gpt2_regression(
     theirs = _theirs(jax.tree.map(np.asarray, params), config)
     named = {f"_{name}" if MAPS.fullmatch(name) else prefix + name: theirs[name] for name in theirs}
     files.write(named, path, {"format": "pt", "n_head": str(config.num_heads)})
+
+
+def _config(*, heads: int, key_width: int, **sizes: Any) -> Config:
+    """That of a model of this architecture."""
+    how: dict[str, Any] = dict(keys="causal", layout="interleaved", norm=True, final_norm=True)
+    width = heads * key_width
+    return Config(heads=heads, key_width=key_width, width=width, biases=True, **how, **sizes)
+
+
+# What bears another name and is the same array, of every layer and of the whole; and what lies
+# with its axes exchanged.
+_LAYER = {
+    "ln_1.weight": "attention_norm_scale",
+    "ln_1.bias": "attention_norm_offset",
+    "attn.c_proj.bias": "b_o",
+    "ln_2.weight": "mlp_norm_scale",
+    "ln_2.bias": "mlp_norm_offset",
+    "mlp.c_fc.bias": "mlp_in_bias",
+    "mlp.c_proj.bias": "mlp_out_bias",
+}
+_TURNED = {"mlp.c_fc.weight": "mlp_in", "mlp.c_proj.weight": "mlp_out"}
+_WHOLE = {
+    "wpe.weight": "positions",
+    "read_in.bias": "read_in_bias",
+    "ln_f.weight": "final_norm_scale",
+    "ln_f.bias": "final_norm_offset",
+}
 
 
 def _ours(leaves: Arrays, config: Config) -> Arrays:
@@ -134,29 +149,14 @@ def _ours(leaves: Arrays, config: Config) -> Arrays:
 
     w_q, w_k, w_v = map(heads, np.split(stacked("attn.c_attn.weight"), 3, axis=-1))
     b_q, b_k, b_v = map(heads, np.split(stacked("attn.c_attn.bias"), 3, axis=-1))
-    read_in = leaves["read_in.weight"]
-    return {
-        "w_q": w_q * k**-0.5,
-        "w_k": w_k,
-        "w_v": w_v,
+    read_in, scale = leaves["read_in.weight"], k**-0.5
+    ours = dict(w_q=w_q * scale, w_k=w_k, w_v=w_v, b_q=b_q * scale, b_k=b_k, b_v=b_v)
+    ours |= {ours: stacked(name) for name, ours in _LAYER.items()}
+    ours |= {ours: stacked(name).swapaxes(1, 2) for name, ours in _TURNED.items()}
+    ours |= {ours: leaves[name] for name, ours in _WHOLE.items()}
+    return ours | {
         "w_o": heads(stacked("attn.c_proj.weight").swapaxes(1, 2)).swapaxes(2, 3),
-        "b_q": b_q * k**-0.5,
-        "b_k": b_k,
-        "b_v": b_v,
-        "b_o": stacked("attn.c_proj.bias"),
-        "attention_norm_scale": stacked("ln_1.weight"),
-        "attention_norm_offset": stacked("ln_1.bias"),
-        "mlp_norm_scale": stacked("ln_2.weight"),
-        "mlp_norm_offset": stacked("ln_2.bias"),
-        "mlp_in": stacked("mlp.c_fc.weight").swapaxes(1, 2),
-        "mlp_in_bias": stacked("mlp.c_fc.bias"),
-        "mlp_out": stacked("mlp.c_proj.weight").swapaxes(1, 2),
-        "mlp_out_bias": stacked("mlp.c_proj.bias"),
-        "positions": leaves["wpe.weight"],
         "read_in": np.concatenate([read_in, read_in[:, :1]], axis=1),
-        "read_in_bias": leaves["read_in.bias"],
-        "final_norm_scale": leaves["ln_f.weight"],
-        "final_norm_offset": leaves["ln_f.bias"],
         "read_out": -leaves["read_out.weight"][0],
         "read_out_bias": -leaves["read_out.bias"][0],
     }
@@ -165,34 +165,23 @@ def _ours(leaves: Arrays, config: Config) -> Arrays:
 def _theirs(params: Any, config: Config) -> Arrays:  # Params, every leaf of them there
     """Their leaves from ours: the table of the module, read from right to left."""
     scale = config.key_width**0.5
-    leaves: Arrays = {}
+    leaves: Arrays = {name: getattr(params, ours) for name, ours in _WHOLE.items()}
 
     def columns(*heads: np.ndarray) -> np.ndarray:  # each [H, k, ...] -> [..., 3 D]
         return np.concatenate([head.reshape(-1, *head.shape[2:]) for head in heads]).T
 
     for i in range(config.num_layers):
         layer = jax.tree.map(operator.itemgetter(i), of_layers(params))
-        theirs = {
-            "ln_1.weight": layer.attention_norm_scale,
-            "ln_1.bias": layer.attention_norm_offset,
+        theirs = {name: getattr(layer, ours) for name, ours in _LAYER.items()}
+        theirs |= {name: getattr(layer, ours).T for name, ours in _TURNED.items()}
+        theirs |= {
             "attn.c_attn.weight": columns(layer.w_q * scale, layer.w_k, layer.w_v),
             "attn.c_attn.bias": columns(layer.b_q * scale, layer.b_k, layer.b_v),
             "attn.c_proj.weight": columns(layer.w_o.swapaxes(1, 2)).T,
-            "attn.c_proj.bias": layer.b_o,
-            "ln_2.weight": layer.mlp_norm_scale,
-            "ln_2.bias": layer.mlp_norm_offset,
-            "mlp.c_fc.weight": layer.mlp_in.T,
-            "mlp.c_fc.bias": layer.mlp_in_bias,
-            "mlp.c_proj.weight": layer.mlp_out.T,
-            "mlp.c_proj.bias": layer.mlp_out_bias,
         }
         leaves |= {f"h.{i}.{name}": array for name, array in theirs.items()}
     return leaves | {
-        "wpe.weight": params.positions,
-        "ln_f.weight": params.final_norm_scale,
-        "ln_f.bias": params.final_norm_offset,
         "read_in.weight": params.read_in[:, :-1],
-        "read_in.bias": params.read_in_bias,
         "read_out.weight": -params.read_out[None],
         "read_out.bias": -params.read_out_bias[None],
     }

@@ -16,8 +16,9 @@ from lsa_lab.arguments import check_indices
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.layers import Layer, Past, at_least_single, norm, plus
-from lsa_lab.lm.weights import Params, check_params, init, of_layers
+from lsa_lab.lm.weights import Params, check_params, init
 from lsa_lab.models.blocks import head_gates
+from lsa_lab.models.leaves import of_layers
 from lsa_lab.models.trace import Walk
 
 __all__ = ["Config", "Params", "Past", "embed", "forward", "init", "logits", "run"]

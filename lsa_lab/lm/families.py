@@ -66,6 +66,16 @@ def _norm(leaf: str, name: str) -> dict[str, Place]:
     return {f"{leaf}_scale": scale, f"{leaf}_offset": offset}
 
 
+def _fused(name: str, matrix: str, bias: str) -> dict[str, Place]:
+    """Queries, keys and values of heads H in one tensor; keys and values are of groups G."""
+    rows = {}
+    for part, letter in enumerate("qkv"):
+        own = "H" if letter == "q" else "G"
+        rows[f"w_{letter}"] = Place(f"{name}.weight", matrix.replace("H", own), part)
+        rows[f"b_{letter}"] = Place(f"{name}.bias", bias.replace("H", own), part)
+    return rows
+
+
 _LLAMA = {
     "embedding": Place("embed_tokens.weight", "V D"),
     "attention_norm_scale": Place("layers.{}.input_layernorm.weight", "D"),
@@ -92,13 +102,8 @@ _GPT2 = {
     "embedding": Place("wte.weight", "V D"),
     "positions": Place("wpe.weight", "C D"),
     **_norm("attention_norm", "h.{}.ln_1"),
-    "w_q": Place("h.{}.attn.c_attn.weight", "D 3Hk", 0),
-    "w_k": Place("h.{}.attn.c_attn.weight", "D 3Gk", 1),
-    "w_v": Place("h.{}.attn.c_attn.weight", "D 3Gk", 2),
+    **_fused("h.{}.attn.c_attn", "D 3Hk", "3Hk"),
     "w_o": Place("h.{}.attn.c_proj.weight", "Hk D"),
-    "b_q": Place("h.{}.attn.c_attn.bias", "3Hk", 0),
-    "b_k": Place("h.{}.attn.c_attn.bias", "3Gk", 1),
-    "b_v": Place("h.{}.attn.c_attn.bias", "3Gk", 2),
     "b_o": Place("h.{}.attn.c_proj.bias", "D"),
     **_norm("mlp_norm", "h.{}.ln_2"),
     "mlp_in": Place("h.{}.mlp.c_fc.weight", "D m"),
@@ -130,13 +135,8 @@ _GPTJ = {
 _NEOX = {
     "embedding": Place("embed_in.weight", "V D"),
     **_norm("attention_norm", "layers.{}.input_layernorm"),
-    "w_q": Place("layers.{}.attention.query_key_value.weight", "H3k D", 0),
-    "w_k": Place("layers.{}.attention.query_key_value.weight", "G3k D", 1),
-    "w_v": Place("layers.{}.attention.query_key_value.weight", "G3k D", 2),
+    **_fused("layers.{}.attention.query_key_value", "H3k D", "H3k"),
     "w_o": Place("layers.{}.attention.dense.weight", "D Hk"),
-    "b_q": Place("layers.{}.attention.query_key_value.bias", "H3k", 0),
-    "b_k": Place("layers.{}.attention.query_key_value.bias", "G3k", 1),
-    "b_v": Place("layers.{}.attention.query_key_value.bias", "G3k", 2),
     "b_o": Place("layers.{}.attention.dense.bias", "D"),
     **_norm("mlp_norm", "layers.{}.post_attention_layernorm"),
     "mlp_in": Place("layers.{}.mlp.dense_h_to_4h.weight", "m D"),
@@ -168,35 +168,23 @@ _GGUF_LLAMA = {
     "unembedding": Place("output.weight", "V D"),
 }
 
+# What a config does not have, no leaf is read for.
 _GGUF_GPT2 = {
-    "embedding": Place("token_embd.weight", "V D"),
+    **_GGUF_LLAMA,
     "positions": Place("position_embd.weight", "C D"),
     **_norm("attention_norm", "blk.{}.attn_norm"),
-    "w_q": Place("blk.{}.attn_qkv.weight", "3Hk D", 0),
-    "w_k": Place("blk.{}.attn_qkv.weight", "3Gk D", 1),
-    "w_v": Place("blk.{}.attn_qkv.weight", "3Gk D", 2),
-    "w_o": Place("blk.{}.attn_output.weight", "D Hk"),
-    "b_q": Place("blk.{}.attn_qkv.bias", "3Hk", 0),
-    "b_k": Place("blk.{}.attn_qkv.bias", "3Gk", 1),
-    "b_v": Place("blk.{}.attn_qkv.bias", "3Gk", 2),
-    "b_o": Place("blk.{}.attn_output.bias", "D"),
+    **_fused("blk.{}.attn_qkv", "3Hk D", "3Hk"),
     **_norm("mlp_norm", "blk.{}.ffn_norm"),
-    "mlp_in": Place("blk.{}.ffn_up.weight", "m D"),
     "mlp_in_bias": Place("blk.{}.ffn_up.bias", "m"),
-    "mlp_out": Place("blk.{}.ffn_down.weight", "D m"),
     "mlp_out_bias": Place("blk.{}.ffn_down.bias", "D"),
     **_norm("final_norm", "output_norm"),
-    "unembedding": Place("output.weight", "V D"),
 }
 
 _BUFFERS = r".*(attn|attention)\.(bias|masked_bias|rotary_emb\.inv_freq)"
 
 # The state dicts of transformers, and the files of llama.cpp.
 TRANSFORMERS = {
-    "llama": Names(_LLAMA, "model.", _BUFFERS),
-    "mistral": Names(_LLAMA, "model.", _BUFFERS),
-    "qwen2": Names(_LLAMA, "model.", _BUFFERS),
-    "qwen3": Names(_LLAMA, "model.", _BUFFERS),
+    **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3"), Names(_LLAMA, "model.", _BUFFERS)),
     "gemma": Names(_LLAMA, "model.", _BUFFERS, scales_less_one=True),
     "gpt2": Names(_GPT2, "transformer.", _BUFFERS),
     "gptj": Names(_GPTJ, "transformer.", _BUFFERS, interleaved=True),

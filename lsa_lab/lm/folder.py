@@ -35,11 +35,9 @@ _SHORT = {
 }
 # The fields of a Config under the keys of config.json.
 _KEYS = {
-    "llama": _LONG | {"norm_epsilon": "rms_norm_eps"},
-    "mistral": _LONG | {"norm_epsilon": "rms_norm_eps"},
-    "qwen2": _LONG | {"norm_epsilon": "rms_norm_eps"},
-    "qwen3": _LONG | {"norm_epsilon": "rms_norm_eps"},
-    "gemma": _LONG | {"norm_epsilon": "rms_norm_eps"},
+    **dict.fromkeys(
+        ("llama", "mistral", "qwen2", "qwen3", "gemma"), _LONG | {"norm_epsilon": "rms_norm_eps"}
+    ),
     "gpt2": _SHORT,
     "gptj": _SHORT,
     "gpt_neox": _LONG | {"norm_epsilon": "layer_norm_eps"},

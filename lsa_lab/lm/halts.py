@@ -26,7 +26,8 @@ from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, layers_of
 from lsa_lab.lm.layers import Layer
-from lsa_lab.lm.weights import OUTSIDE, Params, check_params, of_layers
+from lsa_lab.lm.weights import Params, check_params
+from lsa_lab.models.leaves import OUTSIDE, of_layers
 
 
 class Halt(flax.struct.PyTreeNode):

@@ -67,6 +67,11 @@ def step(
     return after + _mlp(rows, params, config), heads, left
 
 
+def after(stream: Array, layer: Layer, config: Config) -> tuple[Array, None]:  # [T, D]
+    """The stream alone, as ``jax.lax.scan`` takes it: a Walk would keep every layer's."""
+    return step(stream, layer, config)[0], None
+
+
 def norm(rows: Array, scale: Array, offset: Array | None, config: Config) -> Array:  # [..., D]
     """u ⊙ scale / √(mean u² + ε) + offset, of the centred u where the norm is a layer norm."""
     return plus(_unit(rows, scale, config, centred=config.norm == "layer"), offset)

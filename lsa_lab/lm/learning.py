@@ -12,6 +12,8 @@ Rooms of one floor meet through arguments, so the steps are those of ``training.
     lm.save("mine", lm.Decoder(config, run.params, tokenizer))
 """
 
+import functools
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -22,7 +24,6 @@ from jax.typing import DTypeLike
 from lsa_lab.lm import layers, weights
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, layers_of, logits
-from lsa_lab.lm.layers import Layer
 from lsa_lab.lm.weights import Params, check_params
 
 
@@ -48,12 +49,9 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
 
 
 def last_rows(params: Params, ids: Array, config: Config) -> Array:  # [T] -> [T, D]
-    """The stream after the last layer; a Walk would keep every layer's."""
+    """The stream after the last layer."""
     check_params(params, config)
-
-    def step(stream: Array, layer: Layer) -> tuple[Array, None]:
-        return layers.step(stream, layer, config)[0], None
-
+    step = functools.partial(layers.after, config=config)
     return jax.lax.scan(step, embed(params, ids, config), layers_of(params, config))[0]
 
 

@@ -19,36 +19,8 @@ from jax.typing import DTypeLike
 
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import Names, Place
-from lsa_lab.lm.weights import OUTSIDE, Params, shapes
-
-# The axes of every leaf, without the L of those that layers own.
-AXES = {
-    "embedding": "VD",
-    "w_q": "HkD",
-    "w_k": "GkD",
-    "w_v": "GkD",
-    "w_o": "HDk",
-    "attention_norm_scale": "D",
-    "mlp_norm_scale": "D",
-    "mlp_in": "mD",
-    "mlp_out": "Dm",
-    "final_norm_scale": "D",
-    "mlp_gate": "mD",
-    "attention_norm_offset": "D",
-    "mlp_norm_offset": "D",
-    "final_norm_offset": "D",
-    "b_q": "Hk",
-    "b_k": "Gk",
-    "b_v": "Gk",
-    "b_o": "D",
-    "q_norm_scale": "k",
-    "k_norm_scale": "k",
-    "mlp_in_bias": "m",
-    "mlp_out_bias": "D",
-    "positions": "CD",
-    "unembedding": "VD",
-    "unembedding_bias": "V",
-}
+from lsa_lab.lm.weights import AXES, Params, shapes, sizes
+from lsa_lab.models.leaves import OUTSIDE
 
 SCALED = {False: ("w_q", "b_q"), True: ("q_norm_scale",)}  # divided by √k, by Config.key_norm
 
@@ -150,20 +122,6 @@ def _halves(config: Config) -> np.ndarray:  # [k]
     """The order in which coordinates 0, 2, 4, ..., 1, 3, 5, ... are two halves."""
     r = config.rotary_width or 0
     return np.r_[0:r:2, 1:r:2, r : config.key_width]
-
-
-def sizes(config: Config) -> dict[str, int]:
-    """The numbers that the letters of a layout stand for."""
-    return {
-        "H": config.num_heads,
-        "G": config.num_groups,
-        "k": config.key_width,
-        "D": config.width,
-        "m": config.mlp_width,
-        "V": config.vocabulary,
-        "C": config.context,
-        "3": 3,
-    }
 
 
 def _check(tensors: Tensors, names: Names, places: Mapping[str, Place], config: Config) -> None:

@@ -21,7 +21,6 @@ from jax import Array
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, layers_of, logits
-from lsa_lab.lm.layers import Layer
 from lsa_lab.lm.weights import Params, check_params
 
 
@@ -73,11 +72,7 @@ def label_scores(
         ids = jnp.concatenate([demonstrations, ids])
     k = prefix.shape[0]
     stream = jnp.concatenate([prefix, embed(params, ids, config, start=k)])
-    step = jax.checkpoint(functools.partial(_step, config=config))
+    step = jax.checkpoint(functools.partial(layers.after, config=config))
     rows = jax.lax.scan(step, stream, layers_of(params, config))[0]
     place = k + ids.shape[0] - example.ids.shape[0] + example.last
     return logits(params, rows[place], config, words=label_ids)
-
-
-def _step(stream: Array, layer: Layer, config: Config) -> tuple[Array, None]:
-    return layers.step(stream, layer, config)[0], None

@@ -145,13 +145,11 @@ def _scores(
 ) -> Array:  # [W, C]
     start = 0 if past is None else past.num_tokens
     stack = decoder.layers_of(params, config, head_mask, past=past)
-
-    def step(stream: Array, layer: layers.Layer) -> tuple[Array, None]:
-        return layers.step(stream, layer, config)[0], None
+    step = functools.partial(layers.after, config=config)
 
     def row(ids: Array, last: Array) -> Array:  # [T], [] -> [D]
         stream = decoder.embed(params, ids, config, start)
-        return jax.lax.scan(step, stream, stack)[0][last]  # a Walk would keep every layer's stream
+        return jax.lax.scan(step, stream, stack)[0][last]
 
     rows = jax.vmap(row)(ids, last)
     if whole_vocabulary:

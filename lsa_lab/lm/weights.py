@@ -9,6 +9,7 @@ from jax import Array
 from jax.typing import DTypeLike
 
 from lsa_lab.lm.config import Config
+from lsa_lab.models.leaves import OUTSIDE
 
 
 class Params(flax.struct.PyTreeNode):
@@ -45,54 +46,71 @@ class Params(flax.struct.PyTreeNode):
     unembedding_bias: Array | None = None  # [V]
 
 
-# The leaves that no layer owns.
-OUTSIDE = (
-    "embedding",
-    "positions",
-    "final_norm_scale",
-    "final_norm_offset",
-    "unembedding",
-    "unembedding_bias",
-)
+# The axes of every leaf, without the L of those that layers own; keys are drawn in this order.
+AXES = {
+    "embedding": "VD",
+    "w_q": "HkD",
+    "w_k": "GkD",
+    "w_v": "GkD",
+    "w_o": "HDk",
+    "attention_norm_scale": "D",
+    "mlp_norm_scale": "D",
+    "mlp_in": "mD",
+    "mlp_out": "Dm",
+    "final_norm_scale": "D",
+    "mlp_gate": "mD",
+    "attention_norm_offset": "D",
+    "mlp_norm_offset": "D",
+    "final_norm_offset": "D",
+    "b_q": "Hk",
+    "b_k": "Gk",
+    "b_v": "Gk",
+    "q_norm_scale": "k",
+    "k_norm_scale": "k",
+    "b_o": "D",
+    "mlp_in_bias": "m",
+    "mlp_out_bias": "D",
+    "positions": "CD",
+    "unembedding": "VD",
+    "unembedding_bias": "V",
+}
+
+
+def sizes(config: Config) -> dict[str, int]:
+    """The numbers that the letters of axes and layouts stand for."""
+    return {
+        "L": config.num_layers,
+        "H": config.num_heads,
+        "G": config.num_groups,
+        "k": config.key_width,
+        "D": config.width,
+        "m": config.mlp_width,
+        "V": config.vocabulary,
+        "C": config.context,
+        "3": 3,
+    }
 
 
 def shapes(config: Config) -> dict[str, tuple[int, ...]]:
     """The shape of every leaf that a decoder of this config has."""
-    layers, heads, groups = config.num_layers, config.num_heads, config.num_groups
-    k, width, m, vocabulary = config.key_width, config.width, config.mlp_width, config.vocabulary
-    rows = (layers, width)
-    has = {
-        "embedding": (vocabulary, width),
-        "w_q": (layers, heads, k, width),
-        "w_k": (layers, groups, k, width),
-        "w_v": (layers, groups, k, width),
-        "w_o": (layers, heads, width, k),
-        "attention_norm_scale": rows,
-        "mlp_norm_scale": rows,
-        "mlp_in": (layers, m, width),
-        "mlp_out": (layers, width, m),
-        "final_norm_scale": (width,),
+    parts = {
+        "mlp_gate": config.gated,
+        "attention_norm_offset mlp_norm_offset final_norm_offset": config.norm == "layer",
+        "b_q b_k b_v": config.query_biases,
+        "q_norm_scale k_norm_scale": config.key_norm,
+        "b_o": config.write_biases,
+        "mlp_in_bias mlp_out_bias": config.mlp_biases,
+        "positions": config.learned_positions,
+        "unembedding": not config.tied,
+        "unembedding_bias": config.unembedding_bias,
     }
-    if config.gated:
-        has["mlp_gate"] = (layers, m, width)
-    if config.norm == "layer":
-        has |= {"attention_norm_offset": rows, "mlp_norm_offset": rows}
-        has["final_norm_offset"] = (width,)
-    if config.query_biases:
-        has |= {"b_q": (layers, heads, k), "b_k": (layers, groups, k), "b_v": (layers, groups, k)}
-    if config.key_norm:
-        has |= {"q_norm_scale": (layers, k), "k_norm_scale": (layers, k)}
-    if config.write_biases:
-        has["b_o"] = rows
-    if config.mlp_biases:
-        has |= {"mlp_in_bias": (layers, m), "mlp_out_bias": rows}
-    if config.learned_positions:
-        has["positions"] = (config.context, width)
-    if not config.tied:
-        has["unembedding"] = (vocabulary, width)
-    if config.unembedding_bias:
-        has["unembedding_bias"] = (vocabulary,)
-    return has
+    absent = {name for names, has in parts.items() if not has for name in names.split()}
+    size = sizes(config)
+    return {
+        name: tuple(size[letter] for letter in ("" if name in OUTSIDE else "L") + axes)
+        for name, axes in AXES.items()
+        if name not in absent
+    }
 
 
 def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
@@ -116,11 +134,6 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
             scale = inputs**-0.5 * (config.key_width**-0.5 if name == "w_q" else 1)
             leaves[name] = scale * normal
     return Params(**leaves)
-
-
-def of_layers(params: Params) -> Params:
-    """The leaves that layers own, with their axis L in front; the others are None."""
-    return params.replace(**dict.fromkeys(OUTSIDE))
 
 
 def count(config: Config) -> int:

@@ -44,6 +44,15 @@ def run_layers(
     return jax.lax.scan(layer, stream, weights, unroll=unroll)[1]
 
 
+def check_tokens(tokens: Array | jax.ShapeDtypeStruct) -> None:
+    """Raise unless the tokens are floats, of one prompt."""
+    chex.assert_rank(
+        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
+    )
+    if not jnp.issubdtype(tokens.dtype, jnp.floating):
+        raise TypeError(f"tokens are {tokens.dtype}: give floats, say tokens.astype(float)")
+
+
 def head_gates(head_mask: Array | None, num_layers: int, num_heads: int, dtype: Any) -> Array:
     """The gate of each head [L, H], every one open where there is no mask."""
     dtype = jax.dtypes.canonicalize_dtype(dtype)

@@ -121,6 +121,11 @@ def replace(params: Any, edited: Mapping[str, Array], first: int = 0) -> Any:
     return jax.tree.unflatten(tree, [edits.get(path, leaf) for path, leaf in leaves.items()])
 
 
+def of_layers(params: Any) -> Any:
+    """The leaves of this library's Params that layers own, with their axis L; others are None."""
+    return params.replace(**{name: None for name in OUTSIDE if hasattr(params, name)})
+
+
 def stacks(params: Any, modules: str | Iterable[str]) -> tuple[Stack, ...]:
     """What modules stand for, each once, all with the same number of layers."""
     leaves = by_path(params)

@@ -34,6 +34,7 @@ from lsa_lab.models.blocks import (
     attention_weights,
     causal_read,
     check_keys,
+    check_tokens,
     gated,
     head_gates,
     key_mask,
@@ -156,11 +157,7 @@ def _written(w_pv: Array, read: Array) -> tuple[Array, Array]:  # [H, T, e] -> [
 
 
 def _check(params: Params, tokens: Array, keys: str) -> None:
-    chex.assert_rank(
-        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
-    )
-    if not jnp.issubdtype(tokens.dtype, jnp.floating):
-        raise TypeError(f"tokens are {tokens.dtype}: give floats, say tokens.astype(float)")
+    check_tokens(tokens)
     if tokens.shape[0] < 2:
         raise ValueError(f"tokens has {tokens.shape[0]} rows; a query needs a demonstration")
     num_layers, num_heads = params.w_kq.shape[:2]

@@ -39,7 +39,8 @@ from lsa_lab.arguments import is_concrete
 from lsa_lab.estimators.prefixes import recursive_least_squares
 from lsa_lab.models import recurrent_state
 from lsa_lab.models import trace as traces
-from lsa_lab.models.blocks import head_gates, layer_norm, mlp, run_layers
+from lsa_lab.models.blocks import check_tokens, head_gates, layer_norm, mlp, run_layers
+from lsa_lab.models.leaves import of_layers
 from lsa_lab.models.recurrent_state import Writes
 from lsa_lab.models.recurrent_weights import Config, Params, init
 from lsa_lab.models.trace import Trace, Walk
@@ -72,8 +73,7 @@ def forward(
             stream = stream + mlp(rows, *weights_and_biases)
         return stream, (stream, heads)
 
-    layers = params.replace(read_in=None, read_out=None)
-    later, heads = run_layers(layer, stream, (layers, gates), heavy=True)
+    later, heads = run_layers(layer, stream, (of_layers(params), gates), heavy=True)
     return traces.collect(stream, later, heads, params.read_out)
 
 
@@ -154,7 +154,7 @@ def _of_layers(look: Callable, params: Params, trace: Walk) -> Array:
         rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
         return jax.vmap(lambda head: look(head, rows))(_heads(own))
 
-    return jax.vmap(layer)(params.replace(read_in=None, read_out=None), trace.stream[:-1])
+    return jax.vmap(layer)(of_layers(params), trace.stream[:-1])
 
 
 def _heads(own: Params) -> Params:
@@ -264,11 +264,7 @@ def _penalty(head: Params) -> Array:  # []
 
 
 def _check(params: Params, tokens: Array, config: Config) -> None:
-    chex.assert_rank(
-        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
-    )
-    if not jnp.issubdtype(tokens.dtype, jnp.floating):
-        raise TypeError(f"tokens are {tokens.dtype}: give floats, say tokens.astype(float)")
+    check_tokens(tokens)
     if tokens.shape[1] != config.token_width:
         raise ValueError(
             f"tokens have width {tokens.shape[1]}, and the config token_width {config.token_width}"

@@ -28,6 +28,7 @@ from jax import Array
 from lsa_lab.models import linear_attention, transformer_batch
 from lsa_lab.models import trace as traces
 from lsa_lab.models.blocks import gated, head_gates, layer_norm
+from lsa_lab.models.leaves import of_layers
 from lsa_lab.models.trace import Trace, Walk
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_layers import attention_weights, given, run
@@ -36,7 +37,6 @@ from lsa_lab.models.transformer_weights import (
     check_inputs,
     check_params,
     init,
-    of_layers,
     present_heads,
 )
 

@@ -13,9 +13,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.models.leaves import of_layers
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_layers import given
-from lsa_lab.models.transformer_weights import Params, of_layers
+from lsa_lab.models.transformer_weights import Params
 
 _EPSILON = 1e-5  # layer norm, as in ``blocks``
 _kept = jax.lax.optimization_barrier  # neither computed again in its readers, nor turned in them

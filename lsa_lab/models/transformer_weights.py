@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
+from lsa_lab.models.blocks import check_tokens
 from lsa_lab.models.transformer_config import Config
 
 
@@ -36,18 +37,6 @@ class Params(flax.struct.PyTreeNode):
     positions: Array | None = None  # [P, D]
     final_norm_scale: Array | None = None  # [D]
     final_norm_offset: Array | None = None  # [D]
-
-
-# The leaves that no layer owns.
-_OUTSIDE = (
-    "read_in",
-    "read_in_bias",
-    "positions",
-    "final_norm_scale",
-    "final_norm_offset",
-    "read_out",
-    "read_out_bias",
-)
 
 
 def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
@@ -113,11 +102,6 @@ def _with_extras(params: Params, config: Config) -> Params:
     return params
 
 
-def of_layers(params: Params) -> Params:
-    """The leaves that layers own, with their axis L in front; the others are None."""
-    return params.replace(**dict.fromkeys(_OUTSIDE))
-
-
 def present_heads(config: Config) -> Array:  # [L, H]
     """Which heads exist: False where a layer has fewer than the most."""
     return jnp.arange(config.num_heads)[None] < jnp.asarray(config.head_counts)[:, None]
@@ -135,11 +119,7 @@ def check_inputs(
     params: Params, tokens: Array | jax.ShapeDtypeStruct, config: Config, head_fill: Array | None
 ) -> None:
     """Raise unless the arrays that ``transformer.forward`` is given fit together."""
-    chex.assert_rank(
-        tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
-    )
-    if not jnp.issubdtype(tokens.dtype, jnp.floating):
-        raise TypeError(f"tokens are {tokens.dtype}: give floats, say tokens.astype(float)")
+    check_tokens(tokens)
     num_tokens, e = tokens.shape
     if e != config.token_width:
         raise ValueError(f"tokens are {e} wide, config.token_width is {config.token_width}")
