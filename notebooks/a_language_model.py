@@ -26,7 +26,7 @@ from IPython.display import Image, Markdown
 
 import lsa_lab
 from lsa_lab import lm
-from lsa_lab.analyses import clipping
+from lsa_lab.analyses import amplification, clipping
 from lsa_lab.harness.draw import style
 from lsa_lab.harness.run import outcomes
 from lsa_lab.harness.run.records import last_run
@@ -135,11 +135,12 @@ margin = flow.margin(params, config, *questions.label_ids[::-1].tolist())
 third = config.num_layers // 3
 layers = (1, third, 2 * third, config.num_layers)
 flows = flow.token_flow(params, stream, config, margin, layers=layers)
-sizes = flow.spans_flow(flows, questions.spans.tolist())  # [layers, 4]
+sizes = jnp.exp(amplification.log_sizes(flows, questions.spans))  # [layers, 4]
 
 picture, axes = style.figure(6.75, 2.3, (1, 2))
 after = range(config.num_layers + 1)
-style.line(axes[0], after, flow.read_layers(params, stream, config, margin), "margin")
+rows = decoder.forward(params, stream, config).stream[:, -1]
+style.line(axes[0], after, jax.vmap(margin)(rows), "margin")
 axes[0].axhline(0, color="0.7", lw=0.8, zorder=0)
 axes[0].set(title=f"the answer of {name}", xlabel="layers", ylabel="margin of “positive”")
 for i, label in enumerate(demonstrations.labels):

@@ -3,7 +3,8 @@
 The prediction of a layer is a reading of one row of the stream after it: the margin of one word
 over another through the logit lens, m_l = (U_a - U_b) · norm(h_l) (nostalgebraist 2020), or any
 other ``read``. Its flow ∂m_l/∂e_i is a row for every token i of the prompt, and a demonstration's
-is that of its span of tokens (A1, docs/theory, "The amplification theorem").
+is that of its span of tokens, ``amplification.log_sizes`` (A1, docs/theory, "The amplification
+theorem").
 """
 
 import functools
@@ -18,11 +19,10 @@ from lsa_lab.arguments import check_indices, is_concrete
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import layers_of, unembedding_of
-from lsa_lab.lm.layers import Layer, Past, at_least_single, norm
+from lsa_lab.lm.layers import Layer, Past, norm
 from lsa_lab.lm.weights import Params, check_params
 
 Read = Callable[[Array], Array]  # row of the stream [D] -> [], or any number of readings
-Span = tuple[int, int]  # first token, and the one after the last
 
 
 def margin(params: Params, config: Config, word: int, rival: int) -> Read:
@@ -90,28 +90,6 @@ def prefix_flow(
     _check_layers(layers, config)
     _check_place(place, stream)
     return _flows(params, prefix, stream, read, place, None, config=config, layers=tuple(layers))[0]
-
-
-def spans_flow(flow: Array, spans: Sequence[Span]) -> Array:  # [..., T, D] -> [..., n]
-    """|flow| of each span of tokens: the Frobenius norm over its rows."""
-    num_tokens = flow.shape[-2]
-    for first, stop in spans:
-        if not 0 <= first < stop <= num_tokens:
-            raise ValueError(
-                f"span ({first}, {stop}): expected 0 <= first < stop <= {num_tokens}, the tokens "
-                "of the prompt"
-            )
-    squares = (flow.astype(at_least_single(flow.dtype)) ** 2).sum(-1)
-    return jnp.sqrt(jnp.stack([squares[..., first:stop].sum(-1) for first, stop in spans], -1))
-
-
-def read_layers(
-    params: Params, stream: Array, config: Config, read: Read, place: int = -1
-) -> Array:  # [L+1]
-    """``read`` of the row at ``place`` before the first layer and after each."""
-    check_params(params, config)
-    _check_place(place, stream)
-    return _readings(params, stream, read, place, config=config)
 
 
 def _several(reads: tuple[Read, ...], row: Array) -> Array:
@@ -189,13 +167,3 @@ def _check_layers(numbers: Sequence[int], config: Config) -> None:
             raise ValueError(f"layer {number}: flows arrive after layers 1 to {config.num_layers}")
     if not len(numbers) or list(numbers) != sorted(set(numbers)):
         raise ValueError(f"layers {tuple(numbers)}: name each once, in ascending order")
-
-
-@functools.partial(jax.jit, static_argnames="config")
-def _readings(params: Params, stream: Array, read: Read, place: int, *, config: Config) -> Array:
-    def step(stream: Array, layer: Layer) -> tuple[Array, Array]:
-        after = layers.step(stream, layer, config)[0]
-        return after, after[place]
-
-    _, rows = jax.lax.scan(step, stream, layers_of(params, config))
-    return jax.vmap(lambda row: read(row))(jnp.concatenate([stream[place][None], rows]))

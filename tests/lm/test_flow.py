@@ -1,5 +1,7 @@
 """Flows of a decoder: against differences, by layer and span, along random directions."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,15 +19,19 @@ PARAMS = jax.jit(init, static_argnums=1)(jax.random.key(0), CONFIG)
 IDS = jnp.array([3, 1, 4, 1, 5, 9])
 STREAM = decoder.embed(PARAMS, IDS, CONFIG)
 MARGIN = flow.margin(PARAMS, CONFIG, 7, 2)
+to_margin = functools.partial(flow.token_flow, PARAMS, STREAM, CONFIG, MARGIN)
 token_flow = jax.jit(flow.token_flow, static_argnames="layers")
-read_layers = jax.jit(flow.read_layers)
+
+
+@jax.jit
+def margins(stream):  # of the last row before the first layer and after each
+    return jax.vmap(MARGIN)(decoder.forward(PARAMS, stream, CONFIG).stream[:, -1])
 
 
 def test_a_margin_is_a_difference_of_logits_through_the_lens():
     walk = decoder.forward(PARAMS, STREAM, CONFIG)
     scores = decoder.logits(PARAMS, walk.stream[:, -1], CONFIG)
-    margins = read_layers(PARAMS, STREAM, CONFIG, MARGIN)
-    np.testing.assert_allclose(margins, scores[:, 7] - scores[:, 2], atol=1e-12)
+    np.testing.assert_allclose(margins(STREAM), scores[:, 7] - scores[:, 2], atol=1e-12)
     two = decoder.logits(PARAMS, walk.stream[:, -1], CONFIG, words=jnp.array([7, 2]))
     np.testing.assert_allclose(two, scores[:, [7, 2]], atol=1e-12)
 
@@ -34,7 +40,7 @@ def test_a_margin_is_a_difference_of_logits_through_the_lens():
 def test_the_flow_is_the_slope_of_the_margin(layer):
     (rows,) = token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(layer,))
     step = 1e-5 * jax.random.normal(jax.random.key(1), STREAM.shape)
-    ahead, back = (read_layers(PARAMS, STREAM + s, CONFIG, MARGIN) for s in (step, -step))
+    ahead, back = (margins(STREAM + s) for s in (step, -step))
     np.testing.assert_allclose((rows * step).sum(), (ahead - back)[layer] / 2, rtol=1e-6)
     assert abs((rows * step).sum() - (ahead - back)[2] / 2) > 1e-7  # control: another layer's
 
@@ -68,22 +74,10 @@ def test_the_mean_square_along_random_directions_is_that_of_the_whole_jacobian()
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: flow.spans_flow(STREAM, ((4, 7),)), "expected 0 <= first < stop <= 6"),
-        (
-            lambda: flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(0,)),
-            "after layers 1 to 3",
-        ),
-        (
-            lambda: flow.token_flow(PARAMS, STREAM, CONFIG, MARGIN, layers=(2, 1)),
-            r"layers \(2, 1\): name each once, in ascending order",
-        ),
-        (
-            lambda: flow.token_flow(
-                PARAMS, STREAM, CONFIG, MARGIN, layers=np.array([1, 2]), place=6
-            ),
-            "place = 6: the prompt has 6 tokens",
-        ),
-        (lambda: flow.read_layers(PARAMS, STREAM, CONFIG, MARGIN, -7), "place = -7"),
+        (lambda: to_margin(layers=(0,)), "after layers 1 to 3"),
+        (lambda: to_margin(layers=(2, 1)), r"layers \(2, 1\): name each once, in ascending order"),
+        (lambda: to_margin(layers=np.array([1, 2]), place=6), "place = 6: the prompt has 6 tokens"),
+        (lambda: to_margin(layers=(1,), place=-7), "place = -7"),
         (lambda: flow.margin(PARAMS, CONFIG, 7, 11), "words are numbers from 0 to 10"),
         (lambda: prefix.init(jax.random.key(0), PARAMS, 0), "one row at least"),
         (

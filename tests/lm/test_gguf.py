@@ -16,36 +16,7 @@ from lsa_lab.lm import converted
 from lsa_lab.lm import gguf as our_gguf
 
 FIXTURES = Path(__file__).parent / "fixtures"
-# llama.cpp's names for those of transformers, and its keys for those of config.json.
-LLAMA = {
-    "model.embed_tokens": "token_embd",
-    "model.norm": "output_norm",
-    "lm_head": "output",
-    "model.layers": "blk",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "input_layernorm": "attn_norm",
-    "mlp.up_proj": "ffn_up",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.down_proj": "ffn_down",
-}
-GPT2 = {
-    "transformer.wte": "token_embd",
-    "transformer.wpe": "position_embd",
-    "transformer.ln_f": "output_norm",
-    "transformer.h": "blk",
-    "ln_1": "attn_norm",
-    "ln_2": "ffn_norm",
-    "attn.c_attn": "attn_qkv",
-    "attn.c_proj": "attn_output",
-    "mlp.c_fc": "ffn_up",
-    "mlp.c_proj": "ffn_down",
-}
+# llama.cpp's keys for those of config.json; it has a map of names itself.
 KEYS = {
     "num_hidden_layers": "block_count",
     "hidden_size": "embedding_length",
@@ -79,9 +50,10 @@ def interleaved(rows, heads):
 def converter(name, fields, permute=True):
     """The tensors under llama.cpp's names, as its converter turns them."""
     family, renamed = fields["model_type"], {}
+    kinds = {kind: number for number, kind in gguf.MODEL_ARCH_NAMES.items()}
+    names = gguf.get_tensor_name_map(kinds[family], 9)
     for key, rows in tensors(name).items():
-        for theirs, new in (GPT2 if family == "gpt2" else LLAMA).items():
-            key = key.replace(theirs, new)
+        key = names.get_name(key, try_suffixes=(".weight", ".bias"))
         if family == "llama" and permute and ("attn_q" in key or "attn_k" in key):
             which = "num_attention_heads" if "attn_q" in key else "num_key_value_heads"
             rows = interleaved(rows, fields[which])

@@ -15,20 +15,12 @@ LLAMAS = ("llama", "llama_tied", "qwen2", "qwen3")
 KEY = jax.random.key(0)
 
 
-def leaves_of(params):
-    return {name: leaf for name, leaf in vars(params).items() if leaf is not None}
-
-
 @pytest.mark.parametrize("name", ["gpt2", *LLAMAS])
 def test_first_weights_have_the_layout_of_those_from_disk(name):
     config, params, _ = lm.load(FIXTURES / name)
     first = jax.eval_shape(lambda key: lm.init(key, config), KEY)
-    shapes = [
-        {name: (leaf.shape, leaf.dtype) for name, leaf in leaves_of(each).items()}
-        for each in (first, params)
-    ]
-    assert shapes[0] == shapes[1]
     weights.check_params(first, config)
+    assert jax.tree.map(jnp.dtype, first) == jax.tree.map(jnp.dtype, params)
 
 
 def test_first_weights_are_quiet_and_otherwise_those_of_a_random_decoder():
