@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from lsa_lab.prompts import Prompt
 
@@ -35,6 +36,12 @@ def differ(left: np.ndarray, right: np.ndarray) -> float:
 def standard_errors(values: np.ndarray) -> float:
     """How many standard errors the mean of independent numbers [N] is from 0."""
     return values.mean() / (values.std() / len(values) ** 0.5)
+
+
+def within(samples: np.ndarray, expected: ArrayLike) -> bool:
+    """Whether the mean of samples [B, ...] is within five standard errors of what is expected."""
+    standard_error = samples.std(0) / np.sqrt(len(samples))
+    return bool(np.all(np.abs(samples.mean(0) - expected) <= 5 * standard_error + 1e-12))
 
 
 def eigensystem(key: Array, d: int, low: float, high: float) -> tuple[Array, Array]:

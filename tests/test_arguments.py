@@ -1,5 +1,7 @@
 """What public functions refuse before they compute, and small numbers that they keep."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,8 @@ import optax
 import pytest
 
 from lsa_lab import prompts, training
-from lsa_lab.analyses import clipping, common_map, head_subsets, heads, probes
+from lsa_lab.analyses import clipping, head_subsets, heads, probes
+from lsa_lab.analyses.common_map import best_common_map
 from lsa_lab.estimators import (
     bayes,
     descent_predictions,
@@ -37,9 +40,14 @@ from lsa_lab.theory import (
 I2 = jnp.eye(2)
 SKEW = jnp.array([[1.0, 0.5], [0.0, 1.0]])
 PROMPT = Prompt(I2, jnp.ones(2), jnp.ones(2), jnp.ones(()))
-PARAMS = linear_attention.init(jax.random.key(0), 1, 2, 2)
+KEY = jax.random.key(0)
+PARAMS = linear_attention.init(KEY, 1, 2, 2)
 TOKENS = jnp.ones((3, 3))
 SENTENCES = Sentences("four", ("a", "b", "c", "d"), np.array([0, 1, 0, 1]), ("bad", "good"))
+
+
+forward = functools.partial(linear_attention.forward, PARAMS)
+lm_config = functools.partial(Config, 2, 2, 2, 4, 8, 16, 10, 5)
 
 
 def fit(key=None, optimizer=None, steps=2, **options):
@@ -49,7 +57,7 @@ def fit(key=None, optimizer=None, steps=2, **options):
         optimizer or optax.sgd(0.1),
         steps,
     )
-    return training.fit(task, jnp.ones(1), jax.random.key(0) if key is None else key, **options)
+    return training.fit(task, jnp.ones(1), KEY if key is None else key, **options)
 
 
 @pytest.mark.parametrize(
@@ -82,25 +90,16 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: readings.shifted(np.ones((2, 3)), 1.0), r"expected \[B, 2\]"),
         (lambda: readings.affine(np.ones((2, 2)), np.nan, 0.0), "finite numbers"),
         (lambda: readings.affine_shares([1, 2, np.nan], [1, 2, 3]), "leave them out"),
-        (lambda: Config(2, 2, 2, 4, 8, 16, 10, 5, norm="foo"), "supported are rms, layer"),
-        (lambda: Config(2, 2, 2, 4, 8, 16, 10, 5, norm_epsilon=jnp.nan), "a number above 0"),
-        (
-            lambda: Config(2, 2, 2, 4, 8, 16, 10, 5, rotary_scaling=(8.0, 4.0, 4.0, 64.0)),
-            "low below high",
-        ),
-        (lambda: linear_attention.init(jax.random.key(0), 0, 1, 2), "num_layers = 0"),
-        (lambda: linear_attention.init(jax.random.key(0), 1, 0, 2), "num_heads = 0"),
-        (lambda: linear_attention.init(jax.random.key(0), 1, 1, 2, jnp.nan), "scale = nan"),
+        (lambda: lm_config(norm="foo"), "supported are rms, layer"),
+        (lambda: lm_config(norm_epsilon=jnp.nan), "a number above 0"),
+        (lambda: lm_config(rotary_scaling=(8.0, 4.0, 4.0, 64.0)), "low below high"),
+        (lambda: linear_attention.init(KEY, 0, 1, 2), "num_layers = 0"),
+        (lambda: linear_attention.init(KEY, 1, 0, 2), "num_heads = 0"),
+        (lambda: linear_attention.init(KEY, 1, 1, 2, jnp.nan), "scale = nan"),
         (lambda: transformer.Config(3, 1, 1, 2, init_scale=jnp.inf), "positive and finite"),
-        (
-            lambda: linear_attention.forward(PARAMS, TOKENS, head_mask=jnp.array([[1, jnp.nan]])),
-            "head_mask holds 1 NaN",
-        ),
-        (lambda: linear_attention.forward(PARAMS, TOKENS.astype(int)), "tokens are int64"),
-        (
-            lambda: linear_attention.forward(PARAMS, TOKENS.astype("float32")),
-            "tokens are float32 and weights float64",
-        ),
+        (lambda: forward(TOKENS, head_mask=jnp.array([[1, jnp.nan]])), "head_mask holds 1 NaN"),
+        (lambda: forward(TOKENS.astype(int)), "tokens are int64"),
+        (lambda: forward(TOKENS.astype("float32")), "tokens are float32 and weights float64"),
         (lambda: ridge(PROMPT, "0.1"), "expected a number, not text"),
         (lambda: fit(steps=1e3), "steps = 1000.0: it is a whole number"),
         (lambda: fit(key=0), r"give a random key, jax.random.key\(0\)"),
@@ -108,19 +107,10 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: fit(optimizer=optax.adam), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(per_run=jnp.ones(())), r"beside per_run it is own -> optax.adam\(own\)"),
         (lambda: fit(mesh=2), "mesh is 2: give one of devices, models.sharding.mesh"),
-        (
-            lambda: rivals.stratified(jax.random.key(0), I2, 1),
-            r"labels are \[m\], one for each candidate",
-        ),
+        (lambda: rivals.stratified(KEY, I2, 1), r"labels are \[m\], one for each candidate"),
         (lambda: diversity.leverage(I2.astype(jnp.bfloat16)), "points is bfloat16: no matrix is"),
-        (
-            lambda: projection.project([I2], jax.random.key(0), 1.5),
-            "width = 1.5: it is a whole number",
-        ),
-        (
-            lambda: common_map.best_common_map(TOKENS.astype("float16"), TOKENS[None]),
-            "tokens is float16: no matrix is factored in it; give float32 or float64",
-        ),
+        (lambda: projection.project([I2], KEY, 1.5), "width = 1.5: it is a whole number"),
+        (lambda: best_common_map(TOKENS.astype("float16"), TOKENS[None]), "tokens is float16: no"),
         (lambda: fit(files="fit.ckpt"), r"give Files\('fit.ckpt'\)"),
         (lambda: fit(progress=True), r"give a bar, rich.progress.Progress\(\), or None"),
     ],
@@ -180,7 +170,7 @@ def test_arrays_of_numpy_bring_no_warning_where_jax_has_no_float64():
             lambda: optimum.one_layer(plain, plain, 4, 0.1),
             lambda: constructions.one_step_optimum(plain, 4, 0.1).w_kq,
             lambda: training_dynamics.vector_field(1.5, plain, plain, 4).U,
-            lambda: heads.remove_at_random(jax.random.key(0), plain),
+            lambda: heads.remove_at_random(KEY, plain),
         ):
             assert call().dtype == np.float32
 
@@ -188,10 +178,10 @@ def test_arrays_of_numpy_bring_no_warning_where_jax_has_no_float64():
 @pytest.mark.parametrize("name", ["covariance", "task_covariance"])
 def test_a_singular_covariance_is_sampled(name):
     task = LinearTask(5, 2, **{name: jnp.array([[1.0, 1.0], [1.0, 1.0]])})
-    for batch in (sample(jax.random.key(0), task), sample_moments(jax.random.key(0), task)):
+    for batch in (sample(KEY, task), sample_moments(KEY, task)):
         assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(batch))
     if name == "covariance":
-        x = sample(jax.random.key(0), task).x
+        x = sample(KEY, task).x
         np.testing.assert_allclose(x[:, 0], x[:, 1], atol=1e-12)
 
 

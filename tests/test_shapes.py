@@ -37,6 +37,8 @@ FACTORS = transformer.init(KEY, CONFIG)
 TASK = tasks.LinearTask(3, 2)
 ENCODED = scores.encode(A[3, 3], A[3, 3], A[5, 3])
 forward = linear_attention.forward
+equivariant_ridge = estimators.rotation_equivariant_ridge
+mixed_descent = estimators.mixed_gradient_descent
 
 
 def fit(params, key):
@@ -55,10 +57,11 @@ REFUSED = [
     ("y", "(3)", "(3, 1)", lambda: prompts.interleaved_tokens(COLUMN)),
     ("x", "[B, n, d]", "(3, 2)", lambda: prompts.second_moments(PROMPT)),
     ("y", "(4, 3)", "(4, 3, 1)", lambda: prompts.second_moments(WIDE)),
-    ("y", "(4, 3)", "(4, 3, 1)", lambda: moments.predictions(WEIGHTS, WIDE)),
     ("y", "(3)", "(3, 1)", lambda: estimators.ols(COLUMN)),
     ("penalty", "one number", "(2,)", lambda: estimators.ridge(PROMPT, A[2,])),
-    ("y", "(3)", "(3, 1)", lambda: estimators.lasso(COLUMN, 0.1)),
+    ("x", "jax.vmap", "(4, 3, 2)", lambda: equivariant_ridge(BATCH, 1.0, 0.1)),
+    ("weights", "(2)", "(3,)", lambda: estimators.lasso_duality_gap(PROMPT, A[3,], 0.1)),
+    ("raw_step_sizes", "(2,)", "(3,)", lambda: mixed_descent(PROMPT, A[2,], A[3,])),
     ("step_sizes", "[steps]", "()", lambda: estimators.gradient_descent(PROMPT, A[()])),
     (
         "preconditioners",
@@ -67,7 +70,6 @@ REFUSED = [
         lambda: estimators.gradient_descent(PROMPT, A[2,], A[2, 2]),
     ),
     ("gammas", "(2,)", "(3,)", lambda: estimators.gradient_descent_plus_plus(PROMPT, A[2,], A[3,])),
-    ("y", "(3)", "(3, 1)", lambda: estimators.sparse_posterior_mean(COLUMN, 1, 1.0, 0.1)),
     (
         "prior_mean",
         "(2)",
@@ -130,9 +132,7 @@ REFUSED = [
         "(3, 3)",
         lambda: generalization.trajectory_bound(A[2, 3, 3], A[3, 3], 1.0, 3),
     ),
-    ("y", "(3)", "(3, 1)", lambda: amplification.demonstration_flow(forward, WEIGHTS, COLUMN)),
     ("flow", "[L, n, e]", "(3, 3)", lambda: amplification.amplification_ratio(A[3, 3])),
-    ("y", "(3)", "(3, 1)", lambda: implicit_gd.trajectory(WEIGHTS, COLUMN)),
     ("weights", "[L, H, e, e]", "(1, 2, 2, 3, 3)", lambda: implicit_gd.trajectory(RUNS, PROMPT)),
     ("y", "(3)", "(3, 1)", lambda: implicit_gd.implied_weights(forward, WEIGHTS, COLUMN)),
     ("importance", "[L, H]", "(2,)", lambda: heads.prune(A[2,])),

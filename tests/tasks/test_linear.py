@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import within
 from lsa_lab.prompts import second_moment
 from lsa_lab.tasks.linear import (
     LinearTask,
@@ -21,12 +22,6 @@ PROMPTS = 4000
 def draw(task, count=PROMPTS, seed=0):
     keys = jax.random.split(jax.random.key(seed), count)
     return jax.jit(jax.vmap(lambda key: sample(key, task)))(keys)
-
-
-def within(samples, expected, errors=5.0):
-    """Is the mean of samples [B, ...] within so many standard errors of what is expected?"""
-    standard_error = samples.std(0) / np.sqrt(len(samples))
-    return bool(np.all(np.abs(samples.mean(0) - expected) <= errors * standard_error + 1e-12))
 
 
 def weights_of(task, *active):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from draws import within
 from lsa_lab import prompts
 from lsa_lab.tasks import pools
 from lsa_lab.tasks.pools import Pool, PoolTask
@@ -22,11 +23,6 @@ def draw(task, **traced):
 @jax.jit
 def _draw(task, traced, keys):
     return jax.vmap(lambda key: pools.sample(key, task.replace(**traced)))(keys)
-
-
-def within(samples, expected, errors=5.0):
-    error = samples.std(0) / np.sqrt(len(samples))
-    return bool(np.all(np.abs(samples.mean(0) - expected) <= errors * error + 1e-12))
 
 
 def test_clusters_have_exactly_their_shares_and_lie_apart():

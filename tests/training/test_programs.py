@@ -65,11 +65,6 @@ def counted(function):
     return body, calls
 
 
-def arguments(draw, seed, batch=3):
-    key_params, key_tokens = jax.random.split(jax.random.key(seed))
-    return draw(key_params), jax.random.normal(key_tokens, (batch, 5, 3))
-
-
 def test_a_second_fit_traces_nothing_whatever_its_number_of_steps_and_its_label():
     loss, calls = counted(lambda w, batch: ((w - batch) ** 2).mean())
     rule = optax.sgd(0.1)
