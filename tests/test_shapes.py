@@ -76,6 +76,7 @@ REFUSED = [
         "(2, 1)",
         lambda: estimators.gaussian_posterior_mean(PROMPT, A[()], A[()], prior_mean=A[2, 1]),
     ),
+    ("y", "(3)", "(3, 1)", lambda: estimators.sparse_posterior_mean(COLUMN, 1, 1.0, 0.1)),
     ("covariates", "[n, d]", "(3,)", lambda: estimators.largest_step(A[3,])),
     ("covariance", "(2, 2)", "(3, 3)", lambda: tasks.LinearTask(3, 2, covariance=A[3, 3])),
     ("prior_mean", "(2,)", "(2, 1)", lambda: tasks.LinearTask(3, 2, prior_mean=A[2, 1])),

@@ -152,7 +152,6 @@ def implied_weights(
     whatever algorithm the layers run. Otherwise they are its sensitivities at this query (the
     measure of von Oswald et al. 2212.07677). One reverse pass, L+1 cotangents.
     """
-    prompts.check(prompt)
 
     def predictions(x_query: Array) -> Array:  # [L+1]
         trace = forward(params, prompts.tokens(prompt.replace(x_query=x_query)))

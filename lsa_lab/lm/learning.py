@@ -69,11 +69,9 @@ def loss(params: Params, ids: Array, importance: Array, config: Config) -> Array
     return -(importance * own).sum() / importance.sum()
 
 
-def optimizer(
-    rate: float, steps: int, *, decay: float = 0.01, clip: float = 1.0
-) -> optax.GradientTransformation:
+def optimizer(rate: float, steps: int) -> optax.GradientTransformation:
     """AdamW of clipped gradients, whose rate rises for a twentieth of the steps, then falls as a
     cosine to a tenth (Loshchilov and Hutter 2019)."""
     rates = optax.warmup_cosine_decay_schedule(0.0, rate, max(steps // 20, 1), steps, rate / 10)
-    adam = optax.adamw(rates, b2=0.98, weight_decay=decay)
-    return optax.chain(optax.clip_by_global_norm(clip), adam)
+    adam = optax.adamw(rates, b2=0.98, weight_decay=0.01)
+    return optax.chain(optax.clip_by_global_norm(1.0), adam)

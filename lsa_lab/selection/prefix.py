@@ -188,7 +188,7 @@ class Recipe:
     learning_rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.95)
     warm_up: float = 0.1  # of the steps; constant after it
-    saves: int = 10
+    saves: int = 10  # before steps 0, chunk, 2 chunk, ...: watch[:-1]
 
     def steps(self, m: int) -> int:
         """The optimizer's steps for a pool of m examples."""
@@ -197,10 +197,6 @@ class Recipe:
     def chunk(self, m: int) -> int:
         """The steps between two saves: ``fit``'s chunk."""
         return max(1, self.epochs * m // (self.batch * self.saves))
-
-    def save_steps(self, m: int) -> tuple[int, ...]:  # saves
-        """The steps taken before each checkpoint that is used: of watch[:-1]."""
-        return tuple(range(0, self.steps(m), self.chunk(m)))
 
     def optimizer(self, m: int) -> optax.GradientTransformation:
         """AdamW without decay; the rate rises from 0 over the warm-up and stays."""
