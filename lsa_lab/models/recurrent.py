@@ -84,11 +84,13 @@ def predict(
     return traces.predict(forward(params, tokens, config, head_mask))
 
 
-def predict_prefixes(params: Params, tokens: Array, config: Config) -> Array:  # [n+1]
+def predict_prefixes(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
+) -> Array:  # [n+1]
     """ŷ at x_1, ..., x_n and the query, each from the pairs before it, of bound tokens."""
     if config.layout != "bound":
         raise ValueError(f"layout is {config.layout!r}, where only the query has a prediction")
-    return -traces.label_slots(forward(params, tokens, config))[-1]
+    return -traces.label_slots(forward(params, tokens, config, head_mask))[-1]
 
 
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]

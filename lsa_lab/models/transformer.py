@@ -76,10 +76,12 @@ def predict(
     return traces.predict(forward(params, tokens, config, head_mask))
 
 
-def predict_prefixes(params: Params, tokens: Array, config: Config) -> Array:  # [n+1]
+def predict_prefixes(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
+) -> Array:  # [n+1]
     """ŷ at x_1, ..., x_n and the query, each from the pairs before it (Garg et al. 2208.01066)."""
     _check_interleaved(config, "predict")
-    return -traces.label_slots(forward(params, tokens, config))[-1, ::2]
+    return -traces.label_slots(forward(params, tokens, config, head_mask))[-1, ::2]
 
 
 def predictions(
@@ -93,10 +95,12 @@ def predictions(
     return -_batch_slots(params, tokens, config, head_mask, slice(-1, None))[:, 0]
 
 
-def prefix_predictions(params: Params, tokens: Array, config: Config) -> Array:  # [B, n+1]
-    """``predict_prefixes`` for a batch of prompts [B, T, e], as ``predictions`` is ``predict``."""
+def prefix_predictions(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
+) -> Array:  # [B, T, e] -> [B, n+1]
+    """``predict_prefixes`` for a batch of prompts, as ``predictions`` is ``predict``."""
     _check_interleaved(config, "predictions")
-    return -_batch_slots(params, tokens, config, None, slice(None, None, 2))
+    return -_batch_slots(params, tokens, config, head_mask, slice(None, None, 2))
 
 
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
