@@ -102,6 +102,7 @@ def test_nan_is_not_a_candidate_and_no_error_is_below_all_others():
         (fails_when_cut, "is NaN"),
         (wins_when_cut, "is minus infinity"),
         (fails_always, "unclipped model are NaN"),
+        (lambda params, prompts: prompts["base"].mean(), "the error of each prompt"),
     ):
         with pytest.raises(ValueError, match=message):
             clipping.search(
