@@ -69,6 +69,44 @@ def averages(
     return unclipped, *jax.tree.map(joined, *[edited for (_, *edited), _ in parts])
 
 
+def errors_after(
+    model: tuple[Any, Any],  # params and pieces
+    table: Masks,  # each [C, ...]
+    batch: Any,  # every leaf [B, ...]
+    *,
+    risk: Risk,
+) -> np.ndarray:  # [C, B]
+    """The errors of one model after each edit; another edit is not another program.
+
+    Every device takes one edit at a time, and none is waited for before all are on their way.
+    """
+    num_edits = len(next(iter(table.values())))
+    mesh = Mesh(np.array(jax.local_devices()).reshape(1, -1), ("runs", "edits"))
+    together = mesh.shape["edits"]
+    shared = jax.device_put((model, batch), NamedSharding(mesh, _ALL))
+    table = _padded(table, together)
+    parts = []
+    for start in range(0, num_edits, together):
+        part = {name: masks[start : start + together] for name, masks in table.items()}
+        parts.append(_each(*shared, part, risk=risk, mesh=mesh))
+    return np.concatenate([np.asarray(part) for part in parts])[:num_edits]
+
+
+@functools.partial(moments.compiled, static_argnames=("risk", "mesh"))
+def _each(
+    model: tuple[Any, Any], batch: Any, table: dict[str, Array], *, risk: Risk, mesh: Mesh
+) -> Array:  # [D, B]
+    def own(model: tuple[Any, Any], batch: Any, table: dict[str, Array]) -> Array:  # [1, B]
+        keep = {name: masks[0] for name, masks in table.items()}
+        errors = risk(rebuild(*model, keep), batch)
+        _check_errors(errors, batch)
+        return errors[None]
+
+    specs = (_ALL, _ALL, _EDITS)
+    spread = jax.shard_map(own, mesh=mesh, in_specs=specs, out_specs=_EDITS, check_vma=False)
+    return spread(model, batch, table)
+
+
 @functools.partial(moments.compiled, static_argnames=("risk", "shots", "shorten", "mesh", "first"))
 def _loops(
     models: tuple[Any, Any],
@@ -97,7 +135,7 @@ def _loops(
             return base, (_averages(errors), _averages(change))
 
         errors = jax.eval_shape(risk, params, cuts[0])
-        check_errors(errors, batch)
+        _check_errors(errors, batch)
         nothing = jnp.zeros((len(cuts), *errors.shape), errors.dtype)
         whole = {name: jnp.ones((1, *masks.shape[1:]), bool) for name, masks in table.items()}
         rows = jax.tree.map(lambda *masks: jnp.concatenate(masks), whole, table)
@@ -144,8 +182,7 @@ def _padded(table: Masks, multiple: int) -> Masks:
     return {name: longer(masks) for name, masks in table.items()}
 
 
-def check_errors(errors: Array | jax.ShapeDtypeStruct, batch: Any) -> None:
-    """Raise unless there is one error for each prompt."""
+def _check_errors(errors: Array | jax.ShapeDtypeStruct, batch: Any) -> None:
     num_prompts = len(jax.tree.leaves(batch)[0])
     if errors.shape != (num_prompts,):
         raise ValueError(

@@ -10,23 +10,20 @@ A large model has ``split=partial(Factors, folder)`` and, in place of the risk o
 errors(pieces, keep, prompts): those of an edit, however it is run (``rebuild_layer``, lm.halts).
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
-from lsa_lab.analyses.clipping.cells import check_errors
+from lsa_lab.analyses.clipping.cells import errors_after
 from lsa_lab.analyses.clipping.edits import Edit, Risk, distinct, keep_masks, several
 from lsa_lab.analyses.clipping.factors import Factors
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition
-from lsa_lab.analyses.clipping.rebuilds import rebuild
 from lsa_lab.analyses.clipping.splits import Masks, Pieces, Split, by_singular_value
 from lsa_lab.judging import claims
-from lsa_lab.models import leaves, moments
+from lsa_lab.models import leaves
 
 Average = Literal["mean", "median"]
 Errors = Callable[[Pieces, Masks, Any], Any]  # (pieces, places kept, prompts [B]) -> errors [B]
@@ -89,7 +86,8 @@ def search(
         if risk is None:
             rows: Any = [cast(Errors, errors)(pieces, keep, batch) for keep in cuts]
         else:
-            rows = [_errors(params, pieces, keep, batch, risk=risk) for keep in cuts]
+            table = {name: np.stack([keep[name] for keep in cuts]) for name in whole}
+            rows = errors_after((params, pieces), table, batch, risk=risk)
         return np.stack([np.asarray(row, float) for row in rows])
 
     def averaged(gains: np.ndarray) -> np.ndarray:  # [..., B] -> [...]
@@ -118,14 +116,6 @@ def search(
         test_risk=float(averaged(before)),
         forward_passes=errors_by_cut.size + before.size + after.size,
     )
-
-
-@functools.partial(moments.compiled, static_argnames="risk")
-def _errors(params: Any, pieces: Any, keep: dict, batch: Any, *, risk: Risk) -> Array:  # [B]
-    """The errors after one edit; another one is not another program."""
-    errors = risk(rebuild(params, pieces, keep), batch)
-    check_errors(errors, batch)
-    return errors
 
 
 def condition_numbers(
