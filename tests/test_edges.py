@@ -134,6 +134,11 @@ EDGES = {  # a call, what it takes, what it refuses
         [1, 3],
         [0, 4],
     ),
+    "the best subset": (
+        lambda size: oracles.best_subset(lambda indices: jnp.zeros(()), 3, size),
+        [1, 3],
+        [0, 4],
+    ),
     "a projection": (lambda width: projection.project(BLOCKS, KEY, width), [1], [0]),
     "a gap": (lambda indices: projection.gap(BLOCKS, indices), [[0, 4]], [[-1, 0], [5]]),
     "a rank": (lambda rank: clipping.kept_rank(rank, 0.5), [1], [0]),

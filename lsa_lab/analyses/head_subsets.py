@@ -1,15 +1,31 @@
-"""Every subset of a layer's heads, and what each head is worth among them."""
+"""Every subset of a layer's heads, what each head is worth among them, and greedy pruning.
+
+``loss`` is head_mask [L, H] -> [], on an evaluation batch that the closure holds (see ``heads``).
+"""
 
 import math
+from collections.abc import Callable
 
 import chex
+import flax.struct
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import as_floats, check_finite
+from lsa_lab.arguments import as_floats, check_finite, side_by_side
 
 MAX_SUBSETS = 2**14
+
+Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
+
+
+class Greedy(flax.struct.PyTreeNode):
+    """Heads in the order in which greedy pruning removes them, down to the last one."""
+
+    layers: Array  # [K]
+    heads: Array  # [K]
+    losses: Array  # [K+1]  with all heads, and after each removal
 
 
 def subsets(num_heads: int) -> Array:  # [2^H, H]
@@ -17,10 +33,17 @@ def subsets(num_heads: int) -> Array:  # [2^H, H]
     if num_heads < 1 or 2**num_heads > MAX_SUBSETS:
         raise ValueError(
             f"num_heads = {num_heads} has {2**num_heads} subsets: choose 1 to "
-            f"{int(math.log2(MAX_SUBSETS))} heads"
+            f"{int(math.log2(MAX_SUBSETS))} heads, or prune with `greedy`"
         )
     kept = (np.arange(2**num_heads)[:, None] >> np.arange(num_heads)[None]) & 1
     return jnp.asarray(kept, float)
+
+
+def best_subsets(losses: Array) -> Array:  # [2^H] -> [H+1]
+    """Rows of ``subsets``: the smallest loss for each number of heads kept, from none to all."""
+    sizes = subsets(_num_heads(losses)).sum(1)
+    by_size = sizes[None] == jnp.arange(_num_heads(losses) + 1, dtype=sizes.dtype)[:, None]
+    return jnp.where(by_size, losses[None], jnp.inf).argmin(1)
 
 
 def shapley(losses: Array) -> Array:  # [2^H] -> [H]
@@ -42,6 +65,48 @@ def shapley(losses: Array) -> Array:  # [2^H] -> [H]
         saved = losses[without] - losses[without + (1 << h)]
         values.append(jnp.asarray(weights[sizes[without]], saved.dtype) @ saved)
     return jnp.stack(values)
+
+
+def greedy(
+    loss: Loss,
+    num_layers: int,
+    num_heads: int,
+    head_counts: tuple[int, ...] | None = None,
+    *,
+    together: int | None = None,
+) -> Greedy:
+    """Remove, again and again, the head of the whole network that is missed least, until one is
+    left. One program, ``together`` masks side by side; a removal that ends in NaN or infinity is
+    the last to be chosen.
+    """
+    width = side_by_side(together, 64)
+    counts = (num_heads,) * num_layers if head_counts is None else head_counts
+    if len(counts) != num_layers or max(counts) != num_heads or min(counts) < 1:
+        raise ValueError(
+            f"head_counts is {counts}: it has {num_layers} entries, from 1 to {num_heads} = H"
+        )
+    start = jnp.asarray(np.arange(num_heads)[None] < np.array(counts)[:, None], float).ravel()
+    every = jnp.eye(num_layers * num_heads)
+
+    def shaped(flat: Array) -> Array:
+        return loss(flat.reshape(num_layers, num_heads))
+
+    def remove(mask: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
+        candidates = jnp.maximum(mask[None] - every, 0)
+        risks = jax.lax.map(shaped, candidates, batch_size=width)
+        worst = float(jnp.finfo(risks.dtype).max)
+        ranked = jnp.nan_to_num(risks, nan=worst, posinf=worst)
+        chosen = jnp.where(mask > 0, ranked, jnp.inf).argmin()
+        return candidates[chosen], (chosen, risks[chosen])
+
+    @jax.jit
+    def run(start: Array) -> tuple[Array, Array, Array]:
+        _, (order, risks) = jax.lax.scan(remove, start, length=sum(counts) - 1)
+        return shaped(start), order, risks
+
+    first, order, risks = run(start)
+    layers, heads = jnp.divmod(order, num_heads)
+    return Greedy(layers, heads, jnp.concatenate([first[None], risks]))
 
 
 def _num_heads(losses: Array) -> int:

@@ -83,7 +83,7 @@ def descend(
 
     The step is ``share`` of the largest that converges, 2/λ_max(FᵀF/n), in each prompt: features of
     any scale are treated alike, raw covariates too. The control task is to descend on features that
-    the model made of a prompt whose labels are permuted, towards the labels that are true.
+    the model made of ``with_random_labels(key, prompt)``, towards the labels that are true.
     """
     chex.assert_shape(
         features,
@@ -97,6 +97,11 @@ def descend(
     prompt = Prompt(demonstrations, labels, query, jnp.zeros((), jnp.result_type(labels)))
     step_sizes = jnp.broadcast_to(share * largest, (num_steps,))
     return estimators.gradient_descent(prompt, step_sizes) @ query
+
+
+def with_random_labels(key: Array, prompt: Prompt) -> Prompt:
+    """The control task of ``descend``: the prompt's labels, each at a random demonstration."""
+    return prompt.replace(y=jax.random.permutation(key, prompt.y))
 
 
 def project_out(features: Array, directions: Array) -> Array:  # [T, D], [m, D] -> [T, D]

@@ -5,6 +5,9 @@ moment, S_0 = Σ_i c_i e_i e_iᵀ / Σ_i c_i, they give masked linear attention 
 so that every function here runs under jit. With nothing chosen the sum is 0: guard the division.
 """
 
+import functools
+import itertools
+import math
 from collections.abc import Callable
 
 import chex
@@ -13,9 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_size, is_concrete, side_by_side
+from lsa_lab.arguments import check_at_least, check_size, is_concrete, side_by_side
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
+
+MAX_SUBSETS = 200_000  # subsets that best_subset is willing to try
 
 
 def pick_greedily(
@@ -93,6 +98,47 @@ def leave_one_out(
 
     errors = jax.lax.map(changed, jnp.arange(chosen.shape[0]), batch_size=width)
     return jnp.where(chosen > 0, errors - now, now - errors)
+
+
+def best_subset(
+    error: Callable[[Array], Array],  # indices [size] -> []
+    m: int,
+    size: int,
+    *,
+    together: int | None = None,
+) -> tuple[Array, Array]:  # [size], []
+    """The subset of least error(indices), and that error, among all m choose ``size`` of them.
+
+    Indices ascend; of equal subsets the first in lexicographic order. ``together`` of them are
+    tried at a time, and above ``MAX_SUBSETS`` none. An infinite error is larger than any other. A
+    NaN is an error; under jit, where nothing can be raised, it counts as infinite, and if nothing
+    is finite the indices are m.
+    """
+    width = side_by_side(together, 256)
+    size = check_size(size, check_at_least(m, "m"))
+    count = math.comb(m, size)
+    if count > MAX_SUBSETS:
+        raise ValueError(
+            f"{count} subsets of {size} among {m} demonstrations: more than {MAX_SUBSETS} are not "
+            "tried; take a smaller pool, or pick_greedily with leave_one_out as the score"
+        )
+    subsets = jnp.asarray(_subsets(m, size))
+    errors = jax.lax.map(error, subsets, batch_size=width)
+    chex.assert_shape(errors, (count,), custom_message="error(indices) is one number")
+    if is_concrete(errors) and np.isnan(errors).any():
+        first = np.asarray(subsets)[np.isnan(errors)][0].tolist()
+        raise ValueError(
+            f"{np.isnan(errors).sum()} of {count} errors are NaN, the first of subset {first}: no "
+            "subset is the best"
+        )
+    ranked = jnp.where(jnp.isfinite(errors), errors, jnp.inf)
+    best = jnp.argmin(ranked)
+    return jnp.where(jnp.isfinite(ranked[best]), subsets[best], m), ranked[best]
+
+
+@functools.cache
+def _subsets(m: int, size: int) -> np.ndarray:  # [m choose size, size]
+    return np.array(list(itertools.combinations(range(m), size)), int)
 
 
 def _check_chosen(chosen: Array) -> None:

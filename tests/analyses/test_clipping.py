@@ -170,6 +170,8 @@ def test_several_runs_are_no_model_and_are_refused_with_what_to_do():
         lambda: clipping.clip(runs, 0, "w_kq", 0.5),
         lambda: clipping.condition_numbers(runs, "w_kq"),
         lambda: clipping.search(None, runs, **batches, modules="w_kq", errors=len),
+        lambda: clipping.search_everywhere(None, runs, **batches, modules=["w_kq"], errors=len),
+        lambda: clipping.compose(None, runs, **batches, modules=["w_kq"], errors=len),
     ):
         with pytest.raises(ValueError, match=r"with \(4,\) before the axes of one model.*take one"):
             call()

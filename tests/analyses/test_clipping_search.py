@@ -1,4 +1,4 @@
-"""The search on a toy whose best edit is known, and its honesty about selection."""
+"""The searches on a toy whose best edit is known, and their honesty about selection."""
 
 import functools
 
@@ -64,13 +64,32 @@ def test_where_nothing_helps_nothing_is_edited():
     def harmed(params, prompts):
         return prompts["base"] - params["mlp_in"].sum()
 
-    found = clipping.search(
-        harmed, PARAMS, prompts_of(0), prompts_of(1), modules="mlp_in", rates=RATES
+    for find in (clipping.search, clipping.search_everywhere, clipping.compose):
+        modules = "mlp_in" if find is clipping.search else ["mlp_in"]
+        found = find(harmed, PARAMS, prompts_of(0), prompts_of(1), modules=modules, rates=RATES)
+        assert found.edits == ()
+        assert found.validation_gain == found.test_gain == 0
+        assert found.test_interval == (0, 0)
+
+
+def test_searching_everywhere_finds_the_best_single_edit():
+    found = clipping.search_everywhere(
+        risk, PARAMS, prompts_of(0), prompts_of(1), modules=["mlp_in", "mlp"], rates=RATES
     )
-    assert found.edits == ()
-    assert found.validation_gain == found.test_gain == 0
-    assert found.test_interval == (0, 0)
-    assert found.forward_passes == B * (1 + 3) + 2 * B  # the model, three ranks, and the test
+    assert found.edits == (clipping.Edit((0,), ("mlp_in",), 0.75),)
+    assert found.validation_gain == pytest.approx(1.2)
+    assert len(found.tried) == 4 * 3 * 2
+    assert found.forward_passes == B * (1 + 3 * 3) + 2 * B  # "mlp" is the same matrix
+
+
+def test_composition_goes_from_the_last_layer_to_the_first():
+    found = clipping.compose(
+        risk, PARAMS, prompts_of(0), prompts_of(1), modules=["mlp_in"], rates=RATES
+    )
+    assert found.edits == tuple(clipping.Edit((t,), ("mlp_in",), 0.75) for t in (2, 1, 0))
+    assert found.validation_gain == pytest.approx(sum(sum(values[1:]) for values in SPECTRA))
+    # The model, three ranks at the last layer, and at each other layer three more.
+    assert found.forward_passes == B * (1 + 3 * 3) + 2 * B
 
 
 @pytest.mark.parametrize("average", ["mean", "median"])
@@ -132,7 +151,8 @@ def test_condition_numbers_of_several_matrices_are_their_largest():
     assert (clipping.condition_numbers(params, "attention") > 1e15).all()
 
 
-def test_the_errors_of_an_edit_may_be_judged_layer_by_layer(tmp_path):
+@pytest.mark.parametrize("find", [clipping.search, clipping.search_everywhere, clipping.compose])
+def test_the_errors_of_an_edit_may_be_judged_layer_by_layer(find, tmp_path):
     """As those of a large model are: a matrix of one layer is decomposed when it is cut."""
     params = {name: jnp.asarray(matrix) for name, matrix in PARAMS.items()}
     calls = []
@@ -142,11 +162,12 @@ def test_the_errors_of_an_edit_may_be_judged_layer_by_layer(tmp_path):
         layers = [clipping.rebuild_layer(params, pieces, keep, layer) for layer in range(L)]
         return risk({"mlp_in": jnp.stack([layer["mlp_in"] for layer in layers])}, prompts)
 
-    options = {"modules": "mlp_in", "rates": RATES}
+    modules = "mlp_in" if find is clipping.search else ["mlp_in"]
+    options = {"modules": modules, "rates": RATES}
     prompts = prompts_of(0, 0.05), prompts_of(1, 0.05)
-    expected = clipping.search(risk, params, *prompts, **options)
+    expected = find(risk, params, *prompts, **options)
     split = functools.partial(clipping.Factors, tmp_path)
-    found = clipping.search(None, params, *prompts, split=split, errors=errors, **options)
+    found = find(None, params, *prompts, split=split, errors=errors, **options)
     assert found.edits == expected.edits
     assert found.forward_passes == expected.forward_passes == len(calls) * B
     assert found.test_gain == pytest.approx(expected.test_gain)
@@ -154,4 +175,4 @@ def test_the_errors_of_an_edit_may_be_judged_layer_by_layer(tmp_path):
     for wrong in ({"errors": errors}, {"risk": None}):
         given = {"risk": risk} | wrong
         with pytest.raises(ValueError, match="give a risk of params, or errors of an edit"):
-            clipping.search(given.pop("risk"), params, *prompts, **options, **given)
+            find(given.pop("risk"), params, *prompts, **options, **given)

@@ -119,6 +119,9 @@ def test_every_subset_and_the_values_of_heads_among_them():
     np.testing.assert_allclose(found, [5 - 3 * a * b - c for a, b, c in masks])
     values = head_subsets.shapley(found)
     np.testing.assert_allclose(values, [1.5, 1.5, 1.0], atol=1e-12)
+    best = head_subsets.best_subsets(found)
+    np.testing.assert_array_equal(found[best], [5, 4, 2, 1])
+    np.testing.assert_array_equal(head_subsets.subsets(3)[best].sum(1), [0, 1, 2, 3])
 
 
 def test_shapley_values_average_over_the_orders_of_joining():
@@ -132,6 +135,24 @@ def test_shapley_values_average_over_the_orders_of_joining():
     values = head_subsets.shapley(jnp.asarray(losses))
     np.testing.assert_allclose(values, stated, atol=1e-12)
     np.testing.assert_allclose(values.sum(), losses[0] - losses[-1], atol=1e-12)
+
+
+def test_greedy_pruning_goes_from_the_least_to_the_most_worth():
+    run = head_subsets.greedy(additive, L, H)
+    order = np.argsort(WORTH.ravel())
+    np.testing.assert_array_equal(run.layers * H + run.heads, order[:-1])
+    np.testing.assert_allclose(
+        run.losses, 100 - WORTH.sum() + np.cumsum(np.append(0, np.sort(WORTH.ravel())[:-1]))
+    )
+    run = head_subsets.greedy(additive, L, H, COUNTS)
+    assert len(run.heads) == sum(COUNTS) - 1
+    assert (run.heads < np.array(COUNTS)[run.layers]).all()
+
+
+def test_greedy_pruning_puts_off_what_explodes():
+    run = head_subsets.greedy(lambda m: jnp.where(m[0, 0] > 0, additive(m), jnp.nan), L, H)
+    assert (run.layers * H + run.heads > 0).all()
+    assert np.isfinite(run.losses).all()
 
 
 @functools.cache
@@ -185,6 +206,7 @@ def test_a_filled_head_writes_its_mean_or_what_it_wrote_on_another_prompt():
         (lambda: heads.effective_heads(jnp.array([[1.0, jnp.nan]])), r"1 NaN.*\(0, 1\)"),
         (lambda: head_subsets.subsets(15), "32768 subsets: choose 1 to 14"),
         (lambda: head_subsets.shapley(jnp.array([1.0, jnp.inf])), "explodes"),
+        (lambda: head_subsets.greedy(additive, L, H, (4, 1)), "it has 3 entries, from 1 to 4"),
     ],
 )
 def test_what_has_no_meaning_is_refused(call, message):

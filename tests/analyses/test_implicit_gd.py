@@ -66,7 +66,7 @@ def test_models_without_a_common_map_are_refused():
     with pytest.raises(ValueError, match="'demonstration'"):
         implicit_gd.trajectory(params, prompt, keys="demonstration")
     softmax = transformer.Params(*jnp.zeros((4, L, 2, D + 1, D + 1)))
-    with pytest.raises(TypeError, match=r"not .*transformer.*\.Params: softmax"):
+    with pytest.raises(TypeError, match=r"not .*transformer.*\.Params, since softmax"):
         implicit_gd.trajectory(softmax, prompt)
     with pytest.raises(AssertionError, match="vmap"):
         implicit_gd.implicit_update(*jnp.zeros((3, 2, 2)), jnp.zeros((5, 4, 2)))

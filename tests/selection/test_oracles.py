@@ -1,5 +1,6 @@
 """Recomputed picks, leave-one-out and the best subset, against loops and on exact examples."""
 
+import itertools
 from functools import partial
 
 import jax
@@ -91,12 +92,38 @@ def test_leaving_out_is_removal_inside_and_addition_outside(start):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def test_the_best_subset_is_the_least_of_all():
+    pool, query, w = draw()
+
+    def error(indices):
+        return squared_error(pool, query, query @ w, mark(indices))
+
+    every = list(itertools.combinations(range(M), 2))
+    errors = jax.jit(jax.vmap(error))(jnp.array(every)).tolist()
+    indices, least = jax.jit(oracles.best_subset, static_argnums=(0, 1, 2))(error, M, 2)
+    assert tuple(indices.tolist()) == every[int(np.argmin(errors))]
+    np.testing.assert_allclose(least, min(errors), atol=1e-12)
+
+
+def test_of_equal_subsets_the_first_is_the_best():
+    indices, least = oracles.best_subset(lambda indices: jnp.zeros(()), 5, 3)
+    assert indices.tolist() == [0, 1, 2]
+    assert least == 0
+
+
 def test_nan_is_refused_and_under_jit_never_picked():
     values = jnp.array([1.0, np.nan, 2.0])
     with pytest.raises(ValueError, match="1 scores are NaN or infinite at pick 0"):
         oracles.pick_greedily(lambda chosen: values, jnp.zeros(3), 2)
     picked = jax.jit(lambda: oracles.pick_greedily(lambda chosen: values, jnp.zeros(3), 3))()
     assert picked.tolist() == [2, 0, 3]
+    with pytest.raises(ValueError, match=r"1 of 3 errors are NaN, the first of subset \[1\]"):
+        oracles.best_subset(lambda indices: values[indices[0]], 3, 1)
+    indices, _ = jax.jit(lambda: oracles.best_subset(lambda i: values[i[0]], 3, 1))()
+    assert indices.tolist() == [0]
+    indices, least = oracles.best_subset(lambda indices: jnp.array(jnp.inf), 3, 1)
+    assert indices.tolist() == [3]
+    assert least == jnp.inf
 
 
 def test_an_open_score_may_be_nan_once_it_is_chosen():
@@ -112,11 +139,13 @@ def test_marks_may_be_numpys():
     np.testing.assert_array_equal(worth, [0, -1, -2])
 
 
-def test_too_many_picks_and_other_marks_are_refused():
+def test_too_many_picks_and_subsets_are_refused():
     with pytest.raises(ValueError, match="size = 3 of 2 open"):
         oracles.pick_greedily(lambda chosen: chosen, jnp.array([1.0, 0.0, 0.0]), 3)
     with pytest.raises(ValueError, match="other numbers than 0 and 1"):
         oracles.leave_one_out(lambda chosen: chosen.sum(), jnp.array([0.5, 1.0]))
+    with pytest.raises(ValueError, match=r"75287520 subsets of 5.*smaller pool"):
+        oracles.best_subset(lambda indices: jnp.zeros(()), 100, 5)
 
 
 def test_how_many_are_tried_at_a_time_is_a_matter_of_memory():
@@ -128,5 +157,15 @@ def test_how_many_are_tried_at_a_time_is_a_matter_of_memory():
     start = mark(np.array([1, 4]))
     few = oracles.leave_one_out(error, start, together=5)
     np.testing.assert_allclose(few, oracles.leave_one_out(error, start), atol=1e-12)
-    with pytest.raises(ValueError, match="together = 0: it is at least 1"):
-        oracles.leave_one_out(error, start, together=0)
+
+    def of_subset(indices):
+        return error(mark(indices))
+
+    few, whole = (oracles.best_subset(of_subset, M, 2, together=t) for t in (5, 256))
+    np.testing.assert_array_equal(few[0], whole[0])
+    for call in (
+        lambda: oracles.leave_one_out(error, start, together=0),
+        lambda: oracles.best_subset(of_subset, M, 2, together=0),
+    ):
+        with pytest.raises(ValueError, match="together = 0: it is at least 1"):
+            call()

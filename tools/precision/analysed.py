@@ -395,12 +395,13 @@ CASES = {
 # What has no error of its own, and why: by module.
 REASONS = {
     "gives a choice: indices, masks, subsets": {
-        "analyses.clipping": "keep_masks search",
+        "analyses.clipping": "compose keep_masks search search_everywhere",
+        "analyses.head_subsets": "best_subsets greedy",
         "analyses.heads": "prune prune_first_layer",
         "analyses.implicit_gd": "ranks",
         "selection.diversity": "determinantal farthest_point k_means medoids",
         "selection.gradient_matching": "best_swap first match_blocks",
-        "selection.oracles": "pick_greedily",
+        "selection.oracles": "best_subset pick_greedily",
         "selection.rivals": "best_of stratified",
         "selection.scores": "select",
         "theory.amplification": "degeneracy",
@@ -419,7 +420,7 @@ REASONS = {
         "analyses.clipping": "by_random_direction",
         "analyses.heads": "prune_to_random_heads remove_at_random",
         "analyses.least_heads": "least_error refitted",
-        "analyses.probes": "control_targets",
+        "analyses.probes": "control_targets with_random_labels",
         "selection.prefix": "init sample_batch",
         "selection.projection": "project",
         "selection.rivals": "random_subsets",

@@ -44,9 +44,7 @@ def log_ratio(flow: Array, spans: Spans | None = None) -> Array:  # [L]
     may share a prompt or, as A1's do, be alone in prompts of their own, their flows stacked; or
     they are ``spans`` of tokens (``log_sizes``).
     """
-    logs = log_sizes(flow, spans)
-    if logs.shape[1] < 2:
-        raise ValueError("flow has n = 1: a ratio compares at least two demonstrations")
+    logs = _compared(flow, spans)
     order = jnp.argsort(logs[0])  # a NaN comes last and makes the first layer's ratio NaN
     return logs[:, order[-1]] - logs[:, order[0]]
 
@@ -62,6 +60,13 @@ def amplification_ratio(flow: Array, spans: Spans | None = None) -> Array:  # [L
         first = jnp.where(_inside(spans, flow.shape[1]).any(0)[:, None], first, 0)
     check_finite(first, "flow[0]", "without it no demonstration is the strongest or the weakest")
     return jnp.exp(logs)
+
+
+def _compared(flow: Array, spans: Spans | None) -> Array:  # [L, n]
+    logs = log_sizes(flow, spans)
+    if logs.shape[1] < 2:
+        raise ValueError("flow has n = 1: a ratio compares at least two demonstrations")
+    return logs
 
 
 def _inside(spans: Spans, num_tokens: int) -> Array:  # [n, T]

@@ -29,14 +29,16 @@ from lsa_lab.analyses.clipping.ranks import stable_rank as stable_rank
 from lsa_lab.analyses.clipping.ranks import truncate as truncate
 from lsa_lab.analyses.clipping.rebuilds import rebuild as rebuild
 from lsa_lab.analyses.clipping.rebuilds import rebuild_layer as rebuild_layer
-from lsa_lab.analyses.clipping.searches import Search as Search
+from lsa_lab.analyses.clipping.searches import compose as compose
 from lsa_lab.analyses.clipping.searches import condition_numbers as condition_numbers
 from lsa_lab.analyses.clipping.searches import search as search
+from lsa_lab.analyses.clipping.searches import search_everywhere as search_everywhere
 from lsa_lab.analyses.clipping.splits import Magnitudes as Magnitudes
 from lsa_lab.analyses.clipping.splits import Terms as Terms
 from lsa_lab.analyses.clipping.splits import by_magnitude as by_magnitude
 from lsa_lab.analyses.clipping.splits import by_random_direction as by_random_direction
 from lsa_lab.analyses.clipping.splits import by_singular_value as by_singular_value
 from lsa_lab.analyses.clipping.splits import free_numbers as free_numbers
+from lsa_lab.analyses.clipping.trials import Search as Search
 from lsa_lab.models.leaves import matrices as matrices
 from lsa_lab.models.leaves import resolve as resolve

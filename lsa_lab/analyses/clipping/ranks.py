@@ -144,11 +144,15 @@ def check_rate(rate: Any) -> None:
 
 
 class Factored(flax.struct.PyTreeNode):
-    """W = (U s) Vᵀ of the r largest singular values, applied without forming W: r (p + q) numbers,
-    more than p q unless r < p q / (p + q)."""
+    """W = (U s) Vᵀ of the r largest singular values, applied without forming W."""
 
     left: Array  # [..., p, r]  U s
     right: Array  # [..., r, q]  Vᵀ
+
+    @property
+    def num_parameters(self) -> int:
+        """r (p + q) for each matrix, all of them stored: more than p q unless r < p q / (p + q)."""
+        return self.left.size + self.right.size
 
     @property
     def dense(self) -> Array:  # [..., p, q]
