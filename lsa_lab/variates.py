@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 
 
 def normal(key: Array, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> Array:
@@ -130,14 +130,18 @@ def _first(mask: Array) -> Array:  # [r, B] -> the same
     return jnp.stack(rows)
 
 
-def subsets(key: Array, d: int, size: int, sparsity: int) -> Array:  # [d, B]
-    """Masks of s coordinates chosen uniformly.
+def subsets(
+    key: Array, d: int, size: int, sparsity: int, active: ArrayLike | None = None
+) -> Array:  # [d, B]
+    """Masks of s coordinates chosen uniformly, among the first ``active`` if they suffice.
 
     The coordinates with the lowest random scores; ranks are counted, for sorting each prompt's
     takes longer than all other draws.
     """
     places = jnp.arange(d)[:, None]
     scores = jax.random.bits(key, (d, size), jnp.uint32) >> 2
+    if active is not None:
+        scores = jnp.where(places < active, scores, jnp.uint32(1 << 30))
     after = [(i < places).astype(scores.dtype) for i in range(d)]  # an equal score there is higher
     lower = [scores[i, None] < scores + after[i] for i in range(d)]
     return jnp.asarray(sum(mask.astype(jnp.int32) for mask in lower)) < sparsity

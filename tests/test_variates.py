@@ -39,14 +39,19 @@ def test_chi_variates_of_one_prompt_are_independent():
     assert abs(correlations).max() < 5 / np.sqrt(DRAWS)
 
 
-@pytest.mark.parametrize("sparsity", [1, 3])
-def test_subsets_are_uniform(sparsity):
-    draw = jax.jit(lambda key: variates.subsets(key, 6, DRAWS, sparsity))
-    masks = np.asarray(draw(jax.random.key(2))).T
+@pytest.mark.parametrize(("sparsity", "active"), [(1, None), (3, None), (3, 5), (3, 2)])
+def test_subsets_are_uniform_among_the_active(sparsity, active):
+    d = 6
+    draw = jax.jit(lambda key, active: variates.subsets(key, d, DRAWS, sparsity, active))
+    masks = np.asarray(draw(jax.random.key(2), active)).T
     assert (masks.sum(1) == sparsity).all()
+    allowed = d if active is None else active
+    masks = masks[:, :allowed]
+    size = min(sparsity, allowed)
+    assert (masks.sum(1) == size).all()
     counts = np.unique(masks, axis=0, return_counts=True)[1]
-    assert len(counts) == math.comb(6, sparsity)
-    assert stats.chisquare(counts).pvalue > PROBABILITY
+    assert len(counts) == math.comb(allowed, size)
+    assert len(counts) == 1 or stats.chisquare(counts).pvalue > PROBABILITY
 
 
 def test_equal_scores_leave_a_subset_of_the_right_size(monkeypatch):

@@ -50,6 +50,11 @@ def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
     return jnp.abs((flow * pool).sum(-1))
 
 
+def label_slot_flow(flow: Array) -> Array:  # [m, e] -> [m]
+    """|∂ŷ/∂y_i|: the flow from the label alone, which is the last coordinate of a merged token."""
+    return jnp.abs(_matrix(flow)[:, -1])
+
+
 def contribution(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]
     """|s_i r_i|, s_i = x_i·x_query and r_i = y_i - w0·x_i: relevant and not yet learned.
 
@@ -120,7 +125,9 @@ class Encoding(flax.struct.PyTreeNode):
     """What A1's Eq. 2 needs of the weights K = w_kq, P = w_pv and of a pool, for any query."""
 
     w_kq: Array  # [e, e]
+    w_pv: Array  # [e, e]
     keys: Array  # [m, e]  Kᵀe_i
+    written: Array  # [m, e]  Pe_i
     pulled: Array  # [m, e]  PᵀPe_i
     written_square: Array  # [m]  |Pe_i|²
     weight_square: Array  # []  |P|²
@@ -132,7 +139,7 @@ def encode(w_kq: Array, w_pv: Array, pool: Array) -> Encoding:
     chex.assert_shape([w_kq, w_pv], (e, e), custom_message="one head's weights [e, e], e as pool")
     written = pool @ w_pv.T
     square = (written**2).sum(-1)
-    return Encoding(w_kq, pool @ w_kq, written @ w_pv, square, (w_pv**2).sum())
+    return Encoding(w_kq, w_pv, pool @ w_kq, written, written @ w_pv, square, (w_pv**2).sum())
 
 
 def grads(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
@@ -141,10 +148,20 @@ def grads(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
     s²|P|² + 2s uᵀPᵀPe + |Pe|²|u|² with u = Kq, s = e·u, whether or not the query is a key (A1
     2508.00385, Eq. 2, its norm derived here; docs/theory, "The one-shot flow").
     """
-    chex.assert_shape(query_token, encoding.w_kq.shape[:1], custom_message="[x_query, 0], a token")
-    u, s = encoding.w_kq @ query_token, encoding.keys @ query_token
+    u, s = _queried(encoding, query_token)
     joint = 2 * s * (encoding.pulled @ u)
     square = s**2 * encoding.weight_square + joint + encoding.written_square * (u @ u)
+    return jnp.maximum(square, 0)
+
+
+def grads_of_slot(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
+    """|∂a_slot/∂e_i|², the label slot's share: s²|p|² + 2s (p·u)(p·e) + (p·e)²|u|².
+
+    ``grads`` with the last row p of P in its place (derived here).
+    """
+    u, s = _queried(encoding, query_token)
+    row, written = encoding.w_pv[-1], encoding.written[:, -1]
+    square = s**2 * (row @ row) + 2 * s * (row @ u) * written + written**2 * (u @ u)
     return jnp.maximum(square, 0)
 
 
@@ -179,6 +196,12 @@ def _read_row(params: Params, token: Array) -> Array:  # [L, e]
         written = jnp.concatenate([written, w_pv @ now])
     terms = (written[:, -1:] * queried).reshape(num_layers, -1, e).sum(1)
     return -(jnp.zeros_like(token).at[-1].set(1)[None] + jnp.cumsum(terms, axis=0))
+
+
+def _queried(encoding: Encoding, query_token: Array) -> tuple[Array, Array]:  # u [e], s [m]
+    e = encoding.w_kq.shape[0]
+    chex.assert_shape(query_token, (e,), custom_message="the token [x_query, 0], not x_query")
+    return encoding.w_kq @ query_token, encoding.keys @ query_token
 
 
 def _covariates(pool: Array, query: Array) -> Array:  # [m, d]

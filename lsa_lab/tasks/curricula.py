@@ -1,10 +1,11 @@
 """Easy prompts first, the task itself last, in arrays of one shape: a training compiles once.
 
-A schedule is a function step -> value, as in optax; the value, traced, says how many demonstrations
-are ``repeated`` (half of the curriculum of Garg et al. 2208.01066, who grow coordinates too).
+A schedule is a function step -> value, as in optax; the value, traced, goes to a sampler:
+``linear.sample(key, task, active=...)`` for coordinates, ``repeated`` for demonstrations (the
+curriculum of Garg et al. 2208.01066, who grow both).
 
-    >>> demonstrations = staircase(5, 20, interval=2000, stride=5)
-    >>> [int(demonstrations(step)) for step in (0, 1999, 2000, 50_000)]
+    >>> coordinates = staircase(5, 20, interval=2000, stride=5)
+    >>> [int(coordinates(step)) for step in (0, 1999, 2000, 50_000)]
     [5, 5, 10, 20]
 """
 

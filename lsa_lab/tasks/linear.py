@@ -1,12 +1,12 @@
 """Dense and sparse linear regression as a distribution of prompts."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 
 from lsa_lab import prompts, variates
 from lsa_lab.arguments import (
@@ -15,6 +15,7 @@ from lsa_lab.arguments import (
     check_spread,
     check_symmetric,
     check_whole,
+    is_readable,
 )
 from lsa_lab.prompts import Prompt
 
@@ -49,8 +50,9 @@ class LinearTask(flax.struct.PyTreeNode):
         _check(self)
 
 
-def sample(key: Array, task: LinearTask) -> Prompt:
-    """One prompt."""
+def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Prompt:
+    """One prompt; with ``active``, a number that may be traced, of the first ``active`` coordinates
+    only: the others are 0 in x and w, and a sparse w has its support among the first."""
     key_normal, key_weights = jax.random.split(key)
     n, d = task.n, task.d
     # One flat draw: on CPU several small ones cost more than their numbers.
@@ -58,22 +60,28 @@ def sample(key: Array, task: LinearTask) -> Prompt:
     covariates = normal[: (n + 1) * d].reshape(n + 1, d)
     if task.covariance is not None:
         covariates = covariates @ variates.covariance_root(task.covariance).astype(normal.dtype).T
-    weights = sample_weights(key_weights, task)
+    active = _active_count(active, task)
+    if active is not None:
+        covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
+    weights = sample_weights(key_weights, task, active)
     labels = covariates @ weights
     noise = jnp.asarray(task.noise_std, normal.dtype) * normal[(n + 1) * d :]
     y, y_query = (_labels(task, values) for values in (labels[:-1] + noise, labels[-1]))
     return Prompt(covariates[:-1], y, covariates[-1], y_query)
 
 
-def sample_batch(key: Array, task: LinearTask, size: int) -> Prompt:  # leading axis B
+def sample_batch(
+    key: Array, task: LinearTask, size: int, active: ArrayLike | None = None
+) -> Prompt:  # leading axis B
     """A batch of prompts from one key: the law of ``sample`` at half the cost of its ``vmap``.
 
     The random stream is not that of ``sample``, and every prompt's numbers depend on ``size``.
     """
     check_at_least(size, "size")
+    active = _active_count(active, task)
     key_white, key_rest = jax.random.split(key)
     white = variates.normal(key_white, (task.d + 1, task.n, size), task.dtype)
-    return _batch(key_rest, white, task)
+    return _batch(key_rest, white, task, active)
 
 
 def sample_moments(key: Array, task: LinearTask) -> tuple[Array, Array, Array]:
@@ -102,15 +110,17 @@ def sample_moments_batch(key: Array, task: LinearTask, size: int) -> tuple[Array
     return second_moments, batch.x_query.T, batch.y_query
 
 
-def _batch(key: Array, white: Array, task: LinearTask) -> Prompt:
+def _batch(key: Array, white: Array, task: LinearTask, active: ArrayLike | None = None) -> Prompt:
     """The prompts whose demonstrations [x, ε] are, before colours and labels, N(0, 1) [e, n, B]."""
     key_query, key_weights = jax.random.split(key)
     size = white.shape[-1]
-    weights = _batch_weights(key_weights, task, size)
+    weights = _batch_weights(key_weights, task, size, active)
     x = _coloured(white[:-1], task)
     y = _inner(weights, x) + jnp.asarray(task.noise_std, white.dtype) * white[-1]
     x_queries = _coloured(variates.normal(key_query, (task.d, size), white.dtype), task)
     y_queries = _inner(weights, x_queries)
+    if active is not None:  # the labels are right: weights beyond are 0
+        x, x_queries = _cut(x, active), _cut(x_queries, active)
     y, y_queries = _labels(task, y), _labels(task, y_queries)
     return Prompt(x.transpose(2, 1, 0), y.T, x_queries.T, y_queries)
 
@@ -135,26 +145,38 @@ def _inner(weights: Array, x: Array) -> Array:  # [d, B], [d, ..., B] -> [..., B
     return sum(w * row for w, row in zip(weights, x, strict=True))
 
 
-def sample_weights(key: Array, task: LinearTask) -> Array:  # [d]
-    """One regression vector w."""
+def _cut(rows: Array, active: ArrayLike) -> Array:  # [d, ...] -> the same, 0 beyond the active
+    places = jnp.arange(len(rows)).reshape(-1, *[1] * (rows.ndim - 1))
+    return jnp.where(places < active, rows, 0)
+
+
+def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Array:  # [d]
+    """One regression vector w, zero beyond the first ``active`` coordinates if they are given."""
+    active = _active_count(active, task)
     key_values, key_support = jax.random.split(key)
     values = jax.random.normal(key_values, (task.d,), task.dtype)
     support = None
     if task.sparsity is not None:
         support = jax.random.permutation(key_support, jnp.arange(task.d) < task.sparsity)
-    return _weights(values, support, task)
+        if active is not None:
+            support = _places(key_support, task, active) < task.sparsity
+    return _weights(values, support, task, active)
 
 
-def _batch_weights(key: Array, task: LinearTask, size: int) -> Array:  # [d, B]
+def _batch_weights(
+    key: Array, task: LinearTask, size: int, active: ArrayLike | None = None
+) -> Array:  # [d, B]
     key_values, key_support = jax.random.split(key)
     values = variates.normal(key_values, (task.d, size), task.dtype)
     support = None
     if task.sparsity is not None:
-        support = variates.subsets(key_support, task.d, size, task.sparsity)
-    return _weights(values, support, task)
+        support = variates.subsets(key_support, task.d, size, task.sparsity, active)
+    return _weights(values, support, task, active)
 
 
-def _weights(values: Array, support: Array | None, task: LinearTask) -> Array:  # [d] or [d, B]
+def _weights(
+    values: Array, support: Array | None, task: LinearTask, active: ArrayLike | None
+) -> Array:  # [d] or [d, B]
     """w from N(0, 1) and the places of its non-zeros."""
     for name in ("noise_std", "weight_std"):
         if shape := jnp.shape(getattr(task, name)):
@@ -164,6 +186,7 @@ def _weights(values: Array, support: Array | None, task: LinearTask) -> Array:  
     if support is not None:
         values = jnp.where(support, values, 0)
     if task.signal == "sphere":
+        values = values if active is None else _cut(values, active)
         count = (values != 0).sum(0).astype(values.dtype)
         values = values * jnp.sqrt(count / (values**2).sum(0))[None]
     if task.task_covariance is not None:
@@ -172,7 +195,14 @@ def _weights(values: Array, support: Array | None, task: LinearTask) -> Array:  
     if task.prior_mean is not None:
         mean = task.prior_mean.astype(values.dtype)
         weights = weights + (mean if values.ndim == 1 else mean[:, None])
-    return weights
+    return weights if active is None else _cut(weights, active)
+
+
+def _places(key: Array, task: LinearTask, active: ArrayLike) -> Array:  # [d]
+    """Places of the coordinates in a uniformly random order that begins with the active ones."""
+    scores = jax.random.uniform(key, (task.d,), task.dtype)
+    scores = jnp.where(jnp.arange(task.d) < active, scores, 2)
+    return jnp.argsort(jnp.argsort(scores))
 
 
 def _check(task: LinearTask) -> None:
@@ -202,3 +232,12 @@ def _check(task: LinearTask) -> None:
             check_symmetric(getattr(task, name), name)
     for name in ("noise_std", "weight_std"):
         check_spread(getattr(task, name), name)
+
+
+def _active_count(active: Any, task: LinearTask) -> Any:  # [] or None
+    """``active`` checked, and of a schedule's fraction the whole number below it."""
+    if active is None:
+        return None
+    if jnp.ndim(active) or (is_readable(active) and not 1 <= active < task.d + 1):
+        raise ValueError(f"active = {active}: it is one number from 1 to d = {task.d}, no mask")
+    return jnp.asarray(active, int)

@@ -35,6 +35,7 @@ def test_every_score_is_what_a_loop_computes():
     by_hand = [
         (scores.flow_norm(flow), lambda x, y, g: np.sqrt(sum(g**2))),
         (scores.flow_times_input(flow, pool), lambda x, y, g: abs(g[:D] @ x + g[D] * y)),
+        (scores.label_slot_flow(flow), lambda x, y, g: abs(g[D])),
         (scores.contribution(pool, query), lambda x, y, g: abs(x @ query * y)),
         (scores.contribution(pool, query, prior), lambda x, y, g: abs(x @ query * (y - x @ prior))),
         (scores.relevance(pool, query), lambda x, y, g: abs(x @ query)),
@@ -84,8 +85,9 @@ def test_grads_is_the_squared_norm_of_the_jacobian(keys):
     token = jnp.pad(query, (0, 1))
     jacobians = np.array([slopes(head, row, token, keys=keys)[0] for row in pool])
     encoding = scores.encode(head.w_kq[0, 0], head.w_pv[0, 0], pool)
-    whole = (jacobians**2).sum((1, 2))
+    whole, slot = (jacobians**2).sum((1, 2)), (jacobians[:, -1] ** 2).sum(1)
     np.testing.assert_allclose(scores.grads(encoding, token), whole, rtol=1e-10)
+    np.testing.assert_allclose(scores.grads_of_slot(encoding, token), slot, rtol=1e-10)
     turned = scores.encode(head.w_kq[0, 0].T, head.w_pv[0, 0], pool)  # Control: Kᵀ in K's place
     assert np.abs(scores.grads(turned, token) / whole - 1).max() > 0.1
 

@@ -52,6 +52,31 @@ def test_control_repeated_unequally_often_they_are_others(kernel):
     assert abs(repeated - few) > 1e-6
 
 
+@pytest.mark.parametrize("sparsity", [None, 2])
+def test_only_active_coordinates_are_used_and_one_program_serves_all(sparsity):
+    task = LinearTask(6, 5, sparsity=sparsity)
+
+    @jax.jit
+    def draw(active):
+        weigh = jax.vmap(lambda key: linear.sample_weights(key, task, active))
+        many = jax.vmap(lambda key: linear.sample(key, task, active))(KEYS)
+        return many, weigh(jax.vmap(lambda key: jax.random.split(key)[1])(KEYS))
+
+    for active in (1, 3, 5):
+        many, weights = draw(active)
+        used = np.arange(5) < active
+        assert not many.x[:, :, ~used].any()
+        assert not many.x_query[:, ~used].any()
+        assert (many.x[:, :, used] != 0).all()
+        np.testing.assert_allclose(many.y, jnp.einsum("bnd,bd->bn", many.x, weights), atol=1e-10)
+        share = (np.asarray(weights) != 0).mean(0)
+        expected = min((sparsity or 5) / active, 1) * used
+        assert np.abs(share - expected).max() < 0.08
+        if sparsity is not None:
+            assert ((np.asarray(weights) != 0).sum(1) == min(sparsity, active)).all()
+    assert draw._cache_size() == 1
+
+
 def test_diabetes_is_standardised():
     table = tables.load_diabetes()
     assert table.x.shape == (442, 10)

@@ -24,9 +24,9 @@ def draw(task, count=PROMPTS, seed=0):
     return jax.jit(jax.vmap(lambda key: sample(key, task)))(keys)
 
 
-def weights_of(task):
+def weights_of(task, *active):
     keys = jax.random.split(jax.random.key(1), PROMPTS)
-    return np.asarray(jax.jit(jax.vmap(lambda key: sample_weights(key, task)))(keys))
+    return np.asarray(jax.jit(jax.vmap(lambda key: sample_weights(key, task, *active)))(keys))
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,13 @@ def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
         assert set(np.abs(weights[weights != 0])) == {0.5}
     lengths = (weights**2).sum(1)
     assert np.allclose(lengths, 0.25 * sparsity) == (signal != "gaussian")
+
+
+def test_on_a_sphere_the_active_coordinates_share_the_length():
+    weights = weights_of(LinearTask(1, 5, signal="sphere", weight_std=2.0), 3)
+    np.testing.assert_allclose((weights**2).sum(1), 12)
+    assert within(weights[:, :3] ** 2, 4)
+    assert not weights[:, 3:].any()
 
 
 def test_second_moments_are_those_of_the_task():
@@ -86,15 +93,32 @@ def test_the_spread_of_weights_is_about_their_known_mean():
     assert not within(query.y_query**2, 6.5)  # Control
 
 
-def draw_flat(task, count=PROMPTS):
-    return jax.device_get(jax.jit(lambda key: sample_batch(key, task, count))(jax.random.key(3)))
+def draw_flat(task, active=None, count=PROMPTS):
+    draw = jax.jit(lambda key, active: sample_batch(key, task, count, active))
+    return jax.device_get(draw(jax.random.key(3), active))
 
 
-def test_a_flat_batch_has_supports_of_s_and_signs_of_one_size():
-    batch = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"))
+def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_them():
+    batch = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"), active=4)
+    assert not batch.x[..., 4:].any()
+    assert not batch.x_query[:, 4:].any()
     assert within(batch.y_query**2, 2)  # two coordinates of variance 1, weights ± 1
     assert not within(batch.y_query**2, 2.3)
-    np.testing.assert_allclose((weights_of(LinearTask(1, 5, signal="sphere")) ** 2).sum(1), 5)
+    between = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"), active=4.7)  # of a schedule
+    np.testing.assert_array_equal(between.x, batch.x)
+    sparse = LinearTask(3, 6, sparsity=2)
+    np.testing.assert_array_equal(weights_of(sparse, 4.7), weights_of(sparse, 4))
+
+
+@pytest.mark.parametrize("active", [0, 7, -1, np.nan, np.arange(6) < 4])
+def test_a_mask_and_a_number_beyond_the_coordinates_are_no_number_of_active_ones(active):
+    for call in (
+        sample,
+        sample_weights,
+        lambda key, task, active: sample_batch(key, task, 2, active),
+    ):
+        with pytest.raises(ValueError, match=r"active = .*it is one number from 1 to d = 6"):
+            call(jax.random.key(0), LinearTask(3, 6), active)
 
 
 @pytest.mark.parametrize("name", ["noise_std", "weight_std"])

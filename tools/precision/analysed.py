@@ -225,6 +225,7 @@ ARGUMENTS = {
         "flow_norm": lambda i: (_flow(i)[-1],),
         "flow_times_input": lambda i: (_flow(i)[-1], i.demonstrations),
         "grads": lambda i: (scores.encode(i.square[0], i.square[1], i.pool), i.query),
+        "grads_of_slot": lambda i: (scores.encode(i.square[0], i.square[1], i.pool), i.query),
         "relevance": lambda i: _as_pool(i),
         "residual": lambda i: _as_pool(i),
         "similarity": lambda i: _as_pool(i),
@@ -438,6 +439,7 @@ REASONS = {
         "analyses.probes": "as_queries",
         "selection.gradient_matching": "random_gap",
         "selection.prefix": "tokens",
+        "selection.scores": "label_slot_flow",
     },
     "is computed in double precision, from plain numbers": {
         "theory.depth": "best_descent_at moving_inverse rotated_covariance tied_descent_at",
