@@ -55,7 +55,7 @@ def plot_layers(ax, dataset):
         style.mean_band(ax, layers, runs, label, color, marker, LINES[part])
     ax.set(xticks=layers, xlabel="layer that is clipped", ylabel=f"change of AUC, {task.title}")
     ax.set_title(f"Layer {max(layers)} keeps the AUC on reviews")
-    ax.legend(ncols=1, fontsize=7, loc="lower right")
+    ax.legend(title="part, rate of clipping", fontsize=7, title_fontsize=7, loc="lower right")
 
 
 def plot_gains(ax, dataset):
