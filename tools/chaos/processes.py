@@ -39,7 +39,7 @@ ENDED = "ended with the same bits"
 _LONGEST = 900.0  # seconds of one process
 
 
-def sweep(folder: Path) -> None:
+def sweep(folder: Path, _: Any = None) -> None:
     """A training that saves after every chunk, and four cells of a grid. Begun again, it goes on
     from what lies in the folder."""
     loop._SAVE_EVERY = 0.0
@@ -132,14 +132,10 @@ def _compile(folder: Path, _: random.Random) -> None:
     sweep(folder)
 
 
-def _sweep(folder: Path, _: random.Random) -> None:
-    sweep(folder)
-
-
 # The ways of a process, and the seconds within which a kill comes, by those of one that nobody
 # disturbs; none for one that kills itself.
 WAYS: dict[str, tuple[Callable, Callable[[float], float] | None]] = {
-    "any instant": (_sweep, lambda seconds: seconds),
+    "any instant": (sweep, lambda seconds: seconds),
     "inside a save": (_kill_itself, None),
     "a new process": (_import_anew, lambda seconds: seconds + 1.5),  # with what importing takes
     "compiling": (_compile, lambda seconds: 2 * seconds),
@@ -153,13 +149,13 @@ def kill(number: int, folder: Path, seed: int = 0) -> Counter:
     calm, place = folder / "undisturbed", empty(folder / "killed")
     for _ in range(2):  # once its programs are compiled it takes so many seconds
         began = time.monotonic()
-        if is_killed(_sweep, empty(calm), rng):
+        if is_killed(sweep, empty(calm), rng):
             raise Lost("a process that nobody disturbs is killed")
         seconds = time.monotonic() - began
     expected = end_of(calm)
     while (kills := met.total() - met[ENDED]) < number or any(place.iterdir()):
         way = list(WAYS)[kills % len(WAYS)] if kills < number else "no kill"
-        act, within = WAYS.get(way, (_sweep, None))
+        act, within = WAYS.get(way, (sweep, None))
         if is_killed(act, place, rng, within and rng.uniform(0, within(seconds))):
             met[f"{way}, {_where(place)}"] += 1
             continue
