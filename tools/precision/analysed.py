@@ -1,18 +1,81 @@
-"""Each public analysis as a function of the inputs, and those that have no error of their own."""
+"""Each public analysis as a function of the inputs, and those that have no error of their own.
 
+Inputs are ordinary ones: the same numbers in single and in double precision.
+"""
+
+import functools
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from operator import attrgetter
+from types import SimpleNamespace
 
+import jax
 import jax.numpy as jnp
+from jax import Array
 
-from lsa_lab import estimators
+import draws
+from lsa_lab import estimators, prompts
 from lsa_lab.analyses import amplification, common_map, heads, implicit_gd, probes
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions, predict
+from lsa_lab.prompts import Prompt
 from lsa_lab.selection import gradient_matching, scores
+from lsa_lab.tasks.pools import Pool
 from lsa_lab.theory import head_bound, training_dynamics
-from tools.precision.ordinary import D, H, L, N
+
+N, D, L, H, M = 12, 4, 3, 2, 16  # demonstrations, covariates, layers, heads, pool
+E = D + 1
+
+
+@functools.cache
+def inputs(seed: int, dtype: str) -> SimpleNamespace:
+    """Draw ``seed``, in numbers that single precision has."""
+    arrays = jax.tree.map(lambda x: x.astype(jnp.float32).astype(dtype), _draw(seed))
+    return SimpleNamespace(**arrays, **_derive(arrays))
+
+
+@jax.jit
+def _draw(seed: int) -> dict[str, Array]:
+    keys = iter(jax.random.split(jax.random.key(seed), 20))
+    normal = partial(jax.random.normal, dtype=float)
+    prompt = draws.regression(next(keys), N, D)
+    params = linear_attention.init(next(keys), L, H, D, scale=0.3)
+    return {
+        "prompt": prompt,
+        "params": params,
+        "one_head": linear_attention.init(next(keys), L, 1, D, scale=0.3),
+        "pool": normal(next(keys), (M, E)),
+        "query": normal(next(keys), (E,)),
+        "states": normal(next(keys), (128, E)),
+        "targets": normal(next(keys), (128, 2)),
+        "gradients": normal(next(keys), (M, 6)),
+        "matrix": normal(next(keys), (E, E)),
+        "image": normal(next(keys), (D, D)),
+        "square": 0.3 * normal(next(keys), (3, E, E)),
+        "prefix": normal(next(keys), (2, 3, E)),
+        "covariance": draws.covariance(next(keys), D, 0.3, 3.0),
+        "query_covariance": draws.covariance(next(keys), D, 0.3, 3.0),
+        "task_covariance": draws.covariance(next(keys), D, 0.3, 3.0),
+        "noise_cov": draws.covariance(next(keys), E * E, 0.3, 3.0),
+        "updates": normal(next(keys), (L, E, E)),
+        "batch_of_updates": normal(next(keys), (8, L, E, E)),
+        "losses": jax.random.uniform(next(keys), (2**H,), float),
+        "unit": jax.random.uniform(next(keys), (6,), float, 0.1, 0.9),
+    }
+
+
+def _derive(arrays: dict) -> dict:
+    prompt: Prompt = arrays["prompt"]
+    tokens = prompts.tokens(prompt)
+    return {
+        "tokens": tokens,
+        "demonstrations": tokens[:-1],
+        "second_moment": prompts.second_moment(prompt),
+        "points": Pool(prompt.x, prompt.y),
+        "trace": linear_attention.forward(arrays["params"], tokens),
+    }
+
 
 FORWARD = linear_attention.forward
 STEPS = (0.125, 0.25, 0.1875)  # numbers that single precision has

@@ -25,8 +25,7 @@ if __name__ == "__main__":
 import jax
 import numpy as np
 
-from tools.precision.analysed import CASES, EAGER
-from tools.precision.ordinary import inputs
+from tools.precision.analysed import CASES, EAGER, inputs
 
 
 def error(name: str, seeds, dtype: str = "float32") -> float:
