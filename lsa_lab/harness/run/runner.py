@@ -143,7 +143,7 @@ def _publish(job: Job, facts: dict) -> Outcome:
     caption = staging / "caption.txt"
     words = caption.read_text(encoding="utf-8") if caption.is_file() else ""
     outcome = replace(outcome, answer=answer(words, claims))
-    if outcome.unmoved:  # the file and what is told of its run stay
+    if outcome.same and not outcome.moved:  # the file and what is told of its run stay
         kept = job.folder / "result.nc"
         facts = records.last_run(job.folder) or {}
         judgement["result"] = results.digest(kept)
