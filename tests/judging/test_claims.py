@@ -5,21 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from lsa_lab.judging.claims import Claim, Statement, judge, verdict_of
+from lsa_lab.judging.claims import Statement, judge, verdict_of
 from lsa_lab.judging.statistics import UNKNOWN, mean_interval, median_interval
-
-
-def claim(**changes):
-    fields = {
-        "id": "toy.risk",
-        "source": "derived here",
-        "statement": "The risk falls",
-        "criterion": "ratio <= 1",
-        "value": 0.5,
-        "interval": (0.4, 0.6),
-        "verdict": "holds",
-    }
-    return Claim(**(fields | changes))
 
 
 @pytest.mark.parametrize(

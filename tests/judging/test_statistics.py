@@ -122,7 +122,7 @@ for result in whole:
 whole = report.largest(whole)
 levels = report.levels_of("experiments", whole)
 print(pages.ledger(whole, broken, levels))
-print(*gallery.pages(root, whole, broken, levels, {}, about).values())
+print(*gallery.pages(root, whole, broken, levels, {}, about, {}).values())
 """
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lsa_lab.harness.draw import footer
+from lsa_lab.harness.draw.footer import missing
 from lsa_lab.harness.draw.methods import BLACK, COLOURS, METHOD
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
-__all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD"]
+__all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD", "missing"]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,11 +168,6 @@ def band(
             x, middle, bars, fmt=marker, color=color, label=label, capsize=2, elinewidth=0.8
         )
     return footer.leave_out(ax, samples)
-
-
-def missing(samples: ArrayLike) -> int:
-    """How many of the numbers are not finite and so not drawn: for a caption."""
-    return int(np.sum(~np.isfinite(np.asarray(samples, float))))
 
 
 def mean_band(

@@ -25,14 +25,9 @@ _ADVICE = "; run the experiment again, or delete the file"
 # What decides a verdict, given the samples; the rest of a statement is words.
 _DECIDING = ("measured", "statistic", "bounds", "margin", "over", "overlap", "standard_errors")
 _NUMBER = int | float | None
-_OPTIONAL: dict[str, Any] = {
-    "wall_time": _NUMBER,
-    "memory": _NUMBER,
-    "start": str | None,
-    "criteria": str | None,
-}
-_OPTIONAL |= {"confidence": _NUMBER, "family_confidence": _NUMBER, "methods": dict | None}
-_OPTIONAL |= {"result": str | None, "claims": str | None}
+_KINDS: dict[str, Any] = {"tier": str, "config": dict, "verdicts": dict, "methods": dict | None}
+_KINDS |= dict.fromkeys(("wall_time", "memory", "confidence", "family_confidence"), _NUMBER)
+_KINDS |= dict.fromkeys(("start", "criteria", "result", "claims"), str | None)
 
 
 def record_of(experiment: Experiment, folder: Path, tier: str | None = None) -> dict | None:
@@ -101,15 +96,10 @@ def _wrong(facts: Any) -> str:
     """The first thing that is not as ``run`` writes it."""
     if not isinstance(facts, dict):
         return f"a {type(facts).__name__}"
-    for name, kind in (("tier", str), ("config", dict), ("verdicts", dict)):
+    for name, kind in _KINDS.items():
         if not isinstance(facts.get(name), kind):
             return f"{name} is {facts.get(name)!r}"
-    for name, optional in _OPTIONAL.items():
-        if not isinstance(facts.get(name), optional):
-            return f"{name} is {facts[name]!r}"
-    strange = [
-        verdict for verdict in facts["verdicts"].values() if verdict not in get_args(Verdict)
-    ]
+    strange = [each for each in facts["verdicts"].values() if each not in get_args(Verdict)]
     return f"a verdict is {strange[0]!r}" if strange else ""
 
 
