@@ -198,8 +198,7 @@ class _Crew:
         series.say(self.console, text)
         if facts is None:
             return
-        lists = {key: tuple(facts[key]) for key in ("moved", "answer")}
-        self.outcomes[name] = Outcome(**facts | lists)
+        self.outcomes[name] = Outcome(**facts)
         if (facts["facts"]["memory"] or 0) > _memory() / (2 * self._count):
             self.workers.remove(worker)
             worker.end()

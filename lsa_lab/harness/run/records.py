@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from lsa_lab import judging
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.refusal import RefusalError, refused
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.judging.claims import Claim, Verdict
 from lsa_lab.judging.statements import METHODS, Statement, cells_of
@@ -40,10 +40,13 @@ def record_of(experiment: Experiment, folder: Path, tier: str | None = None) -> 
     if facts is not None:
         check_origin(experiment, facts, folder, tier)
         file = folder / "result.nc"
-        if facts.get("result") and file.exists() and facts["result"] != _whole(experiment, file):
-            raise RefusalError(
-                f"{file} is not the file that config.json beside it was written for{_ADVICE}"
-            )
+        if facts.get("result") and file.exists():
+            with refused(ValueError, before=f"{experiment.name}: ", after="; run it again"):
+                digest = results.digest(file)
+            if facts["result"] != digest:
+                raise RefusalError(
+                    f"{file} is not the file that config.json beside it was written for{_ADVICE}"
+                )
     return facts
 
 
@@ -58,14 +61,6 @@ def check_origin(
             words = f"{experiment.name} --tier {tier}" if tier else experiment.name
             what = f"{other} tier" if name == "tier" else f"{name} {other}"
             raise RefusalError(f"{folder} holds the {what}: run {words}")
-
-
-def _whole(experiment: Experiment, file: Path) -> str:
-    """The digest of a result whose own checksum is right."""
-    try:
-        return results.digest(file)
-    except ValueError as error:
-        raise RefusalError(f"{experiment.name}: {error}; run it again") from None
 
 
 def last_run(folder: Path) -> dict | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsa_lab.harness.cli import terminal
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.refusal import RefusalError, refused
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.folders import FIGURES
 from lsa_lab.harness.run.outcomes import number
@@ -108,10 +108,8 @@ def reproduction(new: Path, old: Path) -> str:
 def _load(file: Path) -> "xr.Dataset":
     from lsa_lab.store import results
 
-    try:
+    with refused(ValueError):
         return results.load(file)
-    except ValueError as error:
-        raise RefusalError(str(error)) from None
 
 
 def _folder_of(name: str, root: Path) -> Path:
