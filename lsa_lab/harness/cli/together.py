@@ -215,9 +215,9 @@ def _memory() -> float:
 def main() -> int:
     """Until nothing more comes; 130 after an interruption."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a script's background
-    process.configure()
     try:
         with process.interrupts_return():
+            process.configure()  # imports jax, whose callbacks may lose an interrupt
             for line in sys.stdin:
                 _carry_out(json.loads(line))
     except KeyboardInterrupt:
