@@ -61,8 +61,7 @@ test-fast: .venv/installed
 soak: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=soak tests/theorems tests/test_estimators.py
 
-# Parts and numbers: make chaos CHAOS="killed --kills 20"; the tests do a small part of it. An hour
-# under kills and a sweep of 10 000 cells only where they are asked for: CHAOS="soaked many".
+# Parts and numbers: make chaos CHAOS="killed --kills 20"; the tests do a small part of it.
 chaos: .venv/installed
 	$(BIN)/python -m tools.chaos $(CHAOS)
 

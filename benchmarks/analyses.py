@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import softmax
-from benchmarks.loops import functions
-from benchmarks.loops import versions as versions
+from benchmarks.loops import functions, once
 from benchmarks.timing import Form, calls
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification, clipping
@@ -38,10 +37,8 @@ def ours_clipping(
     params = jax.jit(init)(jax.random.split(jax.random.key(1), seeds))
     given = noisy(n, d, batch)
 
-    def every():
-        return clipping.curve(risk, params, given, modules=MODULES, rates=rates, shots=shots)
-
-    return Form(calls(every, units=[1]), [1])
+    grid = dict(modules=MODULES, rates=rates, shots=shots)
+    return once(lambda: clipping.curve(risk, params, given, **grid))
 
 
 def plain_clipping(
@@ -183,14 +180,11 @@ def stack(n: int, d: int, layers: int) -> tuple[linear_attention.Params, prompts
 
 
 def ours_matching(m: int, p: int, size: int) -> Form:
-    gradients = draw_gradients(m, p)
-    return Form(calls(lambda: match(gradients, size), units=[1], wait=jax.block_until_ready), [1])
+    return once(partial(match, draw_gradients(m, p), size))
 
 
 def plain_matching(m: int, p: int, size: int) -> Form:
-    gradients = draw_gradients(m, p)
-    choose = partial(plain_match, gradients, size)
-    return Form(calls(choose, units=[1], wait=jax.block_until_ready), [1])
+    return once(partial(plain_match, draw_gradients(m, p), size))
 
 
 def plain_match(gradients, size):
@@ -238,8 +232,7 @@ def ours_streamed(m: int, p: int, size: int, block: int) -> Form:
     rng = np.random.default_rng(0)
     for i in range(0, m, block):
         gradients[i : i + block] = rng.standard_normal((block, p), dtype=np.float32)
-    choose = partial(match_blocks, gradients, size)
-    return Form(calls(choose, units=[1], wait=jax.block_until_ready), [1])
+    return once(partial(match_blocks, gradients, size))
 
 
 def draw_gradients(m: int, p: int) -> np.ndarray:

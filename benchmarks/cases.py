@@ -53,10 +53,7 @@ def _linear_case(name: str, sizes: dict, steps: dict[str, dict], **more) -> Case
 
 
 def _softmax_case(name: str, title: str, sizes: dict, steps: dict[str, dict], **more) -> Case:
-    forms = {
-        "ours": "softmax:ours",
-        "plain JAX": "softmax:plain",
-    }
+    forms = {"ours": "softmax:ours", "plain JAX": "softmax:plain"}
     n, d, causal = sizes["n"], sizes["d"], sizes["causal"]
     tokens, read = (2 * n + 1, n + 1) if causal else (n + 1, 1)
     width = sizes["width"]
@@ -158,11 +155,7 @@ CASES = (
         "W5",
         "32 runs of W1",
         W1 | dict(runs=32),
-        {
-            "ours": "linear:ours",
-            "ours, width 8": "linear:ours",
-            "plain JAX": "linear:plain",
-        },
+        {"ours": "linear:ours", "ours, width 8": "linear:ours", "plain JAX": "linear:plain"},
         (_linear(**W1, runs=32),),
         "ms a step of all",
         {

@@ -50,14 +50,8 @@ def transformer(
 
 
 def _layer(tokens: int, read: int, width: int, mlp_width: int) -> int:
-    keys_and_values = 4 * tokens * width**2
-    queries_and_outs = 4 * read * width**2
-    return (
-        keys_and_values
-        + queries_and_outs
-        + 4 * read * tokens * width
-        + 4 * read * width * mlp_width
-    )
+    projections = 4 * tokens * width**2 + 4 * read * width**2  # keys, values; queries, outs
+    return projections + 4 * read * tokens * width + 4 * read * width * mlp_width
 
 
 def flow_by_the_moment(n: int, d: int, layers: int) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks import analyses, flops, linear, lm, loops, recurrent, softmax
 from benchmarks.cases import BY_NAME, POOL, W1, W7, W11, Work, _clipping, _linear
-from benchmarks.timing import Form, calls
+from benchmarks.timing import Form
 from lsa_lab.card import layers, report_card
 from lsa_lab.card.recipe import TIERS, Tier
 from lsa_lab.lm import weights
@@ -109,7 +109,7 @@ def card(tier: Tier, quick: bool) -> Form:
         with jax.enable_x64(False):  # as the command has it
             report_card(layer.forward, layer.init, tier=tier)
 
-    return Form(calls(whole, units=[1]), [1])
+    return loops.once(whole)
 
 
 def card_work(tier: Tier) -> Work:
@@ -126,7 +126,7 @@ def delta_work(n: int, d: int, width: int, layers: int, batch: int, **_: object)
 def logits(shape: tuple[int, int], quick: bool) -> Form:
     """SmolLM2's, of random weights where it has not been fetched: they take as long."""
     params, config = (weights.init(jax.random.key(0), TINY), TINY) if quick else lm.model()
-    return lm.once(partial(lm.every_logit(params, config), lm.draw(shape) % config.vocabulary))
+    return loops.once(partial(lm.every_logit(params, config), lm.draw(shape) % config.vocabulary))
 
 
 def predict(work: Work, kind: str) -> float | None:

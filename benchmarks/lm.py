@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.loops import versions as versions
-from benchmarks.timing import Form, calls
+from benchmarks.loops import once
+from benchmarks.timing import Form
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import decoder, flow, halts, prefix, sources, text, weights
@@ -131,13 +131,6 @@ def emptied_folder() -> Callable[[bool], str]:
         return str(folder)
 
     return empty
-
-
-def once(*functions: Callable) -> Form:
-    ones = [1] * len(functions)
-    return Form(
-        calls(*functions, units=ones, wait=jax.block_until_ready), ones, lambda: [None] * len(ones)
-    )
 
 
 def draw(shape):

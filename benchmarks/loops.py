@@ -95,6 +95,14 @@ def functions(
     return Form(turn, units, flops)
 
 
+def once(*functions: Callable) -> Form:
+    """Each function once, a point each, whose operations nobody counts."""
+    ones = [1] * len(functions)
+    return Form(
+        calls(*functions, units=ones, wait=jax.block_until_ready), ones, lambda: [None] * len(ones)
+    )
+
+
 def step_flops(loss: Callable, sample: Callable, params: Any, lab: bool = True) -> float:
     """The compiler's count for a batch, its loss and the gradient."""
     options = moments.compiler_options() if lab else None

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.loops import functions
-from benchmarks.loops import versions as versions
 from benchmarks.timing import Form
 from lsa_lab.models import recurrent
 from lsa_lab.prompts import bound_tokens

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.loops import fit_form, hand_form
-from benchmarks.loops import versions as versions
 from benchmarks.timing import Form
 from lsa_lab import prompts
 from lsa_lab.models import transformer

@@ -29,10 +29,6 @@ _LAB = ("-m", "experiments")
 MOVES = 8  # of a slider whose axes change, the dearest kind
 
 
-def versions() -> str:
-    return f"Python {sys.version.split()[0]}"
-
-
 def ours() -> Form:
     folder = Path(tempfile.mkdtemp())
     shutil.copytree(ROOT / "figures" / "depth", folder / "pictures" / "depth")

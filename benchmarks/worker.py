@@ -26,9 +26,13 @@ def main(environment: str, place: str, sizes: str) -> None:
 
         process.configure()
     module, _, builder = place.partition(":")
-    rooms = importlib.import_module(f"benchmarks.{module}")
-    form = getattr(rooms, builder)(**json.loads(sizes))
-    answer(versions=rooms.versions(), units=list(form.units))
+    form = getattr(importlib.import_module(f"benchmarks.{module}"), builder)(**json.loads(sizes))
+    versions = f"Python {sys.version.split()[0]}"
+    if module != "waits":  # which imports no jax here
+        from benchmarks import loops
+
+        versions = loops.versions()
+    answer(versions=versions, units=list(form.units))
     for line in sys.stdin:
         if line.strip() == "flops":
             answer(flops=form.flops())

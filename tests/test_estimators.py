@@ -336,3 +336,35 @@ def test_counts_and_spreads_may_be_numbers_of_numpy_and_jax():
         assert equivariant(single, 2, one, one, signal=signal).dtype == np.float32
     turned = estimators.gradient_descent(single, np.ones(1), np.eye(4)[None])
     np.testing.assert_array_equal(turned, estimators.gradient_descent(single, np.ones(1)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [2, 6])
+def test_with_ever_less_noise_rules_that_commute_with_rotations_go_to_the_least_norm(n, dtype):
+    # where no demonstration reaches, w and its mirror image are as likely
+    prompt = draw(0, n, 4, 2)  # of rank 2, whatever n
+    prompt = prompt.replace(y=prompt.x @ jnp.full(4, 0.5))  # of length 1
+    expected = np.linalg.pinv(prompt.x) @ prompt.y
+    single = jax.tree.map(lambda leaf: leaf.astype(dtype), prompt)
+    for signal, noise_std in itertools.product(("gaussian", "flat"), (1e-4, 1e-6)):
+        rule = estimators.rotation_equivariant_posterior_mean
+        mean = rule(single, 2, 1.0, noise_std, signal=signal)
+        np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("n", "sparsity"), [(1, 2), (2, 3), (3, 3)])
+def test_supports_that_each_explain_all_are_told_apart_by_the_size_of_their_weights(n, sparsity):
+    prompt = jax.tree.map(lambda leaf: leaf.astype("float32"), draw(1, n, 4, n))
+    x, y, noise_var = *(np.asarray(leaf, float) for leaf in (prompt.x, prompt.y)), 1e-8
+    evidence = []
+    supports = list(itertools.combinations(range(4), sparsity))
+    weights = np.zeros((len(supports), 4))
+    for own, support in zip(weights, supports, strict=True):
+        columns = x[:, support]
+        covariance = columns @ columns.T + noise_var * np.eye(n)
+        own[list(support)] = columns.T @ np.linalg.solve(covariance, y)
+        evidence.append(-(y @ np.linalg.solve(covariance, y)) / 2)
+        evidence[-1] -= np.linalg.slogdet(covariance)[1] / 2
+    share = np.exp(evidence - np.max(evidence))
+    mean = estimators.sparse_posterior_mean(prompt, sparsity, 1.0, noise_var)
+    np.testing.assert_allclose(mean, share / share.sum() @ weights, rtol=1e-4, atol=1e-4)

@@ -22,98 +22,37 @@ LONG = {"vocab_size": 61, "num_hidden_layers": 2, "max_position_embeddings": 12}
 SHORT = {"vocab_size": 61, "n_layer": 2, "n_positions": 12, "n_embd": 32, "n_head": 4}
 SHORT |= {"bos_token_id": 0, "eos_token_id": 0}
 ROPE = {"rope_type": "default", "rope_theta": 500.0}
+NARROW = LONG | {"hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3}
+WIDE = LONG | {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
+ONE_KEY = NARROW | {"num_key_value_heads": 1, "rope_parameters": ROPE}
+TWO_KEYS = {"num_key_value_heads": 2, "rope_parameters": ROPE}
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0}
+LLAMA3 |= {"original_max_position_embeddings": 24}
+SERIAL = {"use_parallel_residual": False, "hidden_act": "gelu_new"}
+
+
+def turned(share: float) -> dict:
+    return {"rope_parameters": ROPE | {"partial_rotary_factor": share}}
+
+
 MODELS = {
-    "llama": transformers.LlamaConfig(
-        **LONG,
-        hidden_size=32,
-        intermediate_size=64,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        rope_parameters=ROPE,
-    ),
+    "llama": transformers.LlamaConfig(**WIDE | TWO_KEYS | {"head_dim": 16}),
     "llama_tied": transformers.LlamaConfig(
-        **LONG,
-        hidden_size=24,
-        intermediate_size=40,
-        num_attention_heads=3,
-        num_key_value_heads=1,
-        rope_parameters=ROPE,
-        attention_bias=True,
-        tie_word_embeddings=True,
+        **ONE_KEY, attention_bias=True, tie_word_embeddings=True
     ),
-    "qwen2": transformers.Qwen2Config(
-        **LONG,
-        hidden_size=32,
-        intermediate_size=64,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        rope_parameters=ROPE,
-        rms_norm_eps=1e-3,
-    ),
+    "qwen2": transformers.Qwen2Config(**WIDE | TWO_KEYS | {"rms_norm_eps": 1e-3}),
     "gpt2": transformers.GPT2Config(**SHORT, n_inner=40),
     "gptj": transformers.GPTJConfig(**SHORT, n_inner=40, rotary_dim=4),
-    "gpt_neox": transformers.GPTNeoXConfig(
-        **LONG,
-        hidden_size=32,
-        intermediate_size=40,
-        num_attention_heads=4,
-        rope_parameters=ROPE | {"partial_rotary_factor": 0.5},
-    ),
-    "gpt_neox_serial": transformers.GPTNeoXConfig(
-        **LONG,
-        hidden_size=24,
-        intermediate_size=40,
-        num_attention_heads=3,
-        rope_parameters=ROPE | {"partial_rotary_factor": 0.25},
-        use_parallel_residual=False,
-        hidden_act="gelu_new",
-    ),
+    "gpt_neox": transformers.GPTNeoXConfig(**WIDE | turned(0.5) | {"intermediate_size": 40}),
+    "gpt_neox_serial": transformers.GPTNeoXConfig(**NARROW | turned(0.25) | SERIAL),
     "llama3": transformers.LlamaConfig(
-        **LONG,
-        hidden_size=24,
-        intermediate_size=40,
-        num_attention_heads=3,
-        num_key_value_heads=1,
-        rope_parameters={
-            **ROPE,
-            "rope_type": "llama3",
-            "factor": 4.0,
-            "low_freq_factor": 1.0,
-            "high_freq_factor": 3.0,
-            "original_max_position_embeddings": 24,
-        },
-        tie_word_embeddings=True,
+        **ONE_KEY | {"rope_parameters": ROPE | LLAMA3, "tie_word_embeddings": True}
     ),
-    "mistral": transformers.MistralConfig(
-        **LONG,
-        hidden_size=24,
-        intermediate_size=40,
-        num_attention_heads=3,
-        num_key_value_heads=1,
-        rope_parameters=ROPE,
-        sliding_window=None,
-    ),
+    "mistral": transformers.MistralConfig(**ONE_KEY, sliding_window=None),
     "qwen3": transformers.Qwen3Config(
-        **LONG,
-        hidden_size=24,
-        intermediate_size=40,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=8,
-        rope_parameters=ROPE,
-        rms_norm_eps=1e-3,
+        **NARROW | TWO_KEYS | {"num_attention_heads": 4, "head_dim": 8, "rms_norm_eps": 1e-3}
     ),
-    "gemma": transformers.GemmaConfig(
-        **LONG,
-        hidden_size=24,
-        intermediate_size=40,
-        num_attention_heads=3,
-        num_key_value_heads=1,
-        head_dim=16,
-        rope_parameters=ROPE,
-        rms_norm_eps=1e-3,
-    ),
+    "gemma": transformers.GemmaConfig(**ONE_KEY, head_dim=16, rms_norm_eps=1e-3),
 }
 HALF = {"gptj": torch.float16, "gpt_neox_serial": torch.bfloat16}  # what the file holds
 SINGLE = torch.float32

@@ -3,8 +3,13 @@
 The layers of the largest condition numbers are those that A2 clips.
 """
 
-import numpy as np
+from functools import partial
 
+import numpy as np
+import xarray as xr
+
+from experiments.language import decoders
+from experiments.language.language_config import PARTS
 from lsa_lab.analyses.clipping.ranks import condition
 from lsa_lab.models import leaves
 
@@ -44,3 +49,35 @@ def values_at(matrix, shares):  # [p, q] -> [S]
     """The singular values at these shares of the way from the first, 0, to the last, 1."""
     values = np.linalg.svd(matrix, compute_uv=False)
     return values[[round(share * (len(values) - 1)) for share in shares]]
+
+
+def by_layer(config, params, progress=None, folder=None, label="spectra"):
+    """Singular values of each layer's matrices, in float64, heads stacked as in A2: a Dataset
+    (depth, matrix, draw, share) of those stored, rounded once more and random ones."""
+    stacks = leaves.matrices(params, PARTS.values())
+
+    def of_layer(layer):
+        rng = np.random.default_rng([config.seed, layer])
+        stored = [np.asarray(stack[layer], float) for stack in stacks.values()]
+
+        def rounded(matrix):
+            return matrix + rounding_error(rng, matrix, config.bits, config.block)
+
+        def of_draws(draw):  # -> [matrix, draw, share]
+            every = ([draw(matrix) for _ in range(config.draws)] for matrix in stored)
+            return [[values_at(each, config.shares) for each in draws] for draws in every]
+
+        return {
+            "stored": [values_at(matrix, config.shares) for matrix in stored],
+            "rounded": of_draws(rounded),
+            "random": of_draws(partial(random_alike, rng)),
+        }
+
+    places = [(layer,) for layer in range(len(next(iter(stacks.values()))))]
+    arrays = decoders.cells(places, of_layer, progress, folder, label)
+    axes = {name: ("depth", "matrix", "draw", "share") for name in arrays}
+    axes["stored"] = ("depth", "matrix", "share")
+    return xr.Dataset(
+        {name: (axes[name], values) for name, values in arrays.items()},
+        {"matrix": list(stacks), "share": list(config.shares)},
+    )

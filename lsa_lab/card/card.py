@@ -19,9 +19,8 @@ from lsa_lab.card import house, mechanism, page, probes, recipe, shelf, tracking
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.probes import Bench
 from lsa_lab.card.recipe import TIERS, Tier
-from lsa_lab.card.subject import Forward, Subject, UnfitError, check_leaves, subject_of
+from lsa_lab.card.subject import Forward, UnfitError, check_leaves, program_of, subject_of
 from lsa_lab.store import checkpoints, provenance, safe_files
-from lsa_lab.training import programs
 
 PARTS = 8  # of the prompts, where one set of params was given: intervals are over these
 
@@ -127,28 +126,20 @@ def report_card(
         facts_of = [{**probe.facts, "seconds": round(share, 2)} for probe in answers]
         named = zip(answers, facts_of, strict=True)
         every |= {p.name: dataclasses.replace(p, facts=more) for p, more in named}
-    leaves = jax.tree.leaves(first)
+    leaves, tokens = jax.tree.leaves(first), jnp.zeros((3, subject.width), subject.dtype)
     facts |= {
         "causal": causal,
         "pretraining_tasks": None if table is None else len(table),
         "parameters": int(sum(np.size(leaf) for leaf in leaves)),
         "runs": len(own),
-        "program_sha256": _program(subject, first),
+        "program_sha256": program_of(subject.slots, first, tokens)
+        or "unknown: it calls a function of the host",
         "weights_sha256": checkpoints.digest(own),
         "first_sha256": checkpoints.digest(own[0]),
         "seconds": round(time.monotonic() - began, 1),
         **provenance.facts(),
     }
     return Card(every, bench.curves, facts, None if init is None else own[0])
-
-
-def _program(subject: Subject, params: Any) -> str:
-    """The digest of what the forward computes; of one that calls the host there is none."""
-    tokens = jnp.zeros((3, 2 * subject.d + 1 if subject.causal else subject.d + 1), subject.dtype)
-    try:
-        return programs.digest(subject.slots, params, tokens)
-    except ValueError:
-        return "unknown: it calls a function of the host"
 
 
 def _initial_params(init: Callable[[Array], Any]) -> Any:

@@ -1,12 +1,12 @@
 """What only models of the house can be asked: their weights have names and layers."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from lsa_lab.analyses.clipping import truncate
 from lsa_lab.card.probe import Probe, judged
@@ -14,6 +14,7 @@ from lsa_lab.card.probes import Bench
 from lsa_lab.models import recurrent, transformer
 
 RATE = 0.5  # the share of singular values that is set to zero
+_truncated = jax.jit(partial(truncate, rate=RATE))
 _MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")
 
 
@@ -56,11 +57,6 @@ def _clipped(params: Any, layer: int) -> Any:
         if leaf is not None
     }
     return params.replace(**changes)
-
-
-@jax.jit
-def _truncated(matrices: Array) -> Array:
-    return truncate(matrices, RATE)
 
 
 def _without(params: Any, layer: int, head: int) -> Any:

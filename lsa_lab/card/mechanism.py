@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.card.batches import Batch, bayes_predictions, drawn_batch, labelled
-from lsa_lab.card.identity import LIKE, NONE, Nearest, nearest_rules, repeated_keys
+from lsa_lab.card.identity import LIKE, NONE, nearest_rules, repeated_keys
 from lsa_lab.card.probe import Probe, judged
 from lsa_lab.card.probes import Bench
 
@@ -25,7 +25,8 @@ def rules(bench: Bench) -> list[Probe]:
     """The nearest known rule after each layer and at the end."""
     size = max(bench.tier.prompts // len(bench.params) // 2, 32)
     nearest_of = nearest_rules(bench.subject, bench.params, bench.law, bench.tier.n, size)
-    bench.curves["rules"] = [_row(nearest) for nearest in nearest_of]
+    kept = ("title", "distance", "random")
+    bench.curves["rules"] = [{name: getattr(rule, name) for name in kept} for rule in nearest_of]
     last, depth = nearest_of[-1], len(nearest_of)
     layers = [
         Probe(f"rule after layer {i + 1} of {depth}", "rule", "Which known rule is nearest?",
@@ -47,10 +48,6 @@ def rules(bench: Bench) -> list[Probe]:
         null_is="the median rule of the list", facts={"by_prompts": last.by_prompts},
     )  # fmt: skip
     return [name, distance, *layers]
-
-
-def _row(nearest: Nearest) -> dict[str, Any]:
-    return {"title": nearest.title, "distance": nearest.distance, "random": nearest.random}
 
 
 def overwriting(bench: Bench) -> list[Probe]:
@@ -197,9 +194,8 @@ def _cast(kind: str, params: Any) -> Any:
 def speed(bench: Bench) -> list[Probe]:
     """Milliseconds and bytes a token, of one prompt on this machine."""
     subject, probes = bench.subject, []
-    width = 2 * subject.d + 1 if subject.causal else subject.d + 1
     for length in bench.tier.lengths:
-        tokens = jnp.ones((length, width), subject.dtype)
+        tokens = jnp.ones((length, subject.width), subject.dtype)
         program = jax.jit(subject.slots).lower(bench.params[0], tokens).compile()
         run = partial(program, bench.params[0], tokens)
         seconds = min(_seconds(run) for _ in range(_REPEATS))
@@ -214,7 +210,8 @@ def speed(bench: Bench) -> list[Probe]:
                   note=note),
         ]  # fmt: skip
     if bench.states is not None:
-        shape = jax.eval_shape(bench.states, bench.params[0], jnp.ones((2, width), subject.dtype))
+        tokens = jnp.ones((2, subject.width), subject.dtype)
+        shape = jax.eval_shape(bench.states, bench.params[0], tokens)
         carried = sum(leaf.size // 2 for leaf in jax.tree.leaves(shape))
         probes.append(Probe("numbers in the state", "speed", "What is carried from token to token?",
                             float(carried), None))  # fmt: skip

@@ -34,7 +34,8 @@ def faults(folder: str | Path) -> list[str]:
         body = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         return [f"{path} cannot be read: {error}"]
-    if not isinstance(body, dict) or not _is_list_of_probes(body.get("probes", [])):
+    rows = body.get("probes", []) if isinstance(body, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(probe, dict) for probe in rows):
         return [f"{path} holds no card: write one by Card.save"]
     if lacking := [name for name in _FACTS.split() if name not in body]:
         return [f"{path} lacks {', '.join(lacking)}: write it by Card.save"]
@@ -57,10 +58,6 @@ def faults(folder: str | Path) -> list[str]:
     if Path(folder).name != body["name"]:
         wrong.append(f"{path} is the card of {body['name']}: a folder has the name of its card")
     return wrong
-
-
-def _is_list_of_probes(probes: Any) -> bool:
-    return isinstance(probes, list) and all(isinstance(probe, dict) for probe in probes)
 
 
 def write_weights(folder: str | Path, params: Any) -> None:

@@ -43,6 +43,11 @@ class Subject:
     dtype: Any
     many: Callable[[Any, Array], Array]  # jitted: [B, T, w] -> [B, L+1, T or 1]
 
+    @property
+    def width(self) -> int:
+        """w, the width of a token."""
+        return (2 if self.causal else 1) * self.d + 1
+
     def tokens(self, prompt: Prompt) -> Array:  # [T, 2d+1] or [n+1, d+1]
         """The tokens of one prompt in the model's layout."""
         return prompts.bound_tokens(prompt) if self.causal else prompts.tokens(prompt)
@@ -108,7 +113,7 @@ def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> S
     subject = Subject(slots, causal, d, n, dtype, jax.jit(jax.vmap(slots, (None, 0))))
     try:
         first, second = (subject.ask(params, tokens) for _ in range(2))
-        if _program(slots, params, tokens[0]) != _program(slots, params, tokens[0]):
+        if program_of(slots, params, tokens[0]) != program_of(slots, params, tokens[0]):
             anew = jax.jit(jax.vmap(lambda *given: slots(*given), (None, 0)))
             second = replace(subject, many=anew).ask(params, tokens)
         beside = subject.ask(params, tokens.at[1:].add(1))[0]
@@ -163,7 +168,7 @@ def _check_derivative(slots: Callable, params: Any, tokens: Array) -> None:
         ) from error
 
 
-def _program(slots: Callable, params: Any, tokens: Array) -> str:
+def program_of(slots: Callable, params: Any, tokens: Array) -> str:
     """The digest of a new trace of the model; of one that calls the host, which two calls tell
     apart, there is none."""
     try:

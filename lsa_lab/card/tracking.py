@@ -37,7 +37,7 @@ def state_tracking(bench: Bench) -> list[Probe]:
         key: Array, modulus: Array, length: int = _LENGTH, size: int = bench.tier.batch
     ) -> tuple[Array, Array]:
         signs, targets = counts(key, size, length, modulus)
-        rows = jnp.zeros((size, length, 2 * subject.d + 1), subject.dtype)
+        rows = jnp.zeros((size, length, subject.width), subject.dtype)
         slots = jnp.asarray([0, subject.d, 2 * subject.d])  # of x_t, x_{t-1} and y_{t-1}
         return rows.at[..., slots].set(signs[..., None]), targets
 

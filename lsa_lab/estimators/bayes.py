@@ -188,17 +188,28 @@ def _average_supports(
     x: Array, y: Array, sparsity: int, signal_var: Array, noise_var: Array
 ) -> Array:  # [d]
     """A running average over chunks of supports; weights are kept relative to the heaviest."""
-    d = x.shape[1]
+    n, d = x.shape
     gram, moment = x.T @ x, x.T @ y
-    penalty = noise_var / signal_var * jnp.eye(sparsity, dtype=x.dtype)[:, :, None]
+    penalty = noise_var / signal_var * jnp.eye(min(n, sparsity), dtype=x.dtype)[:, :, None]
+
+    def fit(supports):  # [s, c] -> their weights and, up to one constant, log evidences [c]
+        if n > sparsity:
+            matrices = gram[supports[:, None], supports[None]] + penalty  # [s, s, c]
+            weights, log_det = _solve_many(matrices, moment[supports])
+            explained = jnp.sum(moment[supports] * weights, axis=0)
+            return weights, explained / (2 * noise_var) - log_det / 2
+        # Each support can explain all: next to |y|²/σ² what tells them apart would be rounding.
+        columns = jnp.moveaxis(x.T[supports], 1, 2)  # [s, n, c]
+        matrices = jnp.einsum("sic,sjc->ijc", columns, columns) + penalty  # [n, n, c]
+        dual, log_det = _solve_many(matrices, jnp.broadcast_to(y[:, None], columns.shape[1:]))
+        weights = jnp.einsum("sic,ic->sc", columns, dual)
+        return weights, -(y @ dual) / (2 * signal_var) - log_det / 2
 
     def absorb(state, chunk):
         heaviest, total, average = state
         supports, real = chunk  # [s, c], [c]
-        matrices = gram[supports[:, None], supports[None]] + penalty  # [s, s, c]
-        weights, log_det = _solve_many(matrices, moment[supports])
-        explained = jnp.sum(moment[supports] * weights, axis=0)
-        evidence = jnp.where(real, explained / (2 * noise_var) - log_det / 2, -jnp.inf)  # [c]
+        weights, evidence = fit(supports)
+        evidence = jnp.where(real, evidence, -jnp.inf)
         peak = jnp.maximum(heaviest, jnp.max(evidence))
         share, fade = jnp.exp(evidence - peak), jnp.exp(heaviest - peak)
         placed = jnp.zeros(d, x.dtype).at[supports].add(share[None] * weights)

@@ -73,10 +73,7 @@ def rotation_equivariant_posterior_mean(
     if signal == "gaussian" and count == d:
         return rotation_equivariant_ridge(prompt, squared_length, noise_std)
     noise_std = number(noise_std, "noise_std", prompt, _NOISELESS)
-    spectrum, basis = jnp.linalg.eigh(prompt.x.T @ prompt.x)
-    noise_var = noise_std**2
-    curvature = jnp.maximum(spectrum, 0) / noise_var
-    force = basis.T @ (prompt.x.T @ prompt.y) / noise_var
+    curvature, force, basis = _likelihood(prompt.x, prompt.y, noise_std)
     if signal == "flat":
         coordinates = _on_a_sphere(curvature, force, squared_length, nodes // 2)
     else:
@@ -121,6 +118,18 @@ def _non_zeros(sparsity: int | None, d: int) -> int:
     return int(sparsity)
 
 
+def _likelihood(x: Array, y: Array, noise_std: Array) -> tuple[Array, Array, Array]:
+    """Λ [d], f [d], V [d, d] of log p(y | x, w) = f·Vᵀw - Vᵀw·(ΛVᵀw)/2 + ..., by the SVD of x: both
+    are 0, and not rounding over σ², where no demonstration reaches."""
+    n, d = x.shape
+    left, singular, rows = jnp.linalg.svd(x, full_matrices=n < d)
+    reached = singular > max(n, d) * jnp.finfo(x.dtype).eps * singular[0]
+    slopes = jnp.where(reached, singular, 0) / noise_std
+    padding = (0, d - len(slopes))
+    force = slopes * (left.T[: len(slopes)] @ y) / noise_std
+    return jnp.pad(slopes**2, padding), jnp.pad(force, padding), rows.T
+
+
 def _log_evidence(precision: Array, curvature: Array, force: Array) -> Array:  # [q]
     """log ∫ exp(-p|w|²/2 - w·(Λw)/2 + f·w) dw, up to a constant, at every p."""
     total = curvature[None] + precision[:, None]
@@ -147,7 +156,7 @@ def _chi_squared(
 
     grid = jnp.linspace(low, high, nodes // 2)
     heights = log_weights(grid)
-    counts = heights > jnp.max(heights) - _NEGLIGIBLE
+    counts = heights - jnp.max(heights) > -_NEGLIGIBLE  # of large ones the difference is left
     cell = grid[1] - grid[0]
     low = jnp.min(jnp.where(counts, grid, jnp.inf)) - cell
     high = jnp.max(jnp.where(counts, grid, -jnp.inf)) + cell

@@ -8,8 +8,8 @@ import pytest
 
 from experiments.models import train
 from lsa_lab.store import provenance, safe_files
-from tools.chaos import disk, divergence, writers
-from tools.chaos.disk import ROOT, Lost, watch
+from tools.chaos import disk, writers
+from tools.chaos.disk import ROOT, Killed, Lost, watch
 
 BY_NAME = {program.name: program for program in writers.PROGRAMS + writers.CONTROLS}
 # A few of the writers, and how many failpoints are left out between two: `make chaos` tries all.
@@ -30,15 +30,15 @@ def test_a_writer_that_is_killed_anywhere_leaves_what_it_promised(tmp_path, name
     points = writers.failpoints(log)
     assert len(points) >= 2 * len(log.calls)
     for place in points[len(points) % every :: every]:
-        writers.kill(program, tmp_path, end, place)
+        writers.disturb(program, tmp_path, end, place, Killed())
 
 
 @few
 def test_a_disk_that_is_full_from_any_call_on_leaves_what_was_promised(tmp_path, name):
     program = BY_NAME[name]
     log, end = writers.record(program, tmp_path)
-    for place in range(0, len(log.calls), EVERY[name]):
-        writers.fill_disk(program, tmp_path, end, place)
+    for place in range(0, 3 * len(log.calls), 3 * EVERY[name]):
+        writers.disturb(program, tmp_path, end, place, writers.FULL)
 
 
 @few
@@ -49,26 +49,26 @@ def test_no_state_after_a_power_cut_lacks_what_was_promised(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "ends"),
+    ("name", "error"),
     [
-        ("in place", "kill"),
-        ("in place", "fill_disk"),
-        ("no fsync of the file", "cut_power"),
-        ("no fsync of the folder", "cut_power"),
+        ("in place", Killed()),
+        ("in place", writers.FULL),
+        ("no fsync of the file", None),
+        ("no fsync of the folder", None),
     ],
 )
-def test_a_writer_that_is_wrong_is_caught(tmp_path, name, ends):
+def test_a_writer_that_is_wrong_is_caught(tmp_path, name, error):
     """The control of all of the above."""
     program = BY_NAME[name]
     log, end = writers.record(program, tmp_path)
-    if ends == "cut_power":
+    if error is None:
         with pytest.raises(Lost, match="were promised, and"):
             writers.cut_power(program, tmp_path, log, end, 16)
         return
     caught = 0
     for place in writers.failpoints(log):
         try:
-            getattr(writers, ends)(program, tmp_path, end, place)
+            writers.disturb(program, tmp_path, end, place, error)
         except Lost:
             caught += 1
     assert caught >= 3
@@ -101,19 +101,6 @@ def test_a_damaged_file_is_refused_or_gives_what_was_saved(tmp_path, kind):
     for way, counts in writers.outcomes(kind, tmp_path, flips=150, every=61).items():
         assert counts["refused"] >= 2, way
         assert set(counts) <= {"refused", "the same"}, (way, counts)
-
-
-def test_what_is_not_finite_is_named_with_step_and_leaf_and_nothing_else_is(tmp_path):
-    assert divergence.diverge(2, tmp_path / "bad") == 36
-    assert divergence.train_healthy(20) == 20
-
-
-def process(act):
-    """The id of a process that does this after a moment, and for which the test waits."""
-    words = [sys.executable, "-c", f"import time; time.sleep(.5); {act}"]
-    begun = subprocess.Popen(words)
-    begun.returncode = 0
-    return begun.pid
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ def test_ratios_by_layer_are_those_of_matrices_that_were_built_with_them(tmp_pat
     names = dict(zip(MATRICES, built.swapaxes(0, 1), strict=True))
     params = {name: jnp.asarray(names[name]) for name in MATRICES}
     params |= {name: params[name][:, None] for name in MATRICES[:4]}
-    part = compute.measure_spectra(TINY.spectra, params, folder=tmp_path)
+    part = spectra.by_layer(TINY.spectra, params, folder=tmp_path)
     part.attrs["config"] = json.dumps(dataclasses.asdict(TINY.spectra))
     np.testing.assert_allclose(rise(part, "deeper", 1), [6, 6], atol=1e-7)
     np.testing.assert_allclose(rise(part, "last", 1), [9, 6, 3], atol=1e-7)

@@ -8,14 +8,13 @@ import pytest
 from explorer import views as explorer
 from explorer.picture import Picture, sentence
 from explorer.views import HEADS, HORIZON, LAYERS, START, WIDTH, N, Views, controls
-from explorer.views import START as FIRST
 from lsa_lab import prompts
 from lsa_lab.analyses.clipping import kept_rank
 from lsa_lab.models import transformer
 from lsa_lab.models.trace import predict
 from lsa_lab.theory import learning_curves
 
-FIRST = controls(FIRST)
+FIRST = controls(START)
 
 
 def views(risk):

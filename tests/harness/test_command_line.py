@@ -256,20 +256,16 @@ def test_ctrl_c_before_anything_is_computed_ends_with_130(tmp_path, delay):
     assert (ran.returncode, said.splitlines()[-1].split(";")[0]) == (130, "interrupted")
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    program = "from lsa_lab.harness.cli.command_line import main; raise SystemExit(main())"
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "-c", program, "list", "--package", "toy_lab"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])},
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-    )
-    os.close(writer)
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path, python):
+    program = """
+        import os
+        from lsa_lab.harness.cli.command_line import main
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.dup2(writer, 1)
+        raise SystemExit(main(["list"], package="toy_lab"))
+    """
+    done = python(program, cwd=tmp_path, path=[HERE])
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -101,8 +101,7 @@ def test_a_remark_names_the_cells_that_it_concerns_by_what_sets_them_apart(note,
 
 
 def test_a_statement_without_cells_is_a_row_of_its_own():
-    claims = judge([Statement("x", "ours", "It is", "x", at_least=0)], {"x": [1.0, 2.0]})
-    (read,) = families(claims)
+    (read,) = families(judge([Statement("x", "ours", "It is", "x", at_least=0)], {"x": [1.0, 2.0]}))
     assert not read.is_family
     assert read.says == "It is"
 

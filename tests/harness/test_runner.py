@@ -145,19 +145,6 @@ def test_a_full_disk_leaves_the_old_files_and_the_message_says_where_the_new_res
     assert not kept.exists()
 
 
-def test_compute_is_handed_the_models_that_its_config_names(toy, program, monkeypatch):
-    module, handed = importlib.import_module("toy_lab.theme.toy.compute"), []
-    usual = module.compute
-
-    def compute(config, models, **rest):
-        handed.append(models)
-        return usual(config, models, **rest)
-
-    monkeypatch.setattr(module, "compute", compute)
-    assert program("run", "toy") == 0
-    assert handed == [{"small": 3}]
-
-
 def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings(ran, toy, program):
     import matplotlib
 

@@ -46,38 +46,33 @@ def test_rows_of_means_are_points_on_their_intervals():
         np.testing.assert_allclose(bar.get_xdata(), mean_interval(column))
 
 
-def test_a_mean_is_drawn_with_the_interval_that_judges_it():
-    ax = style.figure(3, 2)[1][0]
-    samples = np.random.default_rng(0).normal(size=(9, 2))
-    style.mean_points(ax, [1, 2], samples)
-    (bars,) = ax.containers
-    ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
-    np.testing.assert_allclose(ends, [mean_interval(column) for column in samples.T])
-    style.mean_band(ax, [1, 2], samples)
-    (band,) = [each for each in ax.collections if hasattr(each, "get_paths")][-1:]
-    heights = band.get_paths()[0].vertices[:, 1]
-    assert np.isclose(heights.min(), min(mean_interval(column)[0] for column in samples.T))
-
-
-def test_ratios_are_drawn_with_the_interval_of_their_logarithms():
+@pytest.mark.parametrize(
+    ("draw", "interval"),
+    [
+        (style.mean_points, mean_interval),
+        (style.median_points, median_interval),
+        (style.ratio_points, lambda column: np.exp(mean_interval(np.log(column)))),
+    ],
+)
+def test_a_point_is_drawn_with_the_interval_that_judges_it(draw, interval):
     ax = style.figure(3, 2)[1][0]
     samples = np.exp(np.random.default_rng(0).normal(size=(9, 2)))
-    points = style.ratio_points(ax, [1, 2], samples)
+    points = draw(ax, [1, 2], samples)
     (bars,) = ax.containers
     ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
-    expected = [np.exp(mean_interval(np.log(column))) for column in samples.T]
+    expected = [interval(column) for column in samples.T]
     np.testing.assert_allclose(ends, expected)
-    np.testing.assert_allclose(points[0], np.prod(samples, 0) ** (1 / 9))
-    np.testing.assert_allclose(points[1:].T, expected)
+    if draw is style.ratio_points:
+        np.testing.assert_allclose(points[0], np.prod(samples, 0) ** (1 / 9))
+        np.testing.assert_allclose(points[1:].T, expected)
 
 
-def test_a_median_is_drawn_with_the_interval_that_judges_it():
+def test_a_band_of_a_mean_is_the_interval_that_judges_it():
     ax = style.figure(3, 2)[1][0]
     samples = np.random.default_rng(0).normal(size=(9, 2))
-    style.median_points(ax, [1, 2], samples)
-    (bars,) = ax.containers
-    ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
-    np.testing.assert_allclose(ends, [median_interval(column) for column in samples.T])
+    style.mean_band(ax, [1, 2], samples)
+    heights = ax.collections[-1].get_paths()[0].vertices[:, 1]
+    assert np.isclose(heights.min(), min(mean_interval(column)[0] for column in samples.T))
 
 
 def test_no_figure_is_made_with_pyplot():

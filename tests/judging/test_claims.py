@@ -5,21 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from lsa_lab.judging.claims import Claim, Statement, judge, verdict_of
+from lsa_lab.judging.claims import Statement, judge, verdict_of
 from lsa_lab.judging.statistics import UNKNOWN, mean_interval, median_interval
-
-
-def claim(**changes):
-    fields = {
-        "id": "toy.risk",
-        "source": "derived here",
-        "statement": "The risk falls",
-        "criterion": "ratio <= 1",
-        "value": 0.5,
-        "interval": (0.4, 0.6),
-        "verdict": "holds",
-    }
-    return Claim(**(fields | changes))
 
 
 @pytest.mark.parametrize(
@@ -67,12 +54,10 @@ def test_the_mean_has_the_interval_of_student():
     assert mean_interval([3.0]) == UNKNOWN
 
 
-def test_intervals_cover_as_often_as_they_say():
+def test_the_interval_of_a_median_covers_as_often_as_it_says():
     rng = np.random.default_rng(0)
-    normal, skewed = rng.normal(1.0, 2.0, (2000, 7)), rng.exponential(1.0, (2000, 12))
+    skewed = rng.exponential(1.0, (2000, 12))
     four_errors = 4 * math.sqrt(0.05 * 0.95 / 2000)
-    mean = np.mean([low <= 1.0 <= high for low, high in map(mean_interval, normal)])
-    assert abs(mean - 0.95) < four_errors
     median = np.mean([low <= math.log(2) <= high for low, high in map(median_interval, skewed)])
     assert median > 0.95 - four_errors
     # Control: for the mean of a skewed law the interval of its median is the wrong one.

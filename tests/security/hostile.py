@@ -10,9 +10,8 @@ import os
 import pickle
 import struct
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -26,14 +25,6 @@ class Payload:
 
     def __reduce__(self):
         return os.system, ("touch executed",)
-
-
-class Hostile(NamedTuple):
-    """A file, in a folder of its own, for one of the loaders of ``reader``."""
-
-    loader: str
-    name: str
-    make: Callable[[Path], None]
 
 
 def signed(body: bytes) -> bytes:
@@ -244,12 +235,8 @@ KINDS = {
     "safetensors": SAFETENSORS,
     "decoder": DECODERS,
 }
-
-
-def every() -> Iterator[Hostile]:
-    for loader, files in KINDS.items():
-        for name, make in files.items():
-            yield Hostile(loader, name, make)
+# How a file is made, by its loader of ``reader`` and its name.
+CASES = {(loader, name): make for loader, files in KINDS.items() for name, make in files.items()}
 
 
 def place(root: Path, loader: str, name: str) -> Path:
@@ -265,10 +252,10 @@ def lay_out(root: Path) -> None:
     (root / "secrets" / "secret").write_bytes(bytes(64))
     with h5py.File(root / "secrets" / "secret.h5", "w") as file:
         file["x"] = np.zeros(4)
-    for each in every():
-        path = place(root, each.loader, each.name)
+    for (loader, name), make in CASES.items():
+        path = place(root, loader, name)
         path.parent.mkdir(parents=True)
-        each.make(path)
+        make(path)
     for name in CONTROLS:
         place(root, "unsafe", name).parent.mkdir(parents=True)
     place(root, "unsafe", "objects.npy").write_bytes(array(np.array([Payload()], object)))

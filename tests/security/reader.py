@@ -126,8 +126,7 @@ def main(root: Path) -> None:
         with contextlib.suppress(Exception):
             LOADERS[loader](hostile.place(root, loader, name))
     watch = Watch(root / "secrets")
-    cases = [(each.loader, each.name) for each in hostile.every()]
-    for loader, name in [*cases, *(("unsafe", name) for name in hostile.CONTROLS)]:
+    for loader, name in [*hostile.CASES, *(("unsafe", name) for name in hostile.CONTROLS)]:
         path = hostile.place(root, loader, name)
         print(json.dumps({"case": f"{loader}: {name}"} | loaded(loader, path, watch)), flush=True)
 

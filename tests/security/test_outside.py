@@ -30,15 +30,8 @@ NAMES = [
     "",
     ".",
 ]
-WORDS = [
-    ["run"],
-    ["list"],
-    ["new"],
-    ["fetch"],
-    ["draw", "toy", "--panel"],
-    ["run", "toy", "--tier"],
-]
-WORDS += [["list", "--package"], ["submit", "toy", "--engine"]]
+WORDS = ["run", "list", "new", "fetch", "draw toy --panel", "run toy --tier", "list --package"]
+WORDS += ["submit toy --engine"]
 SECRET = "xyzzy-secret"
 
 
@@ -68,8 +61,8 @@ def test_a_name_that_leads_elsewhere_writes_nothing_there(work, capsys):
     before, escaped = outside(work), Path("/x").exists()
     for words in WORDS:
         for name in NAMES:
-            assert main([*words, name], package="toy_lab") in (0, 2), (words, name)
-            assert main([*words, f"lab/{name}"], package="toy_lab") in (0, 2), (words, name)
+            for place in (name, f"lab/{name}"):
+                assert main([*words.split(), place], package="toy_lab") in (0, 2), (words, place)
     assert "Traceback" not in capsys.readouterr().err
     assert outside(work) == before
     assert Path("/x").exists() == escaped
@@ -115,27 +108,35 @@ def telling(folder, words):
     return [path for path in files if any(word.encode() in path.read_bytes() for word in words)]
 
 
-def test_a_result_tells_nothing_of_the_person_and_no_network_is_asked(tmp_path):
+HEARD = """
+    import json, socket, sys
+    from lsa_lab.harness.cli.command_line import main
+
+    asked = []
+    asking = ("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto")
+    sys.addaudithook(lambda event, _: event.startswith(asking) and asked.append(event))
+    status = main(sys.argv[1:], program="lsa-lab")
+    of_program = list(asked)
+    try:
+        socket.create_connection(("127.0.0.1", 9), timeout=1).close()
+    except OSError:
+        pass
+    print(json.dumps({"status": status, "asked": of_program, "control": asked[len(of_program) :]}))
+"""
+
+
+def test_a_result_tells_nothing_of_the_person_and_no_network_is_asked(tmp_path, python):
     home = tmp_path / "home-of-somebody"
     home.mkdir()
     environment = {
-        **os.environ,
         "HOME": str(home),
         "USER": "somebody-in-person",
         "TOKEN": SECRET,
         "XLA_FLAGS": f"--xla_dump_hlo_module_re={home}",
         "LSA_LAB_CACHE": str(tmp_path / "cache"),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(TOY)]),
     }
     words = ["run", "toy", "--tier", "smoke", "--out", "out", "--package", "toy_lab"]
-    done = subprocess.run(
-        [sys.executable, HERE / "run_heard.py", *words],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = python(HEARD, *words, cwd=tmp_path, path=[TOY], **environment)
     assert done.returncode == 0, done.stderr
     heard = json.loads(done.stdout.splitlines()[-1])
     assert heard["status"] == 0
@@ -167,7 +168,7 @@ def ends(tmp_path_factory):
 
 
 def test_a_hostile_file_is_refused_and_nothing_else_happens(ends):
-    cases = [f"{each.loader}: {each.name}" for each in hostile.every()]
+    cases = [f"{loader}: {name}" for loader, name in hostile.CASES]
     assert len(cases) >= 40
     for case in cases:
         end = ends[case]

@@ -11,7 +11,6 @@ the disk or not, in any order; and of the bytes all, none, the first half, or as
 
 import builtins
 import contextlib
-import hashlib
 import io
 import itertools
 import os
@@ -21,11 +20,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-ROOT = Path(__file__).resolve().parents[2]  # where the processes that a part begins run
+ROOT = Path(__file__).resolve().parents[2]
 _HOOKS = ("open", "fsync", "write", "ftruncate", "replace", "rename", "unlink", "remove")
+_HOOKS += ("mkdir", "rmdir")
 _TAILS = ("all", "none", "half", "zeros")  # what is there of bytes that were not synced
 Tree = dict[str, bytes | None]  # the bytes of each file by its path below the root; None: a folder
+Names = dict[str, int]  # the number of each file by its path, or one of these:
+FOLDER, GONE = -1, -2
 
 
 class Lost(AssertionError):
@@ -56,16 +59,12 @@ def watch(root: Path, see: See) -> Iterator[None]:
     when half of it is in the file; a call of any other kind is whole or not at all, and what
     ``see`` raises "during" it comes in its place."""
     watch = _Watch(os.path.realpath(root), see)
-    patched = {(os, name): watch.hook(name) for name in (*_HOOKS, "mkdir", "rmdir")}
-    patched |= {(builtins, "open"): watch.file, (io, "open"): watch.file}
-    before = {(module, name): getattr(module, name) for module, name in patched}
+    hooks = mock.patch.multiple(os, **{name: watch.hook(name) for name in _HOOKS})
+    opens = (mock.patch.object(module, "open", watch.file) for module in (builtins, io))
     try:
-        for (module, name), new in patched.items():
-            setattr(module, name, new)
-        yield
+        with hooks, next(opens), next(opens):
+            yield
     finally:
-        for (module, name), old in before.items():
-            setattr(module, name, old)
         for raw in watch.files:
             raw.close()
 
@@ -190,40 +189,33 @@ class Log:
         """What was written is to last from here on."""
         self.promises.append(len(self.calls))
 
-    def count_kept(self, cut: int) -> int:
-        """How many promises were given before a cut."""
-        return sum(promise <= cut for promise in self.promises)
-
 
 def tree(root: Path) -> Tree:
     """What lies below a folder."""
-    paths = sorted(root.rglob("*"))
     return {
-        str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in paths
+        str(path.relative_to(root)): path.read_bytes() if path.is_file() else None
+        for path in sorted(root.rglob("*"))
     }
 
 
 def lay(state: Tree, root: Path) -> None:
-    """The state as a folder, which is empty or not there."""
-    root.mkdir(parents=True, exist_ok=True)
+    """The state as a folder, which is empty."""
     for name, content in sorted(state.items()):
         if content is None:
-            (root / name).mkdir(exist_ok=True)
+            (root / name).mkdir()
         else:
             (root / name).write_bytes(content)
 
 
-def crash_states(log: Log, most: int, seed: int = 0) -> Iterator[tuple[int, Tree]]:
+def crash_states(log: Log, most: int) -> Iterator[tuple[int, Tree]]:
     """Each state after a cut behind each number of calls, at most so many of one cut, and the cut;
     no state of one cut twice."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
     for cut in range(len(log.calls) + 1):
-        disk, seen = _Disk(log, cut), set()
-        for choice in disk.choices(most, rng):
-            state = disk.state(*choice)
-            digest = hashlib.sha256(repr(sorted(state.items())).encode()).digest()
-            if digest not in seen:
-                seen.add(digest)
+        seen: list[Tree] = []
+        for state in _Disk(log, cut).states(most, rng):
+            if state not in seen:
+                seen.append(state)
                 yield cut, state
 
 
@@ -233,12 +225,13 @@ class _Disk:
     def __init__(self, log: Log, cut: int):
         self.root = os.path.realpath(log.root)
         self.files: list[tuple[bytes, bytes]] = []  # as synced, as written
-        self.entries: list[tuple[str, dict[str, int | None]]] = []  # folder, changes of names
+        self.entries: list[tuple[str, Names]] = []  # folder, changes of names
         self.certain: set[int] = set()  # of the changes
-        self.now: dict[str, int | None] = {}  # None: a folder
-        for name, content in log.start.items():
-            self.now[name] = None if content is None else self._file(content)
-        self.start = dict(self.now)
+        self.start = {
+            name: FOLDER if content is None else self._file(content)
+            for name, content in log.start.items()
+        }
+        self.now = dict(self.start)
         for call in log.calls[:cut]:
             self._apply(call)
 
@@ -251,17 +244,19 @@ class _Disk:
 
     def _apply(self, call: Call) -> None:
         name = self._name(call.path)
-        number = self.now.get(name)
+        number = self.now.get(name, GONE)
         if call.kind == "fsync folder":
             here = "" if name == "." else name
             self.certain |= {i for i, (where, _) in enumerate(self.entries) if where == here}
         elif call.kind in ("create", "mkdir", "unlink", "rmdir", "rename"):
-            new = {"create": lambda: {name: self._file()}, "mkdir": lambda: {name: None}}
-            new["rename"] = lambda: {self._name(call.to): number, name: -1}
-            names = new.get(call.kind, lambda: {name: -1})()
+            names = {name: GONE}
+            if call.kind == "rename":
+                names = {self._name(call.to): number, name: GONE}
+            elif call.kind in ("create", "mkdir"):
+                names = {name: self._file() if call.kind == "create" else FOLDER}
             self.entries.append((os.path.dirname(name), names))
-            _rename(self.now, names)
-        elif number is not None:  # of a file that has lost its name nothing is left anyway
+            self.now |= names
+        elif number >= 0:  # of a file that has lost its name nothing is left anyway
             synced, written = self.files[number]
             if call.kind == "fsync":
                 synced = written
@@ -272,28 +267,27 @@ class _Disk:
                 written = before + call.data + written[call.offset + len(call.data) :]
             self.files[number] = synced, written
 
-    def choices(self, most: int, rng: random.Random) -> Iterator[tuple[set[int], dict[int, str]]]:
+    def states(self, most: int, rng: random.Random) -> Iterator[Tree]:
         """Which changes of names reach the disk, and what of each file: all combinations, or so
         many of them by lot."""
-        open_changes = [i for i in range(len(self.entries)) if i not in self.certain]
-        open_files = [i for i, (synced, written) in enumerate(self.files) if synced != written]
-        axes: list[tuple] = [(True, False)] * len(open_changes) + [_TAILS] * len(open_files)
-        if 2 ** len(open_changes) * 4 ** len(open_files) <= most:
-            every: Iterator = itertools.product(*axes)
-        else:
-            every = (tuple(rng.choice(axis) for axis in axes) for _ in range(most))
+        changes = [i for i in range(len(self.entries)) if i not in self.certain]
+        files = [i for i, (synced, written) in enumerate(self.files) if synced != written]
+        axes: list[tuple] = [(True, False)] * len(changes) + [_TAILS] * len(files)
+        every: Iterator = itertools.product(*axes)
+        if 2 ** len(changes) * 4 ** len(files) > most:
+            every = (tuple(map(rng.choice, axes)) for _ in range(most))
         for picks in every:
-            happens = {i for i, pick in zip(open_changes, picks, strict=False) if pick}
-            tails = dict(zip(open_files, picks[len(open_changes) :], strict=True))
-            yield happens | self.certain, tails
+            lost = {i for i, happens in zip(changes, picks, strict=False) if not happens}
+            yield self._state(lost, dict(zip(files, picks[len(changes) :], strict=True)))
 
-    def state(self, happens: set[int], tails: dict[int, str]) -> Tree:
+    def _state(self, lost: set[int], tails: dict[int, str]) -> Tree:
         names = dict(self.start)
         for i, (_, changes) in enumerate(self.entries):
-            _rename(names, changes if i in happens else {})
+            names |= {} if i in lost else changes
         content = {
-            name: None if number is None else self._content(number, tails.get(number, "all"))
+            name: None if number == FOLDER else self._content(number, tails.get(number, "all"))
             for name, number in names.items()
+            if number != GONE
         }  # what lies in a folder that was lost is lost with it
         return {
             name: kept
@@ -308,9 +302,3 @@ class _Disk:
         same = next((i for i, (old, new) in pairs if old != new), min(len(synced), len(written)))
         zeros = written[:same].ljust(len(written), b"\0")
         return {"all": written, "none": synced, "half": written[:middle], "zeros": zeros}[tail]
-
-
-def _rename(names: dict[str, int | None], changes: dict[str, int | None]) -> None:
-    """Let a folder's changes happen: -1 takes a name away."""
-    for name, number in changes.items():
-        names.pop(name, None) if number == -1 else names.update({name: number})

@@ -5,6 +5,7 @@ A program goes from version 0 of what it keeps to version 1, 2, ..., and yields 
 whatever happens then, a reader is given that version or the next one.
 """
 
+import contextlib
 import errno
 import json
 import os
@@ -30,6 +31,7 @@ from tools.chaos.disk import Call, Killed, Log, Lost, crash_states, lay, tree, w
 
 FACTS = {"identity": "chaos"}
 SPEC = Spec(Task(2, (4,)), Architecture(depth=1, heads=1), Recipe(4, 2, 0.1, seeds=2))
+FULL = OSError(errno.ENOSPC, "No space left on device")
 _FAILING = ("create", "write", "fsync", "fsync folder", "rename", "mkdir")
 
 
@@ -216,54 +218,32 @@ def record(program: Program, folder: Path) -> tuple[Log, tuple]:
 
 
 def failpoints(log: Log) -> list[int]:
-    """Each place where a program can be killed, by how many are before it: before, during and after
-    each write, before and after any other call."""
-    moments = ((call, moment) for call in log.calls for moment in ("before", "during", "after"))
-    return [
-        number
-        for number, (call, moment) in enumerate(moments)
-        if moment != "during" or call.kind == "write"
-    ]
+    """Each place where a program can be killed, of three moments a call: before and after each
+    call, and in the midst of a write."""
+    kinds = [call.kind for call in log.calls for _ in range(3)]
+    return [place for place, kind in enumerate(kinds) if place % 3 != 1 or kind == "write"]
 
 
-def kill(program: Program, folder: Path, end: tuple, place: int) -> None:
-    """Kill the program at a failpoint, read what is there, and let it run again to its end."""
-    _disturb(program, folder, end, place, lambda moment, call: True, Killed())
-
-
-def fill_disk(program: Program, folder: Path, end: tuple, place: int) -> None:
-    """The same with a disk that is full from a call on: the program ends with OSError."""
-    full = OSError(errno.ENOSPC, "No space left on device")
-    fails = lambda moment, call: moment == "during" and call.kind in _FAILING  # noqa: E731
-    _disturb(program, folder, end, place, fails, full, "during")
-
-
-def _disturb(
-    program: Program,
-    folder: Path,
-    end: tuple,
-    place: int,
-    fails: Callable[[str, Call], bool],
-    error: BaseException,
-    counted: str = "",
+def disturb(
+    program: Program, folder: Path, end: tuple, place: int, error: OSError | Killed
 ) -> None:
+    """Kill the program at a failpoint, or fill its disk, so that it ends with OSError, from there
+    on; read what is there, and let it run again to its end."""
     count, kept = 0, 0
 
     def see(moment: str, call: Call) -> None:
         nonlocal count
-        count += counted in ("", moment)
-        if count > place and fails(moment, call):
+        count += 1
+        fails = isinstance(error, Killed) or (moment == "during" and call.kind in _FAILING)
+        if count > place and fails:
             raise error
 
     program.prepare(empty(folder))
-    try:
-        with watch(folder, see):
-            for _ in program.steps(folder):
-                kept += 1
-    except type(error):
-        pass
+    with contextlib.suppress(type(error)), watch(folder, see):
+        for _ in program.steps(folder):
+            kept += 1
     left = [path.name for path in folder.rglob("*.tmp")]
-    if counted and left:
+    if left and isinstance(error, OSError):
         raise Lost(f"{program.name}: {left} stays when the disk is full")
     check(program, folder, kept, end)
 
@@ -271,12 +251,11 @@ def _disturb(
 def cut_power(
     program: Program, folder: Path, log: Log, end: tuple, most: int, every: int = 1
 ) -> int:
-    """The program after every state that a power cut can leave, or every so manieth, and their
-    number."""
+    """The program after every state, or every so manieth, that a power cut leaves; their number."""
     states = list(crash_states(log, most))[::every]
     for cut, state in states:
         lay(state, empty(folder))
-        check(program, folder, log.count_kept(cut), end)
+        check(program, folder, sum(promise <= cut for promise in log.promises), end)
     return len(states)
 
 

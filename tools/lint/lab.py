@@ -98,10 +98,10 @@ def committed_size(tree: Tree) -> Iterator[Fault]:
                     yield Fault(path, 1, f"{most} MB or more")
 
 
-def committed_verdicts(tree: Tree, pattern: str = "**/config.json") -> dict[str, str]:
-    """The verdicts of committed results by row, those of files that come later in place of
-    earlier ones."""
-    files = sorted((tree.root / "figures").glob(pattern))
+def committed_verdicts(tree: Tree, *patterns: str) -> dict[str, str]:
+    """The verdicts of committed results by row, the paper tier's in place of the laptop's."""
+    patterns = patterns or ("*/config.json", "*/paper/config.json")
+    files = [file for each in patterns for file in sorted((tree.root / "figures").glob(each))]
     verdicts = [json.loads(file.read_text("utf-8"))["verdicts"] for file in files]
     return {row: verdict for each in verdicts for row, verdict in each.items()}
 
@@ -182,8 +182,7 @@ def is_named(row: str, names: Iterable[str]) -> bool:
 def paper(tree: Tree) -> Iterator[Fault]:
     """A paper's page is complete: each place names what decides it, each row is on its page, with
     the committed verdict."""
-    verdicts = committed_verdicts(tree, "*/config.json")
-    verdicts |= committed_verdicts(tree, "*/paper/config.json")
+    verdicts = committed_verdicts(tree)
     rows = sources(tree)
     for name, places in paper_page(tree).items():
         path, whole = f"docs/papers/{name.lower()}.md", " ".join(places.values())
@@ -209,8 +208,7 @@ def headline(tree: Tree) -> Iterator[Fault]:
     no sentence supposes a verdict that has moved."""
     from experiments import headlines, messages
 
-    verdicts = committed_verdicts(tree, "*/config.json")
-    verdicts |= committed_verdicts(tree, "*/paper/config.json")
+    verdicts = committed_verdicts(tree)
     pages, places, text = paper_page(tree), [], tree.page(HEADLINES)
     sentences = [(HEADLINES, each.explained) for each in headlines.HEADLINES]
     for each in messages.MESSAGES.values():

@@ -20,7 +20,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
-from math import sqrt
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
@@ -39,6 +38,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkItem, WorkResult
+from scipy.stats import binomtest
 
 from tools.mutants import trials
 
@@ -136,14 +136,6 @@ def shuffle(items: list[WorkItem], seed: int) -> list[WorkItem]:
     return [item for _, item in sorted(order, key=lambda pair: pair[0])]
 
 
-def wilson(hits: int, count: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's interval of a share."""
-    share, weight = hits / count, z * z / count
-    centre = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * sqrt(share * (1 - share) / count + weight / 4 / count)
-    return centre - half, centre + half
-
-
 def try_mutant(item: WorkItem, tests: trials.Tests, files: int, seconds: float) -> WorkResult:
     """A mutant's verdict, what gave it, and the line that is changed."""
     spec = item.mutations[0]
@@ -195,7 +187,7 @@ def report(session: WorkDB, items: list[WorkItem], show: str) -> None:
         print(f"{count.total() - count['survived']:5} of {count.total():4} {path}")
     count = sum(counts.values(), Counter())
     tried, killed = count.total(), count.total() - count["survived"]
-    low, high = wilson(killed, tried)
+    low, high = binomtest(killed, tried).proportion_ci(method="wilson")
     print(
         f"{len(items)} mutants, {tried} tried: {killed} killed, {count['timeout']} by the clock, "
         f"{count['survived']} survived; {killed / tried:.1%}, 95 % in {low:.1%} to {high:.1%}"

@@ -1,31 +1,81 @@
-"""Each public analysis as a function of the inputs, and those that have no error of their own."""
+"""Each public analysis as a function of the inputs, and those that have no error of their own.
 
+Inputs are ordinary ones: the same numbers in single and in double precision.
+"""
+
+import functools
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
+from operator import attrgetter
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from lsa_lab import estimators
-from lsa_lab.analyses import (
-    amplification,
-    common_map,
-    heads,
-    implicit_gd,
-    probes,
-)
+import draws
+from lsa_lab import estimators, prompts
+from lsa_lab.analyses import amplification, common_map, heads, implicit_gd, probes
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions, predict
-from lsa_lab.prompts import Prompt, tokens
-from lsa_lab.selection import (
-    gradient_matching,
-    scores,
-)
-from lsa_lab.theory import (
-    head_bound,
-    training_dynamics,
-)
-from tools.precision.ordinary import D, H, L, N
+from lsa_lab.prompts import Prompt
+from lsa_lab.selection import gradient_matching, scores
+from lsa_lab.tasks.pools import Pool
+from lsa_lab.theory import head_bound, training_dynamics
+
+N, D, L, H, M = 12, 4, 3, 2, 16  # demonstrations, covariates, layers, heads, pool
+E = D + 1
+
+
+@functools.cache
+def inputs(seed: int, dtype: str) -> SimpleNamespace:
+    """Draw ``seed``, in numbers that single precision has."""
+    arrays = jax.tree.map(lambda x: x.astype(jnp.float32).astype(dtype), _draw(seed))
+    return SimpleNamespace(**arrays, **_derive(arrays))
+
+
+@jax.jit
+def _draw(seed: int) -> dict[str, Array]:
+    keys = iter(jax.random.split(jax.random.key(seed), 20))
+    normal = partial(jax.random.normal, dtype=float)
+    prompt = draws.regression(next(keys), N, D)
+    params = linear_attention.init(next(keys), L, H, D, scale=0.3)
+    return {
+        "prompt": prompt,
+        "params": params,
+        "one_head": linear_attention.init(next(keys), L, 1, D, scale=0.3),
+        "pool": normal(next(keys), (M, E)),
+        "query": normal(next(keys), (E,)),
+        "states": normal(next(keys), (128, E)),
+        "targets": normal(next(keys), (128, 2)),
+        "gradients": normal(next(keys), (M, 6)),
+        "matrix": normal(next(keys), (E, E)),
+        "image": normal(next(keys), (D, D)),
+        "square": 0.3 * normal(next(keys), (3, E, E)),
+        "prefix": normal(next(keys), (2, 3, E)),
+        "covariance": draws.covariance(next(keys), D, 0.3, 3.0),
+        "query_covariance": draws.covariance(next(keys), D, 0.3, 3.0),
+        "task_covariance": draws.covariance(next(keys), D, 0.3, 3.0),
+        "noise_cov": draws.covariance(next(keys), E * E, 0.3, 3.0),
+        "updates": normal(next(keys), (L, E, E)),
+        "batch_of_updates": normal(next(keys), (8, L, E, E)),
+        "losses": jax.random.uniform(next(keys), (2**H,), float),
+        "unit": jax.random.uniform(next(keys), (6,), float, 0.1, 0.9),
+    }
+
+
+def _derive(arrays: dict) -> dict:
+    prompt: Prompt = arrays["prompt"]
+    tokens = prompts.tokens(prompt)
+    return {
+        "tokens": tokens,
+        "demonstrations": tokens[:-1],
+        "second_moment": prompts.second_moment(prompt),
+        "points": Pool(prompt.x, prompt.y),
+        "trace": linear_attention.forward(arrays["params"], tokens),
+    }
+
 
 FORWARD = linear_attention.forward
 STEPS = (0.125, 0.25, 0.1875)  # numbers that single precision has
@@ -38,11 +88,6 @@ def _steps(i):
 
 def _flow(i):
     return amplification.demonstration_flow(FORWARD, i.params, i.prompt)
-
-
-def _risk(params, batch: Prompt):
-    walks = jax.vmap(lambda prompt: FORWARD(params, tokens(prompt)))(batch)
-    return (jax.vmap(predict)(walks) - batch.y_query) ** 2
 
 
 def _loss(i):
@@ -61,18 +106,6 @@ def _as_pool(i):
     return i.pool, i.query[:-1]
 
 
-def _gaps(selection):
-    return selection.objective, selection.certificate.random
-
-
-def _without_residual(trajectory):
-    return trajectory.maps, trajectory.updates
-
-
-def _heads_of(i):
-    return i.params.w_pv[0], i.params.w_kq[0]
-
-
 def _choice(i):
     return jnp.zeros(N, i.query.dtype).at[:3].set(1)
 
@@ -88,267 +121,247 @@ def _number(value, i):
     return jnp.asarray(value, i.query.dtype)
 
 
-# What each function is given, by module.
+def _proportional(i):
+    return _number(2.0, i), 1 + i.unit[0], _number(2.0, i), _number(0.125, i)
+
+
+def _task(i):
+    return i.covariance, i.task_covariance, N, 0.25
+
+
+def _shift(i):
+    return 0.125 * i.image, i.covariance, i.query_covariance, i.task_covariance
+
+
+# What each function is given.
 ARGUMENTS = {
-    "analyses.alignment": {
-        "descent_plus_plus": lambda i: (i.prompt, (_steps(i), _steps(i))),
-        "distances": lambda i: (
-            layer_predictions(i.trace),
-            implicit_gd.implied_weights(FORWARD, i.params, i.prompt),
-            estimators.gradient_descent(i.prompt, _steps(i)),
-            i.prompt.x_query,
-        ),
-        "newton": lambda i: (i.prompt, 4),
-        "preconditioned_descent": lambda i: (i.prompt, 0.125 * jnp.stack([i.covariance] * 3)),
-        "ridge_path": lambda i: (i.prompt, jnp.log(_steps(i))),
-    },
-    "analyses.amplification": {
-        "amplification_ratio": lambda i: (_flow(i),),
-        "interactions": lambda i: (FORWARD, i.params, i.prompt),
-        "log_ratio": lambda i: (_flow(i),),
-        "log_sizes": lambda i: (_flow(i),),
-        "moment_flow": lambda i: (i.params, i.prompt),
-        "moment_token_flow": lambda i: (i.params, i.prompt),
-        "token_flow": lambda i: (FORWARD, i.params, i.prompt),
-    },
-    "analyses.clipping": {
-        "clip": lambda i: (i.one_head, 1, "w_kq", 0.5),
-        "condition_number": lambda i: (i.matrix,),
-        "condition_numbers": lambda i: (i.one_head, "w_kq"),
-        "singular_values": lambda i: (i.matrix,),
-        "stable_rank": lambda i: (i.matrix,),
-        "truncate": lambda i: (i.matrix, 0.5),
-    },
-    "analyses.disparity": {
-        "effective_number": lambda i: (i.unit,),
-        "entropy": lambda i: (i.unit,),
-        "gini": lambda i: (i.unit,),
-        "shares": lambda i: (i.unit,),
-        "top_share": lambda i: (i.unit,),
-    },
-    "analyses.head_subsets": {
-        "shapley": lambda i: (i.losses,),
-    },
-    "analyses.heads": {
-        "effective_heads": lambda i: (_importance(i),),
-        "mean_fill": lambda i: (jnp.stack([i.trace.heads] * 3),),
-        "normalised": lambda i: (_importance(i),),
-    },
-    "analyses.implicit_gd": {
-        "block_mlp_update": lambda i: (i.matrix, i.square[0]),
-        "implicit_update": lambda i: (*i.square, i.demonstrations),
-        "implied_weights": lambda i: (FORWARD, i.params, i.prompt),
-        "norms": lambda i: (implicit_gd.trajectory(i.params, i.prompt),),
-        "relaxed_mlp_update": lambda i: (i.matrix, i.square[0]),
-        "upper_bounds": lambda i: (
-            implicit_gd.trajectory(i.one_head, i.prompt),
-            *[i.square] * 3,
-            i.demonstrations,
-        ),
-    },
-    "analyses.kernel": {
-        "log_kernel_factors": lambda i: (i.pool, i.query),
-        "softmax_update": lambda i: (*i.square, i.demonstrations, i.query),
-    },
-    "analyses.narrow_heads": {
-        "condition_number": lambda i: (*_heads_of(i), 2),
-    },
-    "analyses.probes": {
-        "contributions": lambda i: (i.trace,),
-        "descend": lambda i: (i.tokens, i.prompt.y, 4),
-        "explained": lambda i: (probes.fit(i.states, i.targets), i.states, i.targets),
-        "fit": lambda i: (i.states, i.targets),
-        "preprocessed": lambda i: (i.prompt,),
-        "project_out": lambda i: (i.tokens, i.matrix[:2]),
-        "squared_errors": lambda i: (probes.fit(i.states, i.targets), i.states, i.targets),
-    },
-    "estimators": {
-        "descent_predictions": lambda i: (
-            *estimators.descent_modes(i.prompt),
-            _steps(i),
-            jnp.arange(4),
-        ),
-        "discrete_posterior_means": lambda i: (i.prompt, i.pool[:4, :D], _number(0.5, i)),
-        "flat_posterior_mean": lambda i: (i.prompt, None, 1.0, 0.5),
-        "gaussian_posterior_mean": lambda i: (i.prompt, 1.0, 0.25),
-        "gaussian_predictive_variance": lambda i: (i.prompt, 1.0, 0.25),
-        "gradient_descent": lambda i: (i.prompt, _steps(i)),
-        "gradient_descent_plus_plus": lambda i: (i.prompt, _steps(i), _steps(i)),
-        "largest_step": lambda i: (i.prompt.x,),
-        "lasso": lambda i: (i.prompt, 0.125),
-        "lasso_duality_gap": lambda i: (i.prompt, i.prompt.x_query, 0.125),
-        "mixed_gradient_descent": lambda i: (i.prompt, _steps(i), _steps(i)),
-        "ols": lambda i: (i.prompt,),
-        "preprocessed_gradient_descent": lambda i: (i.prompt, 0.125, 4),
-        "preprocessed_step_limit": lambda i: (i.prompt,),
-        "recursive_ridge": lambda i: (i.prompt, _number(2.0, i)),
-        "ridge": lambda i: (i.prompt, 0.125),
-        "rotation_equivariant_posterior_mean": lambda i: (i.prompt, None, 1.0, 0.5),
-        "rotation_equivariant_ridge": lambda i: (i.prompt, 4.0, 0.5),
-        "sparse_posterior_mean": lambda i: (i.prompt, 2, 1.0, 0.25),
-        "spike_and_slab_posterior_mean": lambda i: (i.prompt, 0.5, 1.0, 0.25),
-    },
-    "selection.diversity": {
-        "leverage": lambda i: (i.pool,),
-    },
-    "selection.gradient_matching": {
-        "random_expectation": lambda i: (i.gradients, 4),
-    },
-    "selection.oracles": {
-        "flow_joining": lambda i: (i.params, i.demonstrations, i.prompt.x_query, _choice(i)),
-        "leave_one_out": lambda i: (_error_of(i), _choice(i)),
-    },
-    "selection.prefix": {
-        "batch_loss": lambda i: (FORWARD, i.params, i.prefix[0], i.points),
-        "example_loss": lambda i: (
-            FORWARD,
-            i.params,
-            i.prefix[0],
-            i.prompt.x_query,
-            i.prompt.y_query,
-        ),
-        "linear_gradients": lambda i: (i.covariance[:2], i.points),
-        "linear_loss": lambda i: (i.prompt.x_query, i.points),
-        "prefix_gradients": lambda i: (FORWARD, i.params, i.prefix, i.points),
-    },
-    "selection.projection": {
-        "gap": lambda i: ([i.gradients], [0, 3, 5, 9]),
-    },
-    "selection.rivals": {
-        "moment_features": lambda i: (i.pool,),
-    },
-    "selection.scores": {
-        "contribution": lambda i: _as_pool(i),
-        "cosine": lambda i: (i.pool, i.query),
-        "encode": lambda i: (i.square[0], i.square[1], i.pool),
-        "encode_flow": lambda i: (i.params, i.pool),
-        "flow_norm": lambda i: (_flow(i)[-1],),
-        "flow_times_input": lambda i: (_flow(i)[-1], i.demonstrations),
-        "grads": lambda i: (scores.encode(i.square[0], i.square[1], i.pool), i.query),
-        "grads_of_slot": lambda i: (scores.encode(i.square[0], i.square[1], i.pool), i.query),
-        "relevance": lambda i: _as_pool(i),
-        "residual": lambda i: _as_pool(i),
-        "similarity": lambda i: _as_pool(i),
-    },
-    "theory.amplification": {
-        "contribution": lambda i: (*i.square[:2], i.pool[0], i.query),
-        "frozen_demonstration": lambda i: (*i.square[:2], i.pool[0], i.query, 4),
-        "frozen_demonstration_untied": lambda i: (i.square, i.square, i.pool[0], i.query),
-        "geometric_gain": lambda i: (i.unit[0], 6),
-        "many_shot_descent_flow": lambda i: (_steps(i), i.prompt.x, i.prompt.x_query),
-        "one_coordinate_ratio": lambda i: (
-            i.unit[0] / 128,
-            i.unit[1:3],
-            i.unit[3],
-            jnp.arange(1, 5).astype(i.query.dtype),
-        ),
-        "one_shot_descent_flow": lambda i: (_steps(i), i.prompt.x[0], i.prompt.x_query),
-        "one_shot_flow_norm_sq": lambda i: (*i.square[:2], i.pool[0], i.query),
-        "one_shot_jacobian": lambda i: (*i.square[:2], i.pool[0], i.query),
-        "radial_flow": lambda i: (*i.square[:2], i.pool[0], i.query),
-        "relevance": lambda i: (i.square[0], i.pool[0], i.query),
-        "self_coupling": lambda i: (*i.square[:2], i.pool[0]),
-    },
-    "theory.alignment": {
-        "aligned_risk": lambda i: (
-            1 + i.unit[:2],
-            1 + i.unit[2:4],
-            _number(2.0, i),
-            1 + i.unit[0],
-            _number(2.0, i),
-            _number(0.125, i),
-        ),
-    },
-    "theory.asymptotics": {
-        "ridge_risk": lambda i: (
-            _number(2.0, i),
-            1 + i.unit[0],
-            _number(2.0, i),
-            _number(0.125, i),
-            i.unit[1],
-        ),
-        "ridgeless_risk": lambda i: (
-            _number(2.0, i),
-            1 + i.unit[0],
-            _number(2.0, i),
-            _number(0.125, i),
-        ),
-    },
-    "theory.generalization": {
-        "measured_gap": lambda i: (i.losses, i.unit, 0.0, 1.0),
-        "noise_covariance": lambda i: (i.batch_of_updates, 0.125),
-        "optimal_prior_variance": lambda i: (i.updates, i.noise_cov),
-        "summands": lambda i: (i.updates, i.noise_cov),
-        "trajectory_bound": lambda i: (i.updates, i.noise_cov, 1.0, 20),
-    },
-    "theory.head_bound": {
-        "coefficients": lambda i: head_bound.layer(i.image, 2),
-        "least_residual": lambda i: (i.image, 2),
-        "residual": lambda i: (*head_bound.layer(i.image, 2), i.image),
-    },
-    "theory.implicit_updates": {
-        "mean_square": lambda i: (i.params.w_kq[0], i.params.w_pv[0], i.second_moment, N),
-        "shape": lambda i: (i.matrix, i.params.w_kq[0], i.params.w_pv[0], i.second_moment, N),
-    },
-    "theory.matching": {
-        "descent_gap": lambda i: (i.prompt.x, i.prompt.y, _steps(i), 2.0**-7 * i.unit[0]),
-        "least_squares_gap": lambda i: (i.prompt.x, i.prompt.y, 2.0**-7 * i.unit[0]),
-        "moment_spread": lambda i: (i.prompt.x,),
-    },
-    "theory.moving_demonstration": {
-        "cubic_gains": lambda i: (i.unit[0], 4),
-        "flow_terms": lambda i: (i.square[0], i.pool[0], i.query),
-        "moving_demonstration": lambda i: (
-            i.square[0],
-            i.unit[0] * jnp.eye(D + 1, dtype=i.query.dtype),
-            i.pool[0],
-            i.query,
-            4,
-        ),
-        "moving_flow": lambda i: (i.square[0], i.unit[0], i.pool[0], i.query, 4),
-    },
-    "theory.optimum": {
-        "best_temperature": lambda i: (
-            i.covariance + 0.125 * i.image,
-            i.covariance,
-            i.task_covariance,
-            N,
-            0.25,
-        ),
-        "label_moments": lambda i: (i.covariance, i.task_covariance, N, 0.25),
-        "one_layer": lambda i: (i.covariance, i.task_covariance, N, 0.25),
-        "one_layer_risk": lambda i: (0.125 * i.image, i.covariance, i.task_covariance, N, 0.25),
-        "rank_limited_risk": lambda i: (i.covariance, i.task_covariance, N, 0.25),
-        "shifted_risk": lambda i: (
-            0.125 * i.image,
-            i.covariance,
-            i.query_covariance,
-            i.task_covariance,
-            N,
-            0.25,
-        ),
-        "shifted_risk_floor": lambda i: (
-            0.125 * i.image,
-            i.covariance,
-            i.query_covariance,
-            i.task_covariance,
-        ),
-    },
-    "theory.risk": {
-        "gradient_descent": lambda i: (i.unit, _steps(i), N, i.unit[0]),
-        "min_norm": lambda i: (N, 2 * N, i.unit[0]),
-        "ols": lambda i: (N, D, i.unit[0]),
-    },
-    "theory.training_dynamics": {
-        "conserved": lambda i: (i.unit[:1], i.image[None]),
-        "half_time": lambda i: (D, N, i.unit[1], i.unit[2] / 128),
-        "head_growth": lambda i: (i.unit, i.unit[::-1], N),
-        "isotropic_loss": lambda i: (i.unit[0], D, N, i.unit[1]),
-        "isotropic_step": lambda i: (10 * i.unit[0], D, N, i.unit[1], i.unit[2] / 128),
-        "loss": lambda i: (i.unit[0], i.image, i.covariance, N, i.unit[1]),
-        "plateaus": lambda i: (i.unit, N),
-        "vector_field": lambda i: (i.unit[0], i.image, i.covariance, N, i.unit[1]),
-    },
+    "analyses.alignment.descent_plus_plus": lambda i: (i.prompt, (_steps(i), _steps(i))),
+    "analyses.alignment.distances": lambda i: (
+        layer_predictions(i.trace),
+        implicit_gd.implied_weights(FORWARD, i.params, i.prompt),
+        estimators.gradient_descent(i.prompt, _steps(i)),
+        i.prompt.x_query,
+    ),
+    "analyses.alignment.newton": lambda i: (i.prompt, 4),
+    "analyses.alignment.preconditioned_descent": lambda i: (
+        i.prompt,
+        0.125 * jnp.stack([i.covariance] * 3),
+    ),
+    "analyses.alignment.ridge_path": lambda i: (i.prompt, jnp.log(_steps(i))),
+    "analyses.amplification.amplification_ratio": lambda i: (_flow(i),),
+    "analyses.amplification.interactions": lambda i: (FORWARD, i.params, i.prompt),
+    "analyses.amplification.log_ratio": lambda i: (_flow(i),),
+    "analyses.amplification.log_sizes": lambda i: (_flow(i),),
+    "analyses.amplification.moment_flow": lambda i: (i.params, i.prompt),
+    "analyses.amplification.moment_token_flow": lambda i: (i.params, i.prompt),
+    "analyses.amplification.token_flow": lambda i: (FORWARD, i.params, i.prompt),
+    "analyses.clipping.clip": lambda i: (i.one_head, 1, "w_kq", 0.5),
+    "analyses.clipping.condition_number": lambda i: (i.matrix,),
+    "analyses.clipping.condition_numbers": lambda i: (i.one_head, "w_kq"),
+    "analyses.clipping.singular_values": lambda i: (i.matrix,),
+    "analyses.clipping.stable_rank": lambda i: (i.matrix,),
+    "analyses.clipping.truncate": lambda i: (i.matrix, 0.5),
+    "analyses.disparity.effective_number": lambda i: (i.unit,),
+    "analyses.disparity.entropy": lambda i: (i.unit,),
+    "analyses.disparity.gini": lambda i: (i.unit,),
+    "analyses.disparity.shares": lambda i: (i.unit,),
+    "analyses.disparity.top_share": lambda i: (i.unit,),
+    "analyses.head_subsets.shapley": lambda i: (i.losses,),
+    "analyses.heads.effective_heads": lambda i: (_importance(i),),
+    "analyses.heads.mean_fill": lambda i: (jnp.stack([i.trace.heads] * 3),),
+    "analyses.heads.normalised": lambda i: (_importance(i),),
+    "analyses.implicit_gd.block_mlp_update": lambda i: (i.matrix, i.square[0]),
+    "analyses.implicit_gd.implicit_update": lambda i: (*i.square, i.demonstrations),
+    "analyses.implicit_gd.implied_weights": lambda i: (FORWARD, i.params, i.prompt),
+    "analyses.implicit_gd.norms": lambda i: (implicit_gd.trajectory(i.params, i.prompt),),
+    "analyses.implicit_gd.relaxed_mlp_update": lambda i: (i.matrix, i.square[0]),
+    "analyses.implicit_gd.upper_bounds": lambda i: (
+        implicit_gd.trajectory(i.one_head, i.prompt),
+        *[i.square] * 3,
+        i.demonstrations,
+    ),
+    "analyses.kernel.log_kernel_factors": lambda i: (i.pool, i.query),
+    "analyses.kernel.softmax_update": lambda i: (*i.square, i.demonstrations, i.query),
+    "analyses.narrow_heads.condition_number": lambda i: (i.params.w_pv[0], i.params.w_kq[0], 2),
+    "analyses.probes.contributions": lambda i: (i.trace,),
+    "analyses.probes.descend": lambda i: (i.tokens, i.prompt.y, 4),
+    "analyses.probes.explained": lambda i: (probes.fit(i.states, i.targets), i.states, i.targets),
+    "analyses.probes.fit": lambda i: (i.states, i.targets),
+    "analyses.probes.preprocessed": lambda i: (i.prompt,),
+    "analyses.probes.project_out": lambda i: (i.tokens, i.matrix[:2]),
+    "analyses.probes.squared_errors": lambda i: (
+        probes.fit(i.states, i.targets),
+        i.states,
+        i.targets,
+    ),
+    "estimators.descent_predictions": lambda i: (
+        *estimators.descent_modes(i.prompt),
+        _steps(i),
+        jnp.arange(4),
+    ),
+    "estimators.discrete_posterior_means": lambda i: (i.prompt, i.pool[:4, :D], _number(0.5, i)),
+    "estimators.flat_posterior_mean": lambda i: (i.prompt, None, 1.0, 0.5),
+    "estimators.gaussian_posterior_mean": lambda i: (i.prompt, 1.0, 0.25),
+    "estimators.gaussian_predictive_variance": lambda i: (i.prompt, 1.0, 0.25),
+    "estimators.gradient_descent": lambda i: (i.prompt, _steps(i)),
+    "estimators.gradient_descent_plus_plus": lambda i: (i.prompt, _steps(i), _steps(i)),
+    "estimators.largest_step": lambda i: (i.prompt.x,),
+    "estimators.lasso": lambda i: (i.prompt, 0.125),
+    "estimators.lasso_duality_gap": lambda i: (i.prompt, i.prompt.x_query, 0.125),
+    "estimators.mixed_gradient_descent": lambda i: (i.prompt, _steps(i), _steps(i)),
+    "estimators.ols": lambda i: (i.prompt,),
+    "estimators.preprocessed_gradient_descent": lambda i: (i.prompt, 0.125, 4),
+    "estimators.preprocessed_step_limit": lambda i: (i.prompt,),
+    "estimators.recursive_ridge": lambda i: (i.prompt, _number(2.0, i)),
+    "estimators.ridge": lambda i: (i.prompt, 0.125),
+    "estimators.rotation_equivariant_posterior_mean": lambda i: (i.prompt, None, 1.0, 0.5),
+    "estimators.rotation_equivariant_ridge": lambda i: (i.prompt, 4.0, 0.5),
+    "estimators.sparse_posterior_mean": lambda i: (i.prompt, 2, 1.0, 0.25),
+    "estimators.spike_and_slab_posterior_mean": lambda i: (i.prompt, 0.5, 1.0, 0.25),
+    "selection.diversity.leverage": lambda i: (i.pool,),
+    "selection.gradient_matching.random_expectation": lambda i: (i.gradients, 4),
+    "selection.oracles.flow_joining": lambda i: (
+        i.params,
+        i.demonstrations,
+        i.prompt.x_query,
+        _choice(i),
+    ),
+    "selection.oracles.leave_one_out": lambda i: (_error_of(i), _choice(i)),
+    "selection.prefix.batch_loss": lambda i: (FORWARD, i.params, i.prefix[0], i.points),
+    "selection.prefix.example_loss": lambda i: (
+        FORWARD,
+        i.params,
+        i.prefix[0],
+        i.prompt.x_query,
+        i.prompt.y_query,
+    ),
+    "selection.prefix.linear_gradients": lambda i: (i.covariance[:2], i.points),
+    "selection.prefix.linear_loss": lambda i: (i.prompt.x_query, i.points),
+    "selection.prefix.prefix_gradients": lambda i: (FORWARD, i.params, i.prefix, i.points),
+    "selection.projection.gap": lambda i: ([i.gradients], [0, 3, 5, 9]),
+    "selection.rivals.moment_features": lambda i: (i.pool,),
+    "selection.scores.contribution": _as_pool,
+    "selection.scores.cosine": lambda i: (i.pool, i.query),
+    "selection.scores.encode": lambda i: (i.square[0], i.square[1], i.pool),
+    "selection.scores.encode_flow": lambda i: (i.params, i.pool),
+    "selection.scores.flow_norm": lambda i: (_flow(i)[-1],),
+    "selection.scores.flow_times_input": lambda i: (_flow(i)[-1], i.demonstrations),
+    "selection.scores.grads": lambda i: (scores.encode(i.square[0], i.square[1], i.pool), i.query),
+    "selection.scores.grads_of_slot": lambda i: (
+        scores.encode(i.square[0], i.square[1], i.pool),
+        i.query,
+    ),
+    "selection.scores.relevance": _as_pool,
+    "selection.scores.residual": _as_pool,
+    "selection.scores.similarity": _as_pool,
+    "theory.amplification.contribution": lambda i: (*i.square[:2], i.pool[0], i.query),
+    "theory.amplification.frozen_demonstration": lambda i: (*i.square[:2], i.pool[0], i.query, 4),
+    "theory.amplification.frozen_demonstration_untied": lambda i: (
+        i.square,
+        i.square,
+        i.pool[0],
+        i.query,
+    ),
+    "theory.amplification.geometric_gain": lambda i: (i.unit[0], 6),
+    "theory.amplification.many_shot_descent_flow": lambda i: (
+        _steps(i),
+        i.prompt.x,
+        i.prompt.x_query,
+    ),
+    "theory.amplification.one_coordinate_ratio": lambda i: (
+        i.unit[0] / 128,
+        i.unit[1:3],
+        i.unit[3],
+        jnp.arange(1, 5).astype(i.query.dtype),
+    ),
+    "theory.amplification.one_shot_descent_flow": lambda i: (
+        _steps(i),
+        i.prompt.x[0],
+        i.prompt.x_query,
+    ),
+    "theory.amplification.one_shot_flow_norm_sq": lambda i: (*i.square[:2], i.pool[0], i.query),
+    "theory.amplification.one_shot_jacobian": lambda i: (*i.square[:2], i.pool[0], i.query),
+    "theory.amplification.radial_flow": lambda i: (*i.square[:2], i.pool[0], i.query),
+    "theory.amplification.relevance": lambda i: (i.square[0], i.pool[0], i.query),
+    "theory.amplification.self_coupling": lambda i: (*i.square[:2], i.pool[0]),
+    "theory.alignment.aligned_risk": lambda i: (1 + i.unit[:2], 1 + i.unit[2:4], *_proportional(i)),
+    "theory.asymptotics.ridge_risk": lambda i: (*_proportional(i), i.unit[1]),
+    "theory.asymptotics.ridgeless_risk": _proportional,
+    "theory.generalization.measured_gap": lambda i: (i.losses, i.unit, 0.0, 1.0),
+    "theory.generalization.noise_covariance": lambda i: (i.batch_of_updates, 0.125),
+    "theory.generalization.optimal_prior_variance": lambda i: (i.updates, i.noise_cov),
+    "theory.generalization.summands": lambda i: (i.updates, i.noise_cov),
+    "theory.generalization.trajectory_bound": lambda i: (i.updates, i.noise_cov, 1.0, 20),
+    "theory.head_bound.coefficients": lambda i: head_bound.layer(i.image, 2),
+    "theory.head_bound.least_residual": lambda i: (i.image, 2),
+    "theory.head_bound.residual": lambda i: (*head_bound.layer(i.image, 2), i.image),
+    "theory.implicit_updates.mean_square": lambda i: (
+        i.params.w_kq[0],
+        i.params.w_pv[0],
+        i.second_moment,
+        N,
+    ),
+    "theory.implicit_updates.shape": lambda i: (
+        i.matrix,
+        i.params.w_kq[0],
+        i.params.w_pv[0],
+        i.second_moment,
+        N,
+    ),
+    "theory.matching.descent_gap": lambda i: (
+        i.prompt.x,
+        i.prompt.y,
+        _steps(i),
+        2.0**-7 * i.unit[0],
+    ),
+    "theory.matching.least_squares_gap": lambda i: (i.prompt.x, i.prompt.y, 2.0**-7 * i.unit[0]),
+    "theory.matching.moment_spread": lambda i: (i.prompt.x,),
+    "theory.moving_demonstration.cubic_gains": lambda i: (i.unit[0], 4),
+    "theory.moving_demonstration.flow_terms": lambda i: (i.square[0], i.pool[0], i.query),
+    "theory.moving_demonstration.moving_demonstration": lambda i: (
+        i.square[0],
+        i.unit[0] * jnp.eye(D + 1, dtype=i.query.dtype),
+        i.pool[0],
+        i.query,
+        4,
+    ),
+    "theory.moving_demonstration.moving_flow": lambda i: (
+        i.square[0],
+        i.unit[0],
+        i.pool[0],
+        i.query,
+        4,
+    ),
+    "theory.optimum.best_temperature": lambda i: (i.covariance + 0.125 * i.image, *_task(i)),
+    "theory.optimum.label_moments": _task,
+    "theory.optimum.one_layer": _task,
+    "theory.optimum.one_layer_risk": lambda i: (0.125 * i.image, *_task(i)),
+    "theory.optimum.rank_limited_risk": _task,
+    "theory.optimum.shifted_risk": lambda i: (*_shift(i), N, 0.25),
+    "theory.optimum.shifted_risk_floor": _shift,
+    "theory.risk.gradient_descent": lambda i: (i.unit, _steps(i), N, i.unit[0]),
+    "theory.risk.min_norm": lambda i: (N, 2 * N, i.unit[0]),
+    "theory.risk.ols": lambda i: (N, D, i.unit[0]),
+    "theory.training_dynamics.conserved": lambda i: (i.unit[:1], i.image[None]),
+    "theory.training_dynamics.half_time": lambda i: (D, N, i.unit[1], i.unit[2] / 128),
+    "theory.training_dynamics.head_growth": lambda i: (i.unit, i.unit[::-1], N),
+    "theory.training_dynamics.isotropic_loss": lambda i: (i.unit[0], D, N, i.unit[1]),
+    "theory.training_dynamics.isotropic_step": lambda i: (
+        10 * i.unit[0],
+        D,
+        N,
+        i.unit[1],
+        i.unit[2] / 128,
+    ),
+    "theory.training_dynamics.loss": lambda i: (i.unit[0], i.image, i.covariance, N, i.unit[1]),
+    "theory.training_dynamics.plateaus": lambda i: (i.unit, N),
+    "theory.training_dynamics.vector_field": lambda i: (
+        i.unit[0],
+        i.image,
+        i.covariance,
+        N,
+        i.unit[1],
+    ),
 }
 # Of those whose answer is more or other than arrays in this precision, the arrays.
 ANSWERS = {
@@ -361,14 +374,16 @@ ANSWERS = {
     ),
     "analyses.heads.first_order": lambda i: heads.first_order(_loss(i), L, H).astype(i.query.dtype),
     "analyses.heads.importance": _importance,
-    "analyses.implicit_gd.trajectory": lambda i: _without_residual(
+    "analyses.implicit_gd.trajectory": lambda i: attrgetter("maps", "updates")(
         implicit_gd.trajectory(i.params, i.prompt)
     ),
     "estimators.descent_modes": lambda i: estimators.descent_modes(i.prompt)[0],
     "selection.gradient_matching.certify": lambda i: (
         gradient_matching.certify(i.gradients, jnp.arange(4)).objective
     ),
-    "selection.gradient_matching.match": lambda i: _gaps(gradient_matching.match(i.gradients, 4)),
+    "selection.gradient_matching.match": lambda i: attrgetter("objective", "certificate.random")(
+        gradient_matching.match(i.gradients, 4)
+    ),
     "selection.gradient_matching.whitened": lambda i: jnp.abs(
         gradient_matching.whitened(i.gradients, 4)
     ),
@@ -387,11 +402,7 @@ def _call(name: str, arguments: Callable) -> Callable:
     return lambda i: getattr(import_module(f"lsa_lab.{module}"), function)(*arguments(i))
 
 
-CASES = {
-    f"{module}.{name}": _call(f"{module}.{name}", given)
-    for module, rows in ARGUMENTS.items()
-    for name, given in rows.items()
-} | ANSWERS
+CASES = {name: _call(name, given) for name, given in ARGUMENTS.items()} | ANSWERS
 
 # What has no error of its own, and why: by module.
 REASONS = {

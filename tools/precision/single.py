@@ -3,6 +3,7 @@
 ``python -m tools.precision.single`` measures all of them and writes the table into the page.
 """
 
+import functools
 import importlib
 import math
 import pkgutil
@@ -10,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "precision.md"
@@ -23,8 +25,7 @@ if __name__ == "__main__":
 import jax
 import numpy as np
 
-from tools.precision.analysed import CASES, EAGER
-from tools.precision.ordinary import inputs
+from tools.precision.analysed import CASES, EAGER, inputs
 
 
 def error(name: str, seeds, dtype: str = "float32") -> float:
@@ -38,24 +39,14 @@ def error(name: str, seeds, dtype: str = "float32") -> float:
 
 
 def _leaves(name: str, seed: int, dtype: str = "float64") -> list[np.ndarray]:
-    given = inputs(seed, dtype)
-
-    def case(given: dict):
-        return jax.tree.leaves(CASES[name](type("Inputs", (), given)))
-
-    run: Callable = case if name.startswith(EAGER) else _program(name)
-    return [np.asarray(leaf, float) for leaf in run(vars(given))]
+    leaves = jax.tree.leaves(_program(name)(vars(inputs(seed, dtype))))
+    return [np.asarray(leaf, float) for leaf in leaves]
 
 
-_programs: dict[str, Callable] = {}
-
-
+@functools.cache
 def _program(name: str) -> Callable:
-    if name not in _programs:
-        _programs[name] = jax.jit(
-            lambda given: jax.tree.leaves(CASES[name](type("Inputs", (), given)))
-        )
-    return _programs[name]
+    case = lambda given: CASES[name](SimpleNamespace(**given))  # noqa: E731
+    return case if name.startswith(EAGER) else jax.jit(case)
 
 
 def _apart(single: np.ndarray, double: np.ndarray) -> float:

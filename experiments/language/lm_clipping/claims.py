@@ -30,10 +30,15 @@ def layer_statements(config):
     each = APART if len(config.tasks) > 1 else ""
     family = families(config, fresh=fresh, over=OVER, revision=each)
 
-    def by_part(id, place, says, measured, ids, **fields):
-        fields["words"] = lambda part: dict(block=part.replace("MLP", "the MLP"))
-        cells = on_each(ids, part=PARTS)
-        return family(id, f"{A2}, {place}, {SETTING}", says, measured, cells=cells, **fields)
+    def by_part(id, place, says, measured, ids, reading=None, **fields):
+        def words(part, **own):
+            added = dict(since="added, for figure 1 has it, and AUC alone was judged", fresh="")
+            own |= added if own.get("reading") == "accuracy" else dict(since=each)
+            return dict(own, block=part.replace("MLP", "the MLP"))
+
+        cells = on_each(ids, part=PARTS, **({"reading": reading} if reading else {}))
+        fields |= dict(cells=cells, words=words)
+        return family(id, f"{A2}, {place}, {SETTING}", says, measured, **fields)
 
     def helps(n, data):
         every = n.change(data, reading="accuracy").drop_sel(rate=DROPPED).transpose("run", ...)
@@ -65,31 +70,23 @@ def layer_statements(config):
         by_part(
             "deep_is_flat",
             "figure 1 (ii), our reading",
-            f"drastic clipping of {{block}} in layer {deep} costs no discrimination",
-            f"AUC, {clipped}",
-            "rotten_tomatoes_attention_deep_is_flat rotten_tomatoes_mlp_deep_is_flat "
-            "reuters_attention_deep_is_flat reuters_mlp_deep_is_flat",
+            f"drastic clipping of {{block}} in layer {deep} costs no {{reading}}",
+            f"{{reading}}, {clipped}",
+            "rotten_tomatoes_attention_deep_is_flat rotten_tomatoes_attention_deep_keeps_accuracy "
+            "rotten_tomatoes_mlp_deep_is_flat rotten_tomatoes_mlp_deep_keeps_accuracy "
+            "reuters_attention_deep_is_flat reuters_attention_deep_keeps_accuracy "
+            "reuters_mlp_deep_is_flat reuters_mlp_deep_keeps_accuracy",
+            reading=("AUC", "accuracy"),
             at_least=-0.01,
+            revision="{since}",
             redrawn="{fresh}",
-            sample=lambda n, data, part: n.flatness(data, part),
-        ),
-        by_part(
-            "deep_keeps_accuracy",
-            "figure 1 (ii)",
-            f"drastic clipping of {{block}} in layer {deep} costs no accuracy",
-            f"accuracy, {clipped}",
-            "rotten_tomatoes_attention_deep_keeps_accuracy rotten_tomatoes_mlp_deep_keeps_accuracy "
-            "reuters_attention_deep_keeps_accuracy reuters_mlp_deep_keeps_accuracy",
-            at_least=-0.01,
-            note="the bound is that on AUC",
-            revision="added, for figure 1 has accuracy, and AUC alone was judged",
-            sample=lambda n, data, part: n.flatness(data, part, "accuracy"),
+            note="the bound on accuracy is that on AUC",
+            sample=lambda n, data, part, reading: n.flatness(data, part, reading.lower()),
         ),
         by_part(
             "shallow_collapses",
             "figure 1 (ii)",
-            f"with {{block}} of layer {shallow} clipped at rate {high:g} the model hardly does "
-            "better than guessing",
+            f"clipping {{block}} of layer {shallow} at rate {high:g} leaves little but guessing",
             "AUC after clipping",
             "rotten_tomatoes_attention_shallow_collapses rotten_tomatoes_mlp_shallow_collapses "
             "reuters_attention_shallow_collapses reuters_mlp_shallow_collapses",
@@ -99,8 +96,7 @@ def layer_statements(config):
         by_part(
             "deep_tolerates_more",
             "figure 1 (ii)",
-            f"layer {deep} tolerates clipping of {{block}} at rate {high:g} better than layer "
-            f"{shallow}",
+            f"layer {deep} bears clipping {{block}} at rate {high:g} better than layer {shallow}",
             f"AUC, clipped in layer {deep} less clipped in layer {shallow},",
             "rotten_tomatoes_attention_deep_tolerates_more rotten_tomatoes_mlp_deep_tolerates_more "
             "reuters_attention_deep_tolerates_more reuters_mlp_deep_tolerates_more",
@@ -177,8 +173,7 @@ def layer_statements(config):
 def search_statements(config):
     search, gain = config.search, "the gain of accuracy on test"
     fresh = dict(fresh=redrawn(search, 9), changed="")
-    beside = "added to these runs: beside Algorithm 1, which gains less, alone"
-    post_hoc = dict(fresh="", changed=beside)
+    post_hoc = dict(fresh="", changed="added to these runs: beside Algorithm 1, which gains less")
     judged = about(config, search.runs, over=OVER, revision="{changed}", redrawn="{fresh}")
     wider = f"{A2}, figure 1 (i), our reading, {SETTING}"
     edits = {
@@ -234,13 +229,14 @@ def spectrum_statements(config):
     median = "ratio of the first to the median singular value"
     ratios = {"condition": "condition number", "median": median}
     last = f"last {spectra.last} layers"
+    deeper = "a layer less the one that many before it"
     layers = {
-        "deeper": ("in the deeper half of its layers", "a layer less the one that many before it"),
-        "last": (f"in its {last}", f"the {last} less one of the others"),
+        "deeper": dict(place="in the deeper half of its layers", less=deeper),
+        "last": dict(place=f"in its {last}", less=f"the {last} less one of the others"),
     }
     beyond = ", by more than in random matrices with the same norms of rows and columns"
 
-    def rising(id, source, ids, more="", measured="", **fields):
+    def rising(id, source, ids, more="", measured=""):
         return Statement(
             id,
             source,
@@ -251,11 +247,8 @@ def spectrum_statements(config):
             revision=SEEN,
             sample=lambda n, ratio, where: rise(n.spectra, where, shares[ratio], null=bool(more)),
             cells=grid(ids, ratio=ratios, where=layers),
-            words=lambda ratio, where: dict(
-                measure=ratios[ratio], place=layers[where][0], less=layers[where][1]
-            ),
+            words=lambda ratio, where: dict(layers[where], measure=ratios[ratio]),
             message=f"{model}: deep layers, and the last ones, have larger condition numbers{more}",
-            **fields,
         )
 
     return (
@@ -266,12 +259,11 @@ def spectrum_statements(config):
         ),
         rising(
             "spectra_rise_beyond_norms",
-            OURS,
+            f"{OURS}, the null of figure 3",
             "deep_condition_beyond_norms last_condition_beyond_norms deep_median_beyond_norms "
             "last_median_beyond_norms",
             beyond,
             " less the same of random matrices,",
-            note="the null of figure 3",
         ),
         Statement(
             "spectra_rounding",
@@ -282,8 +274,7 @@ def spectrum_statements(config):
             "and draws,",
             over="layers",
             at_most=0.3,
-            note="above it, the number is that of the rounding and not of the model; W_Q and W_O "
-            "are square",
+            note="above it, the number is that of the rounding; W_Q and W_O are square",
             revision="added, for the mean over all matrices hides that these two differ",
             sample=lambda n, ratio: moved(n.spectra, shares[ratio]),
             cells=grid("condition_rounded_square median_rounded_square", ratio=ratios),

@@ -1,18 +1,15 @@
 """Readings after layers are clipped, and what searches for a rate gain."""
 
 import itertools
-from functools import partial
 
 import numpy as np
-import xarray as xr
 
 from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped
 from experiments.language.lm_clipping import search
-from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, Config, Spectra
+from experiments.language.lm_clipping.config import DROPPED, MATRICES, PARTS, Config
 from lsa_lab.analyses.clipping import DROP
 from lsa_lab.lm import readings
-from lsa_lab.models import leaves
 from lsa_lab.store import parts
 
 READINGS = {"accuracy": readings.accuracy, "auc": readings.auc}
@@ -29,7 +26,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
         clip(config, config, config.layers, clipped, *place("layers")),
         **({"deep": deep} if deep else {}),
         search=search.search(config.search, clipped, *place("search")),
-        spectra=measure_spectra(config.spectra, clipped.decoder.params, *place("spectra")),
+        spectra=spectra.by_layer(config.spectra, clipped.decoder.params, *place("spectra")),
     )
 
 
@@ -70,34 +67,3 @@ def clip(config: Config, texts, layers, clipped: Clipped, *place):
         return values
 
     return decoders.table(texts, measure, axes, *place, **own)
-
-
-def measure_spectra(config: Spectra, params, progress=None, folder=None, label="spectra"):
-    """The Dataset of the part: matrices of each layer, in float64, heads stacked as in A2."""
-    stacks = [leaf for part in PARTS.values() for leaf in leaves.matrices(params, part).values()]
-
-    def of_layer(layer):
-        rng = np.random.default_rng([config.seed, layer])
-        stored = [np.asarray(stack[layer], float) for stack in stacks]
-
-        def rounded(matrix):
-            return matrix + spectra.rounding_error(rng, matrix, config.bits, config.block)
-
-        def of_draws(draw):  # -> [matrix, draw, share]
-            every = ([draw(matrix) for _ in range(config.draws)] for matrix in stored)
-            return [[spectra.values_at(each, config.shares) for each in draws] for draws in every]
-
-        return {
-            "stored": [spectra.values_at(matrix, config.shares) for matrix in stored],
-            "rounded": of_draws(rounded),
-            "random": of_draws(partial(spectra.random_alike, rng)),
-        }
-
-    places = [(layer,) for layer in range(len(stacks[0]))]
-    arrays = decoders.cells(places, of_layer, progress, folder, label)
-    axes = {name: ("depth", "matrix", "draw", "share") for name in arrays}
-    axes["stored"] = ("depth", "matrix", "share")
-    return xr.Dataset(
-        {name: (axes[name], values) for name, values in arrays.items()},
-        {"matrix": list(MATRICES), "share": list(config.shares)},
-    )

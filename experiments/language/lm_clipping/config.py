@@ -106,8 +106,7 @@ TIERS = {
         deep=Texts(**SMOKE_TEXTS, seed=217),
     ),
     "laptop": Config(**_FILMS, search=Search(**_FILMS)),
-    # As many sets as a laptop's rows said would decide them, and more; on a GPU, minutes. Of news
-    # 1.5 times the 64 that left rows undecided, or were split from reviews after a look.
+    # As many sets as a laptop's rows said would decide them; of news 1.5 times the 64 that did not.
     "paper": Config(
         runs=64,
         seed=117,

@@ -20,7 +20,6 @@ def plot(dataset):
 
 
 def appendix(dataset):
-    """Ratios of singular values by layer, as stored and with another error of rounding."""
     figure, axes = style.figure(6.75, 2.9, (1, 2), first="c")
     plot_ratios(axes[0], dataset, 1, "rounded")
     axes[0].set(title="No rise of condition is seen", ylabel="condition number")
@@ -38,8 +37,7 @@ def plot_ratios(ax, dataset, share, version):
     layers = range(1, 1 + stored.sizes["depth"])
     for name, color in zip(MATRICES, (*style.COLOURS[:6], style.BLACK), strict=True):
         style.line(ax, layers, stored.sel(matrix=name), color=color, label=LABELS[name])
-        middle = others.sel(matrix=name).median("draw")
-        ax.plot(layers, middle, ".", color=color, ms=3, alpha=0.6)
+        ax.plot(layers, others.sel(matrix=name).median("draw"), ".", color=color, ms=3, alpha=0.6)
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer")
 
@@ -57,15 +55,15 @@ def plot_layers(ax, dataset):
         style.mean_band(ax, layers, runs, label, color, marker, LINES[part])
     ax.set(xticks=layers, xlabel="layer that is clipped", ylabel=f"change of AUC, {task.title}")
     ax.set_title(f"Layer {max(layers)} keeps the AUC on reviews")
-    ax.legend(ncols=1, fontsize=7, loc="lower right")
+    ax.legend(title="part, rate of clipping", fontsize=7, title_fontsize=7, loc="lower right")
 
 
 def plot_gains(ax, dataset):
     """What each search and its rivals gain on fresh sentences; squares: on validation."""
     numbers = claims.numbers(dataset)
     rows = {name: numbers.gain(name).mean("task") for name in SEARCHES} | numbers.rivals
-    look = dict(color=style.COLOURS[0], marker="o")
-    style.mean_rows(ax, range(len(rows)), np.stack([*rows.values()], axis=1), **look)
+    gains = np.stack([*rows.values()], axis=1)
+    style.mean_rows(ax, range(len(rows)), gains, color=style.COLOURS[0], marker="o")
     promised = numbers.search.validation_gain.mean(("task", "run"))
     ax.plot(promised.sel(search=list(SEARCHES)), range(len(SEARCHES)), "s", color="grey")
     ax.axvline(0, color=style.BLACK, lw=0.8, ls="--", zorder=0)
@@ -77,19 +75,18 @@ def plot_gains(ax, dataset):
 def caption(dataset) -> str:
     config, numbers = results.config_of(dataset), claims.numbers(dataset)
     tasks = dict(config.tasks)
+    titles = " and ".join(task.title for task in tasks.values())
 
     def listed(part, reading):  # of each data set
         changes = (numbers.flatness(name, part, reading).mean().item() for name in tasks)
         return " and ".join(f"{change:+.3f}" for change in changes)
 
-    deep, titles = 1 + max(config.layers), " and ".join(task.title for task in tasks.values())
     wide, fitted = numbers.gain(WIDE).mean(), numbers.rivals["threshold fitted"].mean()
     return (
-        f"Clipping attention in layer {deep} of {called(config.model_name)} "
-        f"changes AUC by {listed('attention', 'auc')} on {titles}. Clipping the "
-        f"MLP changes AUC by {listed('MLP', 'auc')}, and accuracy by "
-        f"{listed('MLP', 'accuracy')}. On fresh sentences the wider search gains {wide:+.3f} of "
-        f"accuracy, and a fitted threshold {fitted:+.3f}. Squares are gains on validation. "
-        f"Intervals are over {config.runs} runs (a) and {config.search.runs} (b). Dots are other "
-        "rounding errors (c) and random matrices (d)."
+        f"Clipping attention in layer {1 + max(config.layers)} of {called(config.model_name)} "
+        f"changes AUC by {listed('attention', 'auc')} on {titles}. Clipping the MLP changes AUC "
+        f"by {listed('MLP', 'auc')}, and accuracy by {listed('MLP', 'accuracy')}. On fresh "
+        f"sentences the wider search gains {wide:+.3f} of accuracy, and a fitted threshold "
+        f"{fitted:+.3f}. Squares are gains on validation. Intervals are over {config.runs} (a) and "
+        f"{config.search.runs} runs (b). Dots are other rounding errors (c), random matrices (d)."
     )

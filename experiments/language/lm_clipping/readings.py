@@ -14,10 +14,9 @@ class Numbers:
         self.search, self.spectra = (parts.part(dataset, name) for name in ("search", "spectra"))
         accuracy, fitted = (self.search.sel(reading=name) for name in ("accuracy", "fitted"))
         rivals = {"calibrated": self.search.calibrated, "threshold fitted": fitted.unclipped}
-        self.searched = accuracy.clipped - accuracy.unclipped  # (task, run, search)
-        self.rivals = {
-            name: (each - accuracy.unclipped).mean("task") for name, each in rivals.items()
-        }  # [R]
+        base = accuracy.unclipped
+        self.searched = accuracy.clipped - base  # (task, run, search)
+        self.rivals = {name: (x - base).mean("task") for name, x in rivals.items()}  # [R]
 
     def of(self, data, **place):
         """A data set's readings of AUC, or of another reading."""
@@ -34,7 +33,7 @@ class Numbers:
         own = own.sel(task=data, part=part, reading=reading).isel(layer=-1)
         return own.edited - own.unclipped
 
-    def flatness(self, data, part, reading="auc"):  # [R]
+    def flatness(self, data, part, reading):  # [R]
         """The change in the deepest layer, averaged over rates."""
         return self.deepest(data, part, reading).drop_sel(rate=DROPPED).mean("rate")
 

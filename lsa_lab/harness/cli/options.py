@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from lsa_lab.harness.cli import overrides
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.checks import nearest
-from lsa_lab.harness.run.laboratory import TIERS, Experiment, experiments_of, moved_of
+from lsa_lab.harness.run.laboratory import TIERS, Experiment, constant_of, experiments_of
 
 _LONGEST_NAME, _LONGEST_PATH = 255, 3500  # bytes that file systems take; room for what is inside
 
@@ -146,7 +146,9 @@ def find_named(options: argparse.Namespace) -> dict[str, Experiment]:
         words = [option.word for option in OPTIONS if command in option.commands]
         best = nearest(options.unknown[0], [*words, *(f"{overrides.PREFIX}{key}" for key in keys)])
         raise RefusalError(f"unknown option {' '.join(options.unknown)}: nearest {best}")
-    names, moved = [*experiments, "all"], moved_of(options.package)
+    # Where names of earlier versions are now: that of another experiment, or a sentence.
+    moved: dict[str, str] = constant_of(options.package, "moved", "MOVED", {})
+    names = [*experiments, "all"]
     for name in options.names:
         if name in moved:
             now = moved[name]

@@ -30,56 +30,45 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def apply(default: Any, arguments: Sequence[str]) -> Any:
     """``default``, a Config, with the values of ``--config.KEY VALUE ...`` in their place; a key of
     one of its parts, a Config of its own, is ``--config.PART.KEY``."""
-    splits = (word.split("=", 1) if word.startswith(PREFIX) else [word] for word in arguments)
-    words = [part for parts in splits for part in parts]
-    own, of_parts = _by_part(words, default)
-    for name, theirs in of_parts.items():
-        try:
-            changed = apply(getattr(default, name), theirs)
-        except RefusalError as error:
-            raise RefusalError(f"{error}".replace(PREFIX, f"{PREFIX}{name}.")) from None
-        default = dataclasses.replace(default, **{name: changed})
-    return _apply(default, own) if own else default
-
-
-def _by_part(words: list[str], default: Any) -> tuple[list[str], dict[str, list[str]]]:
-    """The words of the Config's own keys, and those of each part without its name."""
-    own: list[str] = []
-    parts: dict[str, list[str]] = {}
-    target = own
-    for word in words:
+    given: dict[str, list[str]] = {}
+    for word in arguments:
         if word.startswith(PREFIX):
-            name, _, key = word.removeprefix(PREFIX).replace("-", "_").partition(".")
-            is_part = key and dataclasses.is_dataclass(getattr(default, name, None))
-            target = parts.setdefault(name, []) if is_part else own
-            word = f"{PREFIX}{key}" if is_part else word
-        target.append(word)
-    return own, parts
-
-
-def _apply(default: Any, words: list[str]) -> Any:
-    _check(words, default)
-    kind, given = type(default), dict[str, list[str]]()
-    for word in words:
-        if word.startswith(PREFIX):
-            given[word.removeprefix(PREFIX).replace("-", "_")] = values = []
+            key, equals, value = word.removeprefix(PREFIX).partition("=")
+            given[key] = values = [value] if equals else []
         else:
             values.append(word)
-    types, changes = get_type_hints(kind), {}
-    for key, values in given.items():
+    return _apply(default, given, PREFIX)
+
+
+def _apply(default: Any, given: dict[str, list[str]], prefix: str) -> Any:
+    own: dict[str, list[str]] = {}
+    parts: dict[str, dict[str, list[str]]] = {}
+    for word, values in given.items():
+        name, _, key = word.replace("-", "_").partition(".")
+        if key and dataclasses.is_dataclass(getattr(default, name, None)):
+            parts.setdefault(name, {})[key] = values
+        else:
+            _check(default, word, values, prefix)
+            own[name] = values
+    changes = {
+        name: _apply(getattr(default, name), theirs, f"{prefix}{name}.")
+        for name, theirs in parts.items()
+    }
+    types = get_type_hints(type(default))
+    for key, values in own.items():
         try:
             changes[key] = _value(types[key], values)
         except (ValueError, KeyError):
-            said = f"{PREFIX}{key} {' '.join(values)} cannot be read"
+            said = f"{prefix}{key} {' '.join(values)} cannot be read"
             raise RefusalError(f"{said}: nearest is {_words(getattr(default, key))}") from None
     try:
-        return kind(**vars(default) | changes)
+        return dataclasses.replace(default, **changes)
     except ValueError as error:
         key = re.split(r"\W", str(error))[0]
         if key in changes or key not in vars(default):
-            raise RefusalError(f"{PREFIX}{error}") from None
-        cause = f"with {' '.join(words)}, {error}"
-        raise RefusalError(f"{cause}; or set {PREFIX}{key} as well") from None
+            raise RefusalError(f"{prefix}{error}") from None
+        words = " ".join(f"{prefix}{name} {' '.join(values)}" for name, values in own.items())
+        raise RefusalError(f"with {words}, {error}; or set {prefix}{key} as well") from None
 
 
 def _value(kind: Any, words: list[str]) -> Any:
@@ -97,29 +86,25 @@ def _value(kind: Any, words: list[str]) -> Any:
     return {"True": True, "False": False}[word] if kind is bool else kind(word)
 
 
-def _check(words: list[str], default: Any) -> None:
-    """Refuse unknown keys and words that are no numbers, each with the nearest valid one."""
-    keys = [field.name for field in dataclasses.fields(default)]
-    key = ""
-    for word, following in zip(words, [*words[1:], PREFIX], strict=True):
-        if word.startswith(PREFIX):
-            key = word.removeprefix(PREFIX).replace("-", "_")
-            value = "" if following.startswith(PREFIX) else f" {following}"
-            field = key.partition(".")[0]
-            if field in keys and not _is_plain(default, field):
-                raise RefusalError(
-                    f"{PREFIX}{key} is more than a number, a word or a tuple of them: change it in "
-                    f"{type(default).__module__}, or where that takes it from"
-                )
-            if key not in keys:
-                best, listed = nearest(key, keys), ", ".join(keys)
-                raise RefusalError(
-                    f"unknown key {word}{value}: nearest {PREFIX}{best}; the keys are {listed}"
-                )
-            if not value:
-                raise RefusalError(f"{word} lacks a value; nearest {_words(getattr(default, key))}")
-        elif declared_type(default, key) in (int, float):
-            _check_number(key, word, declared_type(default, key), getattr(default, key))
+def _check(default: Any, word: str, values: list[str], prefix: str) -> None:
+    """Refuse an unknown key and words that are no numbers, each with the nearest valid one."""
+    keys, key = [field.name for field in dataclasses.fields(default)], word.replace("-", "_")
+    field = key.partition(".")[0]
+    if field in keys and not _is_plain(default, field):
+        raise RefusalError(
+            f"{prefix}{key} is more than a number, a word or a tuple of them: change it in "
+            f"{type(default).__module__}, or where that takes it from"
+        )
+    if key not in keys:
+        best, listed, said = nearest(key, keys), ", ".join(keys), " ".join([word, *values[:1]])
+        raise RefusalError(
+            f"unknown key {prefix}{said}: nearest {prefix}{best}; the keys are {listed}"
+        )
+    if not values:
+        raise RefusalError(f"{prefix}{word} lacks a value; nearest {_words(getattr(default, key))}")
+    kind = declared_type(default, key)
+    for value in values if kind in (int, float) else ():
+        _check_number(f"{prefix}{key}", value, kind, getattr(default, key))
 
 
 def _is_plain(config: Any, name: str) -> bool:
@@ -142,7 +127,7 @@ def _check_number(key: str, word: str, kind: type, default: Any) -> None:
     wanted = "a whole number" if kind is int else "a finite number"
     if isinstance(default, tuple):
         wanted += ", and a space before the next"
-    raise RefusalError(f"{PREFIX}{key} {word}: choose {wanted}; nearest {best}")
+    raise RefusalError(f"{key} {word}: choose {wanted}; nearest {best}")
 
 
 def _words(default: Any) -> str:

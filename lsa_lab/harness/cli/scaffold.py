@@ -12,7 +12,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.refusal import RefusalError, refused
 from lsa_lab.harness.run.laboratory import DOORS
 from lsa_lab.store import results
 
@@ -77,13 +77,11 @@ def purposes() -> dict[str, str]:
 
 def write(place: Place) -> None:
     """The experiment, the folders above it that are missing, and its name in EXPERIMENTS."""
-    try:
+    with refused(OSError, before=f"{place.folder} cannot be written: "):
         if place.package.exists():
             _add(place)
         else:
             _begin(place)
-    except OSError as error:
-        raise RefusalError(f"{place.folder} cannot be written: {error}") from None
     importlib.invalidate_caches()  # a running Python sees the new folder
 
 
@@ -98,12 +96,10 @@ def write_theorem(name: str) -> list[Path]:
     new = {file: folder / "test_theorem.py"}
     if not (tests / "conftest.py").exists():
         new[tests / "conftest.py"] = folder / "conftest.py"
-    try:
+    with refused(OSError, before=f"{file} cannot be written: "):
         for path, template in new.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             results.write(path, template.read_bytes())
-    except OSError as error:
-        raise RefusalError(f"{file} cannot be written: {error}") from None
     return list(new)
 
 

@@ -198,8 +198,7 @@ class _Crew:
         series.say(self.console, text)
         if facts is None:
             return
-        lists = {key: tuple(facts[key]) for key in ("moved", "answer")}
-        self.outcomes[name] = Outcome(**facts | lists)
+        self.outcomes[name] = Outcome(**facts)
         if (facts["facts"]["memory"] or 0) > _memory() / (2 * self._count):
             self.workers.remove(worker)
             worker.end()
@@ -216,9 +215,9 @@ def _memory() -> float:
 def main() -> int:
     """Until nothing more comes; 130 after an interruption."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a script's background
-    process.configure()
     try:
         with process.interrupts_return():
+            process.configure()  # imports jax, whose callbacks may lose an interrupt
             for line in sys.stdin:
                 _carry_out(json.loads(line))
     except KeyboardInterrupt:

@@ -21,9 +21,14 @@ MESSAGE, APPENDIX = "message", "appendix"
 _left_out: "WeakKeyDictionary[Axes, int]" = WeakKeyDictionary()
 
 
+def missing(samples: ArrayLike) -> int:
+    """How many of the numbers are not finite and so not drawn: for a caption."""
+    return int(np.sum(~np.isfinite(np.asarray(samples, float))))
+
+
 def leave_out(ax: "Axes", samples: ArrayLike) -> int:
-    """How many of the numbers are not finite and so are not drawn; the caption will say it."""
-    count = int(np.sum(~np.isfinite(np.asarray(samples, float))))
+    """The same, and the caption of the figure will say it."""
+    count = missing(samples)
     _left_out[ax] = _left_out.get(ax, 0) + count
     return count
 
@@ -31,9 +36,11 @@ def leave_out(ax: "Axes", samples: ArrayLike) -> int:
 def with_footer(caption: str, config: SimpleNamespace, pictures: "Iterable[Figure]") -> str:
     """A caption and what it does not say itself."""
     caption = " ".join(caption.split())
-    counts = {name: _whole(config, name) for name in ("runs", "seeds", "d", "n")}
-    facts = [f"{counts[name]} {name}" for name in ("runs", "seeds") if counts[name]]
-    facts += [f"{name} = {counts[name]}" for name in ("d", "n") if counts[name]]
+    words = {"runs": "{} runs", "seeds": "{} seeds", "d": "d = {}", "n": "n = {}"}
+    counts = {name: getattr(config, name, None) for name in words}
+    facts = [
+        words[name].format(count) for name, count in counts.items() if type(count) is int and count
+    ]
     axes = [ax for picture in pictures for ax in panels_of(picture).values()]
     lost = sum(_left_out.get(ax, 0) for ax in axes)
     facts += [f"{lost} numbers left out as not finite"] if lost else []
@@ -47,8 +54,3 @@ def panels_of(picture: "Figure") -> "dict[str, Axes]":
     titles = [ax.get_title(loc="left") for ax in axes]
     own = set(titles) <= set(ascii_lowercase) and len(set(titles)) == len(axes)
     return dict(zip(titles if own else ascii_lowercase, axes, strict=False))
-
-
-def _whole(config: SimpleNamespace, name: str) -> int | None:
-    value = getattr(config, name, None)
-    return value if type(value) is int else None

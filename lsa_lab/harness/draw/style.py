@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lsa_lab.harness.draw import footer
+from lsa_lab.harness.draw.footer import missing
 from lsa_lab.harness.draw.methods import BLACK, COLOURS, METHOD
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
-__all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD"]
+__all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD", "missing"]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,11 +170,6 @@ def band(
     return footer.leave_out(ax, samples)
 
 
-def missing(samples: ArrayLike) -> int:
-    """How many of the numbers are not finite and so not drawn: for a caption."""
-    return int(np.sum(~np.isfinite(np.asarray(samples, float))))
-
-
 def mean_band(
     ax: "Axes",
     x: ArrayLike,
@@ -196,8 +192,7 @@ def mean_points(
     ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their mean as points, with Student's interval as bars."""
-    footer.leave_out(ax, samples)
-    _points(ax, x, np.asarray(samples).mean(0), mean_ends(samples), label, look)
+    _points(ax, x, samples, np.asarray(samples).mean(0), mean_ends(samples), label, look)
 
 
 def mean_rows(ax: "Axes", y: ArrayLike, samples: ArrayLike, **look: Any) -> None:
@@ -212,10 +207,9 @@ def ratio_points(
 ) -> np.ndarray:
     """Runs ``samples`` [R, len(x)] > 0: their geometric mean as points, with Student's
     interval of the logarithms as bars. Returns the points and the ends of the bars [3, len(x)]."""
-    footer.leave_out(ax, samples)
     logs = np.log(samples)
     middle = np.exp(logs.mean(0))
-    bars = _points(ax, x, middle, np.exp(mean_ends(logs)), label, look)
+    bars = _points(ax, x, samples, middle, np.exp(mean_ends(logs)), label, look)
     return np.stack([middle, middle - bars[0], middle + bars[1]])
 
 
@@ -224,15 +218,15 @@ def median_points(
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their median as points, and its interval as bars."""
     samples = np.asarray(samples)
-    footer.leave_out(ax, samples)
     ends = np.transpose([median_interval(s) for s in samples.T])
-    _points(ax, x, np.median(samples, 0), ends, label, look)
+    _points(ax, x, samples, np.median(samples, 0), ends, label, look)
 
 
 def _points(
-    ax: "Axes", x: ArrayLike, middle: np.ndarray, ends: Any, label: str | None, look: dict[str, Any]
+    ax: "Axes", x: ArrayLike, samples: Any, middle: Any, ends: Any, label: Any, look: dict[str, Any]
 ) -> np.ndarray:
     """Points with bars, which are returned; where an interval is not known there is none."""
+    footer.leave_out(ax, samples)
     bars = np.abs(np.asarray(ends) - middle)
     bars = np.where(np.isfinite(bars), bars, 0.0)
     ax.errorbar(x, middle, bars, label=label, **look)

@@ -15,9 +15,6 @@ from lsa_lab.judging.claims import Claim
 SCALES: dict[str, Callable[[float], float]] = {  # what a format like "{0:%}" makes of a number x
     "": lambda x: x,
     "%": lambda x: 100 * x,
-    "less": lambda x: 100 * (1 - x),  # a ratio as so many per cent less
-    "more": lambda x: 100 * (x - 1),
-    "power": lambda x: 10**x,  # of a decimal logarithm
     "exp": math.exp,
     "size": abs,
 }

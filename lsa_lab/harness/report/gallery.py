@@ -46,14 +46,6 @@ class Theme:
         return self.name or "no-theme"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A note on what was learned: its heading, and its page from the working folder."""
-
-    title: str
-    page: str
-
-
 def pages(
     root: Path,
     whole: Sequence[Result],
@@ -61,7 +53,7 @@ def pages(
     levels: Levels,
     theorems: dict[str, list[Theorem]],
     about: Mapping[str, str],
-    findings: Sequence[Finding] = (),
+    findings: Mapping[str, str],
 ) -> dict[str, str]:
     """{name: text} of the pages under ``root``, with links up to the working folder that holds it:
     index.html, one of statements and one of all cells, a page a theme and a page a question.
@@ -85,7 +77,7 @@ def pages(
         "home": "",  # from a page to index.html
         "themes": themes(whole),
         "theorems": theorems if is_inside else {},
-        "findings": findings if is_inside else (),
+        "findings": findings if is_inside else {},
         "up": "../" * len(root.parts) if is_inside else "",
         "papers": sorted({paper(claim) for each in whole for claim in each.claims} - {""}),
         "broken": broken,
@@ -139,7 +131,8 @@ def theorems(pages: Iterable[Path]) -> dict[str, list[Theorem]]:
             judged = _JUDGED.search(block)
             if test is None or judged is None:
                 continue
-            page = f"{path.as_posix()}#{_anchor(heading)}"
+            anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")  # of forges
+            page = f"{path.as_posix()}#{anchor}"
             title = re.sub(r"^[\d.]+\s+", "", heading)
             for name in re.findall(r"`([^`]+)`", judged[1]):
                 theorem = Theorem(title, page, test[1])
@@ -147,10 +140,10 @@ def theorems(pages: Iterable[Path]) -> dict[str, list[Theorem]]:
     return rests
 
 
-def findings(notes: Iterable[Path]) -> list[Finding]:
-    """The notes by their headings."""
-    heads = ((path, path.read_text(encoding="utf-8").partition("\n")[0]) for path in notes)
-    return [Finding(head.removeprefix("# "), path.as_posix()) for path, head in heads]
+def findings(notes: Iterable[Path]) -> dict[str, str]:
+    """{page from the working folder: its heading} of notes on what was learned."""
+    heads = {path: path.read_text(encoding="utf-8").partition("\n")[0] for path in notes}
+    return {path.as_posix(): head.removeprefix("# ") for path, head in heads.items()}
 
 
 def about(package: str, citation: Path) -> dict[str, str]:
@@ -163,11 +156,6 @@ def about(package: str, citation: Path) -> dict[str, str]:
     }
     plain = {"title": package, "author": f"The authors of {package}", "version": __version__}
     return {key: said[key] or plain[key] for key in plain}
-
-
-def _anchor(heading: str) -> str:
-    """As forges make it of a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def pixels(picture: Path) -> tuple[int, int]:

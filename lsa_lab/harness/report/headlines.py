@@ -5,13 +5,12 @@ sentence names. ``so_what.py`` has SO_WHAT, what follows from an answer: {experi
 
 import re
 import string
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
 from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.run.checks import nearest
-from lsa_lab.harness.run.laboratory import file_of
+from lsa_lab.harness.run.laboratory import constant_of
 from lsa_lab.judging.claims import Verdict
 
 NONE_NEEDED = "none needed, because "
@@ -123,27 +122,12 @@ class Message:
         return Words(self.null, self.beside or needed)
 
 
-def headlines_of(package: str) -> tuple[Headline, ...]:
-    """HEADLINES of ``PACKAGE/headlines.py``, in their order; none without that file."""
-    return tuple(getattr(file_of(package, "headlines"), "HEADLINES", ()))
-
-
-def messages_of(package: str) -> Mapping[str, tuple[Message, ...]]:
-    """MESSAGES of ``PACKAGE/messages.py``, {theme: messages}; none without that file."""
-    return getattr(file_of(package, "messages"), "MESSAGES", {})
-
-
-def so_what_of(package: str) -> Mapping[str, str]:
-    """SO_WHAT of ``PACKAGE/so_what.py``, {experiment: sentences}; none without that file."""
-    return getattr(file_of(package, "so_what"), "SO_WHAT", {})
-
-
 def first_of(package: str) -> tuple[str, ...]:
     """FIRST of ``headlines.py``: the places of the headlines that the front page shows.
 
     Refused if it lists what is the place of none."""
-    first = tuple(getattr(file_of(package, "headlines"), "FIRST", ()))
-    places = [headline.place for headline in headlines_of(package)]
+    first = tuple(constant_of(package, "headlines", "FIRST", ()))
+    places = [line.place for line in constant_of(package, "headlines", "HEADLINES", ())]
     for place in first:
         if place not in places:
             best = nearest(place, places)

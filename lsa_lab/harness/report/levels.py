@@ -6,7 +6,6 @@ from functools import cached_property
 
 from lsa_lab.harness.report.cells import Cells, Index, Sentence
 from lsa_lab.harness.report.headlines import Headline, Message, Proof
-from lsa_lab.harness.report.result import Result
 from lsa_lab.judging.statistics import confidence_or, level
 
 NOT_TRIED = "not tried"
@@ -115,9 +114,8 @@ class Column:
         if self.sentence is None:
             return NOT_TRIED
         cells = self.sentence.cells
-        return (
-            f"**{cells.verdict}**{cells.marks}: {self.sentence.text} ({links(cells.results, root)})"
-        )
+        links = (f"[{each.name}]({root}{each.folder}/README.md)" for each in cells.results)
+        return f"**{cells.verdict}**{cells.marks}: {self.sentence.text} ({', '.join(links)})"
 
 
 @dataclass(frozen=True)
@@ -174,8 +172,3 @@ class Repeatable:
             for result, names in self.sentence.rows
         )
         return self.text + self.marks, self.null, "; ".join(rows)
-
-
-def links(results: Sequence[Result], root: str = "") -> str:
-    """The names of experiments, each a link to the page of its result."""
-    return ", ".join(f"[{each.name}]({root}{each.folder}/README.md)" for each in results)

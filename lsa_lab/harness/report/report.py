@@ -11,12 +11,12 @@ from lsa_lab.harness.refusal import RefusalError
 from lsa_lab.harness.report import gallery, pages
 from lsa_lab.harness.report.cells import Index
 from lsa_lab.harness.report.gallery import pixels
-from lsa_lab.harness.report.headlines import first_of, headlines_of, messages_of
+from lsa_lab.harness.report.headlines import first_of
 from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.result import Result
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.folders import folder_of
-from lsa_lab.harness.run.laboratory import TIERS, Experiment
+from lsa_lab.harness.run.laboratory import TIERS, Experiment, constant_of
 from lsa_lab.harness.run.runner import draw, load
 from lsa_lab.judging.claims import evidence, judge
 from lsa_lab.judging.statistics import confidence_or
@@ -60,8 +60,9 @@ def largest(whole: Iterable[Result]) -> list[Result]:
 
 def levels_of(package: str, whole: Sequence[Result]) -> Levels:
     """What is read first of a package, beside its results."""
-    first, messages = first_of(package), messages_of(package)
-    return Levels(headlines_of(package), messages, Index(whole), first)
+    headlines = constant_of(package, "headlines", "HEADLINES", ())
+    messages = constant_of(package, "messages", "MESSAGES", {})
+    return Levels(headlines, messages, Index(whole), first_of(package))
 
 
 def write(

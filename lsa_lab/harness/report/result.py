@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lsa_lab.harness.report.headlines import so_what_of
 from lsa_lab.harness.report.tables import Family, families, marks
-from lsa_lab.harness.run.laboratory import Experiment
+from lsa_lab.harness.run.laboratory import Experiment, constant_of
 from lsa_lab.harness.run.outcomes import counts
 from lsa_lab.judging.claims import Claim, judge
 from lsa_lab.judging.statements import Statement
@@ -65,7 +64,7 @@ class Result:
     @property
     def so_what(self) -> str:
         """What follows from the answer; empty where the package does not say."""
-        return so_what_of(self.experiment.package).get(self.name, "")
+        return constant_of(self.experiment.package, "so_what", "SO_WHAT", {}).get(self.name, "")
 
     @property
     def setting(self) -> str:

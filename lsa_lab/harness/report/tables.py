@@ -38,11 +38,6 @@ class Family:
         return len(self.cells) > 1
 
     @property
-    def is_control(self) -> bool:
-        """Whether it guards the row that stands before it: its source or its sentence says so."""
-        return re.search(r"\bcontrol\b", f"{self.source} {self.says}", re.I) is not None
-
-    @property
     def says(self) -> str:
         family = self.cells[0].family
         return family.says if self.is_family and family else self.cells[0].statement
@@ -113,7 +108,8 @@ def families(claims: Sequence[Claim]) -> list[Family]:
         groups.setdefault(key, []).append(claim)
     rows: list[Family] = []
     for family in map(Family, map(tuple, groups.values())):
-        if family.is_control and rows:
+        # A control says so in its source or in its sentence.
+        if rows and re.search(r"\bcontrol\b", f"{family.source} {family.says}", re.I):
             rows[-1] = replace(rows[-1], controls=(*rows[-1].controls, family))
         else:
             rows.append(family)

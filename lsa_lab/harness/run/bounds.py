@@ -41,9 +41,8 @@ def between(low: End, high: End) -> Bound:
     said = words.get((low is not None, high is not None), f"{first} to {last}")
 
     def check(config: Any, name: str) -> None:
-        several = isinstance(getattr(config, name), tuple | list)
-        function = checks.each_between if several else checks.between
-        function(config, name, _number(config, low), _number(config, high))
+        ends = (getattr(config, end) if isinstance(end, str) else end for end in (low, high))
+        checks.between(config, name, *ends)
 
     return Bound(said, check)
 
@@ -60,12 +59,7 @@ def divides(whole: str) -> Bound:
     return Bound(f"divides {whole}", lambda config, name: checks.divides(config, name, whole))
 
 
-def _positive(config: Any, name: str) -> None:
-    several = isinstance(getattr(config, name), tuple | list)
-    (checks.each_positive if several else checks.positive)(config, name)
-
-
-POSITIVE = Bound("> 0", _positive)  # for a rate or a scale
+POSITIVE = Bound("> 0", checks.positive)  # for a rate or a scale
 INCREASING = Bound("increasing", checks.increasing)  # each entry above the one before
 Seed = Annotated[int, Bound(">= 0", checks.seed)]  # one number is one stream of random numbers
 
@@ -96,7 +90,3 @@ def bounds_of(kind: type, name: str) -> tuple[Bound, ...]:
         for extra in each.__metadata__
         if isinstance(extra, Bound)
     )
-
-
-def _number(config: Any, end: End) -> float | None:
-    return getattr(config, end) if isinstance(end, str) else end

@@ -30,25 +30,23 @@ def kinds(config: Any) -> None:
 
 
 def between(config: Any, name: str, low: float | None = None, high: float | None = None) -> None:
-    """low <= value <= high, finite, and whole if the field is declared ``int``."""
-    _between(name, getattr(config, name), low, high, _is_whole(config, name))
+    """low <= value <= high, finite, and whole if the field is declared ``int``; so is every entry
+    of a tuple, which may not be empty."""
+    for label, value in _labelled(config, name):
+        _between(label, value, low, high, _is_whole(config, name))
 
 
-def each_between(config: Any, name: str, low: float | None, high: float | None = None) -> None:
-    """The same for every entry of a tuple, which may not be empty."""
-    for i, value in enumerate(_entries(config, name)):
-        _between(f"{name}[{i}]", value, low, high, _is_whole(config, name))
+each_between = between  # of a tuple
 
 
 def positive(config: Any, name: str) -> None:
-    """0 < value < ∞, for a rate or a tolerance."""
-    _positive(name, getattr(config, name))
-
-
-def each_positive(config: Any, name: str) -> None:
-    """The same for every entry of a tuple, which may not be empty."""
-    for i, value in enumerate(_entries(config, name)):
-        _positive(f"{name}[{i}]", value)
+    """0 < value < ∞, for a rate or a tolerance, or for every entry of a tuple."""
+    for label, value in _labelled(config, name):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 < value < math.inf:
+            # There is no nearest number above zero: name one that is small for any use.
+            best = 1e300 if value == math.inf else 1e-6
+            raise ValueError(f"{label} = {value!r}: choose a finite number above 0; nearest {best}")
 
 
 def increasing(config: Any, name: str) -> None:
@@ -119,12 +117,11 @@ def _between(name: str, value: Any, low: float | None, high: float | None, whole
         raise ValueError(f"{name} = {value!r}: choose {wanted}; nearest {best}")
 
 
-def _positive(name: str, value: Any) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
-        # There is no nearest number above zero: name one that is small for any use.
-        best = 1e300 if value == math.inf else 1e-6
-        raise ValueError(f"{name} = {value!r}: choose a finite number above 0; nearest {best}")
+def _labelled(config: Any, name: str) -> list[tuple[str, Any]]:
+    """A value by its key, or the entries of a tuple by theirs, "lengths[1]"."""
+    if not isinstance(value := getattr(config, name), tuple | list):
+        return [(name, value)]
+    return [(f"{name}[{i}]", entry) for i, entry in enumerate(_entries(config, name))]
 
 
 def _entries(config: Any, name: str) -> Sequence:

@@ -66,16 +66,11 @@ class Experiment:
         return importlib.import_module(f"{self.module}.{name}")
 
 
-def moved_of(package: str) -> dict[str, str]:
-    """Where names of earlier versions are now, ``MOVED`` of the package's ``moved.py``: the name of
-    an experiment, or a sentence about one that is gone."""
-    return dict(getattr(file_of(package, "moved"), "MOVED", {}))
-
-
-def file_of(package: str, name: str) -> ModuleType | None:
-    """A module of the package, which may lack it."""
-    name = f"{package}.{name}"
-    return None if importlib.util.find_spec(name) is None else importlib.import_module(name)
+def constant_of(package: str, file: str, name: str, otherwise: Any) -> Any:
+    """A constant of a module of the package, which may lack both."""
+    if importlib.util.find_spec(f"{package}.{file}") is None:
+        return otherwise
+    return getattr(importlib.import_module(f"{package}.{file}"), name, otherwise)
 
 
 def experiments_of(package: str) -> dict[str, Experiment]:

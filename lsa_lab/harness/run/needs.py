@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lsa_lab import lm
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.refusal import RefusalError, refused
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.lm import sources
 from lsa_lab.store.cache import cache
@@ -54,10 +54,8 @@ def of_ones_own(config: Any, path: str) -> dict[str, tuple[str | int, ...]]:
     }
     if not hasattr(config, "at_depth") or not Path(path).exists():
         return keys
-    try:
+    with refused(OSError, ValueError, KeyError, before=f"--model {path}: "):
         shape = lm.shape(path)
-    except (OSError, ValueError, KeyError) as error:
-        raise RefusalError(f"--model {path}: {error}") from None
     return keys | config.at_depth(shape.num_layers)
 
 
@@ -70,11 +68,9 @@ def check(experiment: Experiment, tier: str, config: Any, program: str) -> None:
             f"{experiment.name} reads {' and '.join(lacking)}, not yet in {cache()}: run "
             f"{fetch_command(lacking, program)}"
         )
-    try:
+    with refused(OSError, ValueError, before=f"{experiment.name}: "):
         for name in needed:
             sources.path(name)
-    except (OSError, ValueError) as error:
-        raise RefusalError(f"{experiment.name}: {error}") from None
     model = getattr(config, "model", "")
     declared = {getattr(each, "model", "") for each in experiment.tiers.values()}
     if model not in declared | set(sources.SOURCES) and not Path(model).exists():

@@ -23,10 +23,6 @@ class Outcome:
     moved: tuple[str, ...]  # "id: old verdict, now new verdict"
     answer: tuple[str, ...] = ()  # what it found, and what failed and why
 
-    @property
-    def unmoved(self) -> bool:
-        return bool(self.same) and not self.moved
-
 
 def compare(facts: dict, new: Path, old: Path) -> Outcome:
     """The result in the folder ``new`` with ``facts``, beside what lies in ``old``."""

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,9 +89,14 @@ def free_mappings() -> None:
 def interrupts_return() -> Iterator[None]:
     """An interrupt that is lost in a callback, as while jax is imported, is raised again."""
 
+    def interrupt_later() -> None:
+        time.sleep(0.1)
+        _thread.interrupt_main()
+
     def raise_again(unraisable: Any) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            threading.Timer(0.05, _thread.interrupt_main).start()
+            # A Timer's start waits for its thread: raised meanwhile, an interrupt is lost in here.
+            _thread.start_new_thread(interrupt_later, ())
         else:
             hook(unraisable)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from lsa_lab import judging
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.refusal import RefusalError, refused
 from lsa_lab.harness.run.laboratory import Experiment
 from lsa_lab.judging.claims import Claim, Verdict
 from lsa_lab.judging.statements import METHODS, Statement, cells_of
@@ -25,14 +25,9 @@ _ADVICE = "; run the experiment again, or delete the file"
 # What decides a verdict, given the samples; the rest of a statement is words.
 _DECIDING = ("measured", "statistic", "bounds", "margin", "over", "overlap", "standard_errors")
 _NUMBER = int | float | None
-_OPTIONAL: dict[str, Any] = {
-    "wall_time": _NUMBER,
-    "memory": _NUMBER,
-    "start": str | None,
-    "criteria": str | None,
-}
-_OPTIONAL |= {"confidence": _NUMBER, "family_confidence": _NUMBER, "methods": dict | None}
-_OPTIONAL |= {"result": str | None, "claims": str | None}
+_KINDS: dict[str, Any] = {"tier": str, "config": dict, "verdicts": dict, "methods": dict | None}
+_KINDS |= dict.fromkeys(("wall_time", "memory", "confidence", "family_confidence"), _NUMBER)
+_KINDS |= dict.fromkeys(("start", "criteria", "result", "claims"), str | None)
 
 
 def record_of(experiment: Experiment, folder: Path, tier: str | None = None) -> dict | None:
@@ -45,10 +40,13 @@ def record_of(experiment: Experiment, folder: Path, tier: str | None = None) -> 
     if facts is not None:
         check_origin(experiment, facts, folder, tier)
         file = folder / "result.nc"
-        if facts.get("result") and file.exists() and facts["result"] != _whole(experiment, file):
-            raise RefusalError(
-                f"{file} is not the file that config.json beside it was written for{_ADVICE}"
-            )
+        if facts.get("result") and file.exists():
+            with refused(ValueError, before=f"{experiment.name}: ", after="; run it again"):
+                digest = results.digest(file)
+            if facts["result"] != digest:
+                raise RefusalError(
+                    f"{file} is not the file that config.json beside it was written for{_ADVICE}"
+                )
     return facts
 
 
@@ -63,14 +61,6 @@ def check_origin(
             words = f"{experiment.name} --tier {tier}" if tier else experiment.name
             what = f"{other} tier" if name == "tier" else f"{name} {other}"
             raise RefusalError(f"{folder} holds the {what}: run {words}")
-
-
-def _whole(experiment: Experiment, file: Path) -> str:
-    """The digest of a result whose own checksum is right."""
-    try:
-        return results.digest(file)
-    except ValueError as error:
-        raise RefusalError(f"{experiment.name}: {error}; run it again") from None
 
 
 def last_run(folder: Path) -> dict | None:
@@ -101,15 +91,10 @@ def _wrong(facts: Any) -> str:
     """The first thing that is not as ``run`` writes it."""
     if not isinstance(facts, dict):
         return f"a {type(facts).__name__}"
-    for name, kind in (("tier", str), ("config", dict), ("verdicts", dict)):
+    for name, kind in _KINDS.items():
         if not isinstance(facts.get(name), kind):
             return f"{name} is {facts.get(name)!r}"
-    for name, optional in _OPTIONAL.items():
-        if not isinstance(facts.get(name), optional):
-            return f"{name} is {facts[name]!r}"
-    strange = [
-        verdict for verdict in facts["verdicts"].values() if verdict not in get_args(Verdict)
-    ]
+    strange = [each for each in facts["verdicts"].values() if each not in get_args(Verdict)]
     return f"a verdict is {strange[0]!r}" if strange else ""
 
 

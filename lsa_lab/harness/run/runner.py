@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsa_lab.harness.draw import footer, pictures, style
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.refusal import refused
 from lsa_lab.harness.run import precision, process, records
 from lsa_lab.harness.run.clock import Spent
 from lsa_lab.harness.run.laboratory import Experiment
@@ -143,7 +143,7 @@ def _publish(job: Job, facts: dict) -> Outcome:
     caption = staging / "caption.txt"
     words = caption.read_text(encoding="utf-8") if caption.is_file() else ""
     outcome = replace(outcome, answer=answer(words, claims))
-    if outcome.unmoved:  # the file and what is told of its run stay
+    if outcome.same and not outcome.moved:  # the file and what is told of its run stay
         kept = job.folder / "result.nc"
         facts = records.last_run(job.folder) or {}
         judgement["result"] = results.digest(kept)
@@ -162,10 +162,8 @@ def judge_result(experiment: Experiment, dataset: "xr.Dataset") -> list[Claim]:
 
 def check_statements(experiment: Experiment, config: Any) -> None:
     """Refuse statements that cannot be judged before anything is computed for them."""
-    try:
+    with refused(ValueError, before=f"{experiment.name}: "):
         cells_of(records.statements(experiment, config))
-    except ValueError as error:
-        raise RefusalError(f"{experiment.name}: {error}") from None
 
 
 def drawings(experiment: Experiment, dataset: "xr.Dataset") -> "tuple[dict[str, Figure], str]":
@@ -204,10 +202,8 @@ def load(experiment: Experiment, tier: str | None, folder: Path) -> "xr.Dataset"
     """The Dataset of a tier's result; refused if it is damaged or another configuration's, key by
     key. The tier is None of a changed configuration."""
     records.record_of(experiment, folder, tier)
-    try:
+    with refused(ValueError, before=f"{experiment.name}: ", after="; run it again"):
         config = None if tier is None else experiment.tiers[tier]
         dataset = results.load(folder / "result.nc", config=config)
-    except ValueError as error:
-        raise RefusalError(f"{experiment.name}: {error}; run it again") from None
     records.check_origin(experiment, dataset.attrs, folder, tier)
     return dataset

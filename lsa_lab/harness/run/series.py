@@ -41,7 +41,12 @@ def run(jobs: list[Job]) -> int:
     from lsa_lab.store import processes
 
     if not processes.leads():
-        return _follow(jobs)
+        for i, job in enumerate(jobs):
+            try:
+                run_share(job)
+            except KeyboardInterrupt:
+                raise Unfinished(jobs[i:]) from None
+        return 0
     console, statuses = Console(), [0]
     outcomes: dict[str, Outcome] = {}
     bars = progress.bars(console)
@@ -125,12 +130,3 @@ def last_time(job: Job) -> str:
     parts += [facts["start"]] if "start" in facts else []
     parts += [f"{facts['memory'] / 1e9:.1f} GB"] if "memory" in facts else []
     return ", ".join(parts)
-
-
-def _follow(jobs: list[Job]) -> int:
-    for i, job in enumerate(jobs):
-        try:
-            run_share(job)
-        except KeyboardInterrupt:
-            raise Unfinished(jobs[i:]) from None
-    return 0

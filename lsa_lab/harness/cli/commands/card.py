@@ -41,13 +41,18 @@ def obey(options: argparse.Namespace) -> int:
     from lsa_lab.training.status import DivergedError
 
     jax.config.update("jax_enable_x64", False)  # layers are trained in float32 everywhere
+    began = time.monotonic()
+
+    def say(line: str) -> None:
+        print(f"{time.monotonic() - began:5.0f} s  {line}", flush=True)
+
     forward, init = map(_object, options.names)
     tier = options.tier or "laptop"
     seeds = options.seeds
     work = cache() / "cards" / f"{name}-{tier}-{seeds}"  # where a killed training resumes
     try:
         card = report_card(forward, init, tier=tier, seeds=seeds, causal=not options.query,
-                           folder=work, say=_Clock())  # fmt: skip
+                           folder=work, say=say)  # fmt: skip
     except UnfitError as error:
         raise RefusalError(str(error)) from None
     except DivergedError as error:
@@ -64,16 +69,6 @@ def obey(options: argparse.Namespace) -> int:
     index = shelf.write_index(folder.parent)
     print(f"{card.headline}\n{folder / 'index.html'}, beside others in {index}")
     return 0
-
-
-class _Clock:
-    """A line of what is being done, with the seconds since the start."""
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-
-    def __call__(self, line: str) -> None:
-        print(f"{time.monotonic() - self.began:5.0f} s  {line}", flush=True)
 
 
 def _check(names: list[str]) -> int:

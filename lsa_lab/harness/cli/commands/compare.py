@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsa_lab.harness.cli import terminal
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.refusal import RefusalError, refused
 from lsa_lab.harness.run import records
 from lsa_lab.harness.run.folders import FIGURES
 from lsa_lab.harness.run.outcomes import number
@@ -36,11 +36,11 @@ def obey(options: argparse.Namespace) -> int:
     verdicts = [(records.last_run(folder) or {}).get("verdicts", {}) for folder in folders]
     if not all(verdicts):  # a cell of a sweep has no record of its own
         verdicts = [{}, {}]
-    arrays = {name: _apart(name, *datasets) for each in datasets for name in each.variables}
+    arrays = {name: _apart(name, *datasets)[1] for each in datasets for name in each.variables}
     tables: dict[str, tuple[int, dict]] = {
         "keys": (len(configs[0] | configs[1]), _differences(*configs)),
         "verdicts": (len(verdicts[0] | verdicts[1]), _differences(*verdicts)),
-        "arrays": (len(arrays), {name: row for name, row in arrays.items() if row}),
+        "arrays": (len(arrays), {name: (words,) for name, words in arrays.items() if words}),
     }
     for title, (count, rows) in tables.items():
         print(terminal.bold(f"{title}: {len(rows)} of {count} differ"))
@@ -99,7 +99,7 @@ def reproduction(new: Path, old: Path) -> str:
     if first.attrs["contents_sha256"] == second.attrs["contents_sha256"]:
         return f"the same to the bit{words}"
     names = {*first.variables, *second.variables}
-    largest, name = max((_distance(name, first, second), str(name)) for name in names)
+    largest, name = max((_apart(name, first, second)[0], str(name)) for name in names)
     if largest <= ROUNDING:
         return f"the same within rounding, largest relative difference {largest:.2g}{words}"
     return f"differs, by {largest:.2g} of its size in {name}{words}"
@@ -108,10 +108,8 @@ def reproduction(new: Path, old: Path) -> str:
 def _load(file: Path) -> "xr.Dataset":
     from lsa_lab.store import results
 
-    try:
+    with refused(ValueError):
         return results.load(file)
-    except ValueError as error:
-        raise RefusalError(str(error)) from None
 
 
 def _folder_of(name: str, root: Path) -> Path:
@@ -127,36 +125,23 @@ def _differences(first: dict[str, Any], second: dict[str, Any]) -> dict[Any, tup
     return {n: tuple(str(each.get(n, "is not there")) for each in (first, second)) for n in names}
 
 
-def _apart(name: Any, first: "xr.Dataset", second: "xr.Dataset") -> tuple[str, ...]:
-    """How an array of one differs from that of the other; nothing where all bits are the same."""
-    if name not in first.variables or name not in second.variables:
-        return (f"only in the {'first' if name in first.variables else 'second'}",)
-    a, b = (each.variables[name] for each in (first, second))
-    if a.dims != b.dims or a.shape != b.shape:
-        return (f"{dict(a.sizes)} and {dict(b.sizes)}",)
-    if a.dtype.kind not in "fiu" or b.dtype.kind not in "fiu":
-        count = int((a.values != b.values).sum())
-        return (f"{count} of {a.size} entries",) if count else ()
-    most = _distance(name, first, second)
-    if most == math.inf:
-        return ("not finite in one alone",)
-    return (f"largest relative difference {most:.2g}",) if most else ()
-
-
-def _distance(name: Any, first: "xr.Dataset", second: "xr.Dataset") -> float:
-    """The largest relative difference of an array's numbers; infinite where one has no such array,
-    or a number where the other has none."""
+def _apart(name: Any, first: "xr.Dataset", second: "xr.Dataset") -> tuple[float, str]:
+    """The largest relative difference of an array's numbers, infinite where one result has no such
+    array, or a number where the other has none; and what differs, empty where no bit does."""
     import numpy as np
 
-    if any(name not in each.variables for each in (first, second)):
-        return math.inf
-    x, y = (each.variables[name].values for each in (first, second))
-    if x.shape != y.shape:
-        return math.inf
+    a, b = (each.variables.get(name) for each in (first, second))
+    if a is None or b is None:
+        return math.inf, f"only in the {'second' if a is None else 'first'}"
+    if a.dims != b.dims or a.shape != b.shape:
+        return math.inf, f"{dict(a.sizes)} and {dict(b.sizes)}"
+    x, y = a.values, b.values
     if x.dtype.kind not in "fiu" or y.dtype.kind not in "fiu":
-        return 0.0 if np.array_equal(x, y) else math.inf
+        count = int((x != y).sum())
+        return (math.inf, f"{count} of {x.size} entries") if count else (0.0, "")
     if not np.array_equal(np.isfinite(x), np.isfinite(y)):
-        return math.inf
+        return math.inf, "not finite in one alone"
     with np.errstate(invalid="ignore", divide="ignore"):
-        apart = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
-    return float(np.nanmax(np.where(x == y, 0, apart), initial=0))
+        ratios = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
+    most = float(np.nanmax(np.where(x == y, 0, ratios), initial=0))
+    return most, f"largest relative difference {most:.2g}" if most else ""

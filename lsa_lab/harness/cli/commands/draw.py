@@ -15,37 +15,26 @@ from lsa_lab.harness.run.records import last_run
 def obey(options: argparse.Namespace) -> int:
     """Every result of the experiments named, or of all, in its own folder: figure.pdf and .png, or
     with --panel one panel of it beside them, or with --with-caption captioned.pdf and .png."""
-    _check(options)
-    places = _places(command_options.choose(options), options)
-    process.configure()
-    failed = 0
-    for place in places:
-        try:
-            for path in _draw(*place, options):
-                print(path)
-        except Exception as error:  # one broken result does not stop the others
-            if len(places) == 1:
-                raise
-            kind = "" if isinstance(error, RefusalError) else f"{type(error).__name__}: "
-            print(f"error: {place[1]} is not drawn: {kind}{error}", file=sys.stderr)
-            failed += 1
-    return 1 if failed else 0
-
-
-def _draw(
-    experiment: Experiment, folder: Path, tier: str | None, options: argparse.Namespace
-) -> list[Path]:
-    from lsa_lab.harness.run import runner
-
-    runner.load(experiment, tier and (last_run(folder) or {}).get("tier", tier), folder)
-    return runner.draw(experiment, folder, options.panel, bool(options.with_caption))
-
-
-def _check(options: argparse.Namespace) -> None:
     if options.panel is not None and (len(options.names) != 1 or options.names == ["all"]):
         raise RefusalError("--panel is of one experiment: draw NAME --panel LETTER")
     if options.panel is not None and options.with_caption:
         raise RefusalError("--with-caption is of the whole figure: leave out --panel or it")
+    places = _places(command_options.choose(options), options)
+    process.configure()
+    from lsa_lab.harness.run import runner
+
+    failed = 0
+    for experiment, folder, tier in places:
+        try:
+            runner.load(experiment, tier and (last_run(folder) or {}).get("tier", tier), folder)
+            print(*runner.draw(experiment, folder, options.panel, options.with_caption), sep="\n")
+        except Exception as error:  # one broken result does not stop the others
+            if len(places) == 1:
+                raise
+            kind = "" if isinstance(error, RefusalError) else f"{type(error).__name__}: "
+            print(f"error: {folder} is not drawn: {kind}{error}", file=sys.stderr)
+            failed += 1
+    return 1 if failed else 0
 
 
 def _places(

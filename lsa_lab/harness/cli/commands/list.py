@@ -31,18 +31,15 @@ class Row(NamedTuple):
     verdicts: dict[str, str] | None
 
     @property
-    def short_counts(self) -> str:
-        """As "3/1/0": hold, fail, undecided; "?" where that has to be judged again."""
-        if self.verdicts is None:
-            return "?"
-        verdicts = list(self.verdicts.values())
-        return "/".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
-
-    @property
     def cells(self) -> tuple[str, str, str]:
+        """Time, memory, and as "3/1/0" what holds, fails and is undecided; "?" where that has to be
+        judged again."""
         seconds, memory = self.facts.get("wall_time"), self.facts.get("memory")
         time = "" if seconds is None else short_clock_word(seconds)
-        return time, "" if memory is None else f"{memory / 1e9:.1f} GB", self.short_counts
+        verdicts = list((self.verdicts or {}).values())
+        counts = "/".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
+        counts = "?" if self.verdicts is None else counts
+        return time, "" if memory is None else f"{memory / 1e9:.1f} GB", counts
 
 
 def obey(options: argparse.Namespace) -> int:
