@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from lsa_lab.models import moments
 from lsa_lab.training import runs
 from lsa_lab.training.plan import Plan, remembered
 from lsa_lab.training.recipe import Training
-from lsa_lab.training.shards import Shards, places, settled
+from lsa_lab.training.shards import Shards, must_be_alone, places, settled
 
 
 class RunGroups:
@@ -45,6 +46,7 @@ class RunGroups:
         # for each other begin on all of them in one order.
         self._pool = ThreadPoolExecutor(min(lanes, abreast))
         self._helpers = ThreadPoolExecutor(min(lanes, plan.shards))
+        self._is_alone = plan.mesh is not None
 
     def __enter__(self) -> "RunGroups":
         return self
@@ -64,6 +66,12 @@ class RunGroups:
             arguments = zip(states, self._inputs, self._places, strict=False)
             lowered = [advance.lower(s, *inputs, *self._times(0)) for s, inputs, _ in arguments]
             self._programs = list(self._pool.map(lambda program: program.compile(), lowered))
+            if advance not in _alone:
+                _alone[advance] = must_be_alone(lowered)
+            self._is_alone |= _alone[advance]
+            if self._is_alone:
+                self._pool.shutdown(wait=False)
+                self._pool = ThreadPoolExecutor(1)
         return [_ended((state, {})) for state in states]
 
     def advance(self, before: list[Future], first: int, alive: np.ndarray) -> list[Future]:
@@ -93,7 +101,7 @@ class RunGroups:
         def watched() -> Any:
             return watch(self._plan.place(self.rows(chunk).params))
 
-        return watched() if self._plan.mesh is None else self._pool.submit(watched).result()
+        return self._pool.submit(watched).result() if self._is_alone else watched()
 
     def rows(self, chunk: list[Future]) -> runs.State:
         """The states after a chunk as one of NumPy rows [R, ...]."""
@@ -127,6 +135,9 @@ def _program(training: Training, impl: str | None, width: int, chunk: int) -> ja
         return state, jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), record)
 
     return jax.jit(advance, compiler_options=moments.compiler_options())
+
+
+_alone: WeakKeyDictionary[jax.stages.Wrapped, bool] = WeakKeyDictionary()  # the text is long
 
 
 def _ended(result: Any) -> Future:

@@ -4,6 +4,7 @@ Each shard's gradient is a call of one program, their mean and the update one of
 runs beside them: a single program for all devices (``shard_map``) has other last bits on one.
 """
 
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -24,7 +25,7 @@ class Shards:
     """The program of a group of runs: (state, keys, own, first, steps) -> its state and records."""
 
     def __init__(self, plan: Plan, pool: Executor, state: runs.State, inputs: tuple):
-        self._plan, self._pool = plan, pool
+        self._plan = plan
         self._places = places()[0][: plan.shards]
         numbers = np.int32(0), np.int32(0)
         program = plan.step, plan.impl, plan.width
@@ -34,6 +35,7 @@ class Shards:
             for place in self._places
         ]
         self._descents = list(pool.map(lambda program: program.compile(), lowered))
+        self._map = map if must_be_alone(lowered) else pool.map
         part = jax.eval_shape(descent, state.params, *inputs, *numbers)
         parts = jax.device_put(
             jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), [part] * plan.shards),
@@ -54,7 +56,7 @@ class Shards:
                 params = jax.device_put(params, self._places[d])
                 return settled(self._descents[d](params, *inputs[d], time, np.int32(s)))
 
-            parts = list(self._pool.map(part, range(self._plan.shards)))
+            parts = list(self._map(part, range(self._plan.shards)))
             parts = jax.device_put(parts, self._places[0])
             state, record = self._update(state, parts, keys, own, time, steps)
             records.append(record)
@@ -105,6 +107,12 @@ def places() -> tuple[list[jax.Device], int]:
     if local[0].platform != "cpu":
         return local, len(local)
     return local[:1], cores()
+
+
+def must_be_alone(lowered: Iterable[jax.stages.Lowered]) -> bool:
+    """Whether programs must not run at the same time: of a host's batched factorisations, which
+    share its threads, two can wait for each other for ever (jaxlib 0.10)."""
+    return any("lapack_" in program.as_text() for program in lowered)
 
 
 def settled(results: Any) -> Any:

@@ -83,3 +83,24 @@ def test_a_second_fit_traces_nothing_whatever_its_number_of_steps_and_its_label(
     assert len(calls) == count
     train(sample=lambda key: 2 * draw(key))
     assert len(calls) > count  # another function is another program
+
+
+FACTORISED = """
+import jax, jax.numpy as jnp, optax
+from lsa_lab.training import Training, fit
+
+def draw(key):
+    x = jax.random.normal(key, (1024, 8, 8))
+    return x @ x.swapaxes(1, 2) + 2 * jnp.eye(8)[None]
+
+def loss(w, batch):
+    return (jnp.linalg.solve(batch, jnp.broadcast_to(w[None, :, None], (1024, 8, 1))) ** 2).mean()
+
+training = Training(loss, draw, optax.sgd(0.1), 60)
+print(fit(training, jnp.ones((4, 8)), jax.random.split(jax.random.key(0), 4)).status)
+"""
+
+
+def test_runs_that_factorise_do_not_wait_for_each_other_for_ever(python):
+    left = python(FACTORISED, timeout=120)
+    assert left.returncode == 0, left.stderr
