@@ -5,19 +5,19 @@ checkpoints leave a direction of XᵀX free too (docs/theory, "Matched gradients
 Sides: the linear proxy's gradients; forward passes over the subset and over the pool.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
 D, SIZE = 3, 6
-DESCENT = constructions.gradient_descent_plus_plus(jnp.full(4, 0.3), jnp.full(4, 0.05), D)
-predict = jax.jit(population.predict)
+DESCENT = on_host(constructions.gradient_descent_plus_plus, static_argnums=2)(
+    np.full(4, 0.3), np.full(4, 0.05), D
+)
+predict, gradients_of = on_host(population.predict), on_host(linear_gradients)
 
 
 def draw(seed, num_checkpoints):
@@ -41,14 +41,14 @@ def draw(seed, num_checkpoints):
 
 
 def gap(pool, checkpoints):
-    gradients = np.asarray(linear_gradients(checkpoints, pool))
+    gradients = gradients_of(checkpoints, pool)
     return np.linalg.norm(gradients[:SIZE].mean(0) - gradients.mean(0)) / np.abs(gradients).max()
 
 
 def moved(params, pool, x_query):
     half = predict(params, pool.x[:SIZE], pool.y[:SIZE], x_query)
     whole = predict(params, pool.x, pool.y, x_query)
-    return abs(float(half - whole)) / max(1, abs(float(whole)))
+    return abs(half - whole) / max(1, abs(whole))
 
 
 @seeds

@@ -4,18 +4,17 @@ docs/theory, "Matched gradients predict alike", (2). Sides: the iterates of desc
 hand; forward passes of L layers over it and over a set that agrees with it there alone.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import constructions
 
 D, N, STEP = 3, 8, 0.2
 DEPTHS = [1, 3, 6]
-predict = jax.jit(population.predict)
+predict = on_host(population.predict)
+descent = on_host(lambda steps: constructions.gradient_descent(steps, D))
 
 
 def iterates(x, y, count):  # [count, d]
@@ -46,8 +45,8 @@ def draw(seed, count):
 
 def moved(seed, depth, less=0):
     first, second, x_query = draw(seed, min(depth, D + 1) - less)
-    params = constructions.gradient_descent(jnp.full(depth, STEP), D)
-    answers = [float(predict(params, *rows, x_query)) for rows in (first, second)]
+    params = descent(np.full(depth, STEP))
+    answers = [predict(params, *rows, x_query) for rows in (first, second)]
     return abs(answers[0] - answers[1]) / max(1, abs(answers[0]))
 
 

@@ -5,8 +5,6 @@ Sides: predictions for the transformed prompt and for the plain one. Beside ever
 near miss that is none.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from draws import differ, on_host, seeds
@@ -23,13 +21,16 @@ forward = on_host(
 preconditioned = on_host(constructions.preconditioned)
 
 
-@on_host
 def draw(seed):
     """Covariates [n+1, d], labels [n] twice, preconditioners [L, d, d], a rotation [d, d]."""
-    keys = jax.random.split(jax.random.key(seed), 4)
-    x, labels = jax.random.normal(keys[0], (N + 1, D)), jax.random.normal(keys[1], (2, N))
-    steps = jax.random.normal(keys[2], (L, D, D)) / D
-    return x, labels, steps, jnp.linalg.qr(jax.random.normal(keys[3], (D, D)))[0]
+    rng = np.random.default_rng(seed)
+    rotation = np.linalg.qr(rng.normal(size=(D, D)))[0]
+    return (
+        rng.normal(size=(N + 1, D)),
+        rng.normal(size=(2, N)),
+        rng.normal(size=(L, D, D)) / D,
+        rotation,
+    )
 
 
 def predictions(params, x, y, keys="demonstrations", normalise=True):  # [L+1]
@@ -39,8 +40,8 @@ def predictions(params, x, y, keys="demonstrations", normalise=True):  # [L+1]
 
 def from_superposition(seed, structured):
     x, (first, second), steps, _ = draw(seed)
-    params = linear_attention.init(jax.random.key(seed), L, 1, D, scale=0.3)
-    params = preconditioned(steps) if structured else params
+    weights = 0.3 * np.random.default_rng(seed).normal(size=(2, L, 1, D + 1, D + 1))
+    params = preconditioned(steps) if structured else linear_attention.Params(*weights)
     parts = 2 * predictions(params, x, first) - 3 * predictions(params, x, second)
     return differ(predictions(params, x, 2 * first - 3 * second), parts)
 

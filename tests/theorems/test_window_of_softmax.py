@@ -5,6 +5,8 @@ first order in 1/n by Bessel functions, and its minimum. Hypotheses: covariates 
 labels a random wave of m periods with independent noise.
 """
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ def first_order(scale, m, n, noise_var):
     return (1 - a) ** 2 + spread / n
 
 
+@functools.lru_cache(1)
 def draw(m):  # keys and labels of many prompts, and what the query at the angle 0 has
     """Two waves a prompt, a quarter of a period apart: the squares of their targets sum to 2."""
     rng = np.random.default_rng(0)
