@@ -43,9 +43,9 @@ def disagreement(seed, n, keys, rule, normalise=True):
     rng = np.random.default_rng(seed)
     params = linear_attention.Params(*0.2 * rng.normal(size=(2, 2, 3, 4, 4)))
     tokens = rng.normal(size=(n + 1, 4)) / (1 if normalise else n**0.5)
-    found = network(params, tokens, keys=keys, normalise=normalise)
+    walked = network(params, tokens, keys=keys, normalise=normalise)
     stated = quadratic(params, tokens, rule, normalise)
-    return [differ(ours, theirs) for ours, theirs in zip(found, stated, strict=True)]
+    return [differ(ours, theirs) for ours, theirs in zip(walked, stated, strict=True)]
 
 
 @pytest.mark.parametrize(

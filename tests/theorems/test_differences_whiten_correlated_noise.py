@@ -85,8 +85,7 @@ def stated(steady):
 
 @functools.cache
 def errors(steady):
-    """Errors |ŵ - w|² of differences and of least squares [B]; a covariate keeps ``steady`` of its
-    predecessor, as the noise keeps p."""
+    """|ŵ - w|² [B] of differences and of least squares; covariates keep ``steady`` as noise p."""
     x, y, w = draw(np.random.default_rng(0), LONG, PROMPTS)
     noise = y - np.einsum("bnd,bd->bn", x, w)
     for t in range(1, LONG):

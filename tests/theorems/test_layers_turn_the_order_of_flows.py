@@ -57,11 +57,11 @@ def test_control_masked_layers_approach_something_else():
 
 def test_layers_that_pull_back_reverse_the_order_and_layers_that_push_amplify():
     for gain, direction in ((-0.01, -1.0), (0.002, 1.0)):
-        found = network_ratio(gain, PAIR, QUERY, 50)
+        flows = network_ratio(gain, PAIR, QUERY, 50)
         limit = law(gain, PAIR, QUERY, np.arange(1, 51))
-        assert np.all(direction * np.diff([found, limit]) > 0)
-        assert np.abs(found / limit - 1).max() < 0.05
-        assert (found[-1] < 1 < found[0]) == (direction < 0)
+        assert np.all(direction * np.diff([flows, limit]) > 0)
+        assert np.abs(flows / limit - 1).max() < 0.05
+        assert (flows[-1] < 1 < flows[0]) == (direction < 0)
     first, second = np.hypot(PAIR, QUERY)
     last = law(-0.01, PAIR, QUERY, [1e12])[0]
     assert abs(last - PAIR[0] / PAIR[1] * (second / first) ** 3) < 1e-8

@@ -34,11 +34,8 @@ def scatter(params, prompts, query, masses):  # prompts [P, n, D+1], of probabil
 @seeds
 def test_the_ratio_of_variances_is_that_of_the_sizes(n, seed):
     rng = np.random.default_rng(seed)
-    tokens, masses, query = (
-        rng.normal(size=(3, D + 1)),
-        rng.dirichlet(np.ones(3)),
-        rng.normal(size=D),
-    )
+    tokens, masses = rng.normal(size=(3, D + 1)), rng.dirichlet(np.ones(3))
+    query = rng.normal(size=D)
     params = linear_attention.Params(*(0.5 * rng.normal(size=(2, 1, 2, D + 1, D + 1))))
     chosen = np.array(list(itertools.product(range(3), repeat=FEW)))
     pools, weights = tokens[chosen], masses[chosen].prod(1)
@@ -75,8 +72,7 @@ def parts(n, depth=1):  # [P]: the mean over disjoint parts of n, random subsets
 
 @functools.partial(on_host, static_argnums=1)
 def choose(features, n):  # [P, n]
-    choice = jax.vmap(lambda rows: match(rows, n, whiten=True, max_swaps=200))
-    return choice(features).indices
+    return jax.vmap(lambda rows: match(rows, n, whiten=True, max_swaps=200))(features).indices
 
 
 def chosen(features, n):  # [P]

@@ -58,16 +58,14 @@ def heads_loss(value, key, query, covariance, noise_var):
 SUBSETS = np.array(list(itertools.product([0.0, 1.0], repeat=D)))  # [2^d, d]
 
 
-@jax.jit
+@on_host
 def saddles(eigenvalues, basis, noise_var):
     """Losses and slopes where the heads of a subset of the eigenvalues, the largest first, are at
     their optimum, and what one more head of size .01 on an eigenvector that is left adds, twice."""
     order = jnp.argsort(-eigenvalues)
     eigenvalues, basis = eigenvalues[order], basis[:, order]
-    covariance, gammas = (
-        basis * eigenvalues[None] @ basis.T,
-        1 / optimal_steps(eigenvalues, noise_var),
-    )
+    covariance = basis * eigenvalues[None] @ basis.T
+    gammas = 1 / optimal_steps(eigenvalues, noise_var)
     losses_at = partial(heads_loss, covariance=covariance, noise_var=noise_var)
 
     def heads(sizes):
@@ -85,11 +83,6 @@ def saddles(eigenvalues, basis, noise_var):
     return jax.vmap(at)(jnp.asarray(SUBSETS)), closed, plateaus
 
 
-def found(seed, noise_var):
-    eigenvalues, basis, _ = draw(seed)
-    return jax.device_get(saddles(eigenvalues, basis, noise_var))
-
-
 @draws.seeded(noise_var=(0.0, 2.0))
 def test_diagonal_weights_train_mode_by_mode(seed, noise_var):
     assert max(departure_from_modes(seed, noise_var, rotated=False)) < 1e-10
@@ -97,7 +90,7 @@ def test_diagonal_weights_train_mode_by_mode(seed, noise_var):
 
 @draws.seeded(noise_var=(0.0, 2.0))
 def test_every_subset_is_critical_and_all_but_the_whole_one_are_saddles(seed, noise_var):
-    (losses, slopes, more, alone), closed, plateaus = found(seed, noise_var)
+    (losses, slopes, more, alone), closed, plateaus = saddles(*draw(seed)[:2], noise_var)
     np.testing.assert_allclose(losses, closed, atol=1e-10)
     assert slopes.max() < 1e-10
     first = SUBSETS.cumprod(1) == SUBSETS  # the first k and no other
@@ -109,6 +102,6 @@ def test_every_subset_is_critical_and_all_but_the_whole_one_are_saddles(seed, no
 
 def test_control_rotated_covariates_or_another_order_of_learning_break_it():
     assert min(departure_from_modes(0, 0.5, rotated=True)) > 1e-2
-    (losses, *_), _, plateaus = found(0, 0.5)
+    (losses, *_), _, plateaus = saddles(*draw(0)[:2], 0.5)
     last = SUBSETS[:, ::-1].cumprod(1) == SUBSETS[:, ::-1]  # the smallest eigenvalues first
     assert np.abs(np.sort(losses[last.all(1)])[1:-1] - plateaus[::-1][1:-1]).min() > 1e-2

@@ -1,8 +1,8 @@
 """A1's Eq. 2: ∂a/∂d = P (s I + d (Kq)ᵀ), s = d·Kq, and its norm (2508.00385).
 
-docs/theory, "The one-shot flow". Sides: automatic differentiation of one layer of linear attention;
-the closed form. With n demonstrations each has this flow over n, whether or not the query may read
-itself.
+docs/theory, "The one-shot flow", "Attention with a prior". Sides: automatic differentiation of one
+layer of linear attention; the closed form. With n demonstrations each has this flow over n, whether
+or not the query may read itself.
 """
 
 from functools import partial
@@ -61,6 +61,24 @@ def test_the_flow_through_one_layer_is_equation_2(shape, seed):
 def test_control_a_transposed_score_or_a_second_layer_breaks_it():
     assert disagreement(0, SHAPES[1], transposed=True) > 1e-2
     assert disagreement(0, SHAPES[1], num_layers=2) > 1e-2
+
+
+def share_of_the_prediction(seed, shape, rows=1):
+    """Its part of the flow's norm, where P writes to the last ``rows`` slots."""
+    w_kq, w_pv, tokens = draw(seed, shape)
+    w_pv[:-rows] = 0
+    flow, of_prediction = network_flow(w_kq, w_pv, tokens, shape[2])
+    return np.linalg.norm(of_prediction) / np.linalg.norm(flow)
+
+
+@shapes
+@seeds
+def test_weights_that_write_to_the_label_slot_alone_send_all_of_it_to_the_prediction(shape, seed):
+    assert abs(share_of_the_prediction(seed, shape) - 1) < 1e-10
+
+
+def test_control_a_second_row_takes_its_share():
+    assert share_of_the_prediction(0, SHAPES[1], rows=2) < 0.9
 
 
 def norm_disagreement(seed, shape, joint=True, orthogonal=False):

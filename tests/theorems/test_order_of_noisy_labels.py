@@ -28,7 +28,7 @@ noises = st.lists(st.floats(1e-3, 10.0), min_size=4, max_size=4)
 
 
 @functools.cache
-def drawn():  # what is standard normal in w, and in four covariates and labels
+def standard_normals():  # what is standard normal in w, and in four covariates and labels
     rng = np.random.default_rng(0)
     e = rng.standard_normal((PROMPTS, D)) / D**0.5
     shapes = (PROMPTS, D), PROMPTS
@@ -39,7 +39,7 @@ def drawn():  # what is standard normal in w, and in four covariates and labels
 def errors_of(noise, schedule=None):
     """|w - ŵ|² [B] after labels of this noise, and the steps: without a schedule each is the least
     of a quadratic form, the draw's own, in the step."""
-    steps, (e, tokens) = [], drawn()
+    steps, (e, tokens) = [], standard_normals()
     for t, (noise_var, (x, unit)) in enumerate(zip(noise, tokens, strict=False)):
         signal = (x * e).sum(1)
         surprise = signal + noise_var**0.5 * unit

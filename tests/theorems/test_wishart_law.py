@@ -36,8 +36,6 @@ def draw(key, task, way):  # [draws, e, e], [draws, d], [draws]
         batch = sample_batch(key, task, DRAWS)
     else:
         batch = jax.vmap(lambda key: sample(key, task))(jax.random.split(key, DRAWS))
-    if way == "signs":
-        batch = batch.replace(x=jnp.sign(batch.x))
     return jax.vmap(prompts.second_moment)(batch), batch.x_query, batch.y_query
 
 
@@ -56,13 +54,14 @@ def entries(draws):  # [draws, statistics]
     return np.column_stack([upper, x_query, y_query, trace])
 
 
-@functools.cache
-def marginals(name, way):  # [statistics, draws], each in order
+def marginals_of(moment, _, y_query):  # [statistics, draws], each in order
     """The eigenvalues of S_0, the entries of its label row, and the query's label."""
-    moment, _, y_query = batch(name, way)
     eigenvalues = np.linalg.eigvalsh(moment)
     eigenvalues[eigenvalues < 1e-12] = 0  # where the rank is below e, they are rounding errors
     return np.sort([*eigenvalues.T, *moment[:, -1].T, y_query])
+
+
+marginals = functools.cache(lambda name, way: marginals_of(*batch(name, way)))
 
 
 def worst_error(first, second):
@@ -71,8 +70,8 @@ def worst_error(first, second):
     for rows, sign in ((first, 1), (second, -1)):
         rows = np.column_stack([np.ones(DRAWS), rows])  # the first moments are products with 1
         means = rows.T @ rows / DRAWS
-        differences = differences + sign * means
-        variances = variances + ((rows**2).T @ rows**2 / DRAWS - means**2) / DRAWS
+        differences += sign * means
+        variances += ((rows**2).T @ rows**2 / DRAWS - means**2) / DRAWS
     return (np.abs(differences) / np.sqrt(np.maximum(variances, 1e-20))).max()
 
 
@@ -106,4 +105,9 @@ def test_control_one_percent_of_variance_is_caught():
 
 
 def test_control_signs_in_place_of_normals_leave_the_bands():
-    assert leaves_a_band(marginals("square", "moments"), marginals("square", "signs"))
+    rng = np.random.default_rng(0)
+    x, w = (rng.choice([-1.0, 1.0], (DRAWS, rows, 3)) for rows in (5, 1))
+    rows = np.concatenate([x, x @ w.swapaxes(1, 2)], 2)
+    moment = rows[:, :4].swapaxes(1, 2) @ rows[:, :4] / 4
+    signs = marginals_of(moment, x[:, 4], rows[:, 4, 3])
+    assert leaves_a_band(marginals("square", "moments"), signs)
