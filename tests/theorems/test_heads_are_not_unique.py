@@ -76,7 +76,9 @@ def products_of(params):
 def test_a_head_is_worth_what_the_mixing_makes_it():
     """The same function of prompts, and importances that differ: 1 effective head, or more."""
     rng = np.random.default_rng(1)
-    batch = jax.tree.map(lambda *rows: np.stack(rows), *(regression(rng, N, D) for _ in range(64)))
+    x, w = rng.normal(size=(64, N + 1, D)), rng.normal(size=(64, 1, D))
+    y = (x * w).sum(2)
+    batch = prompts.Prompt(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
     w_kq, w_pv = np.zeros((2, 1, H, D + 1, D + 1))
     w_kq[0, 0, :D, :D], w_pv[0, 0, -1, -1] = np.eye(D), -0.5
     weights = linear_attention.Params(w_kq, w_pv)

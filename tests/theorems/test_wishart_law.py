@@ -6,7 +6,6 @@ simultaneous Dvoretzky-Kiefer-Wolfowitz bands.
 """
 
 import functools
-import math
 
 import jax
 import jax.numpy as jnp
@@ -48,10 +47,9 @@ def entries(draws):  # [draws, statistics]
     """All entries of S_0, the query and its label, and the trace in units of the covariance."""
     moment, x_query, y_query = draws
     d = x_query.shape[1]
-    upper = moment[:, *np.triu_indices(d + 1)]
     shape = COVARIANCE if d == 3 else np.eye(d)
     trace = np.einsum("bij,ji->b", moment[:, :d, :d], np.linalg.inv(shape))
-    return np.column_stack([upper, x_query, y_query, trace])
+    return np.column_stack([moment[:, *np.triu_indices(d + 1)], x_query, y_query, trace])
 
 
 def marginals_of(moment, _, y_query):  # [statistics, draws], each in order
@@ -77,7 +75,7 @@ def worst_error(first, second):
 
 def leaves_a_band(first, second, probability=1e-6):
     """Is any distribution function further off than equal distributions are with probability?"""
-    band = 2 * math.sqrt(math.log(4 * len(first) / probability) / (2 * DRAWS))
+    band = 2 * np.sqrt(np.log(4 * len(first) / probability) / (2 * DRAWS))
     for a, b in zip(first, second, strict=True):
         at = np.concatenate([a, b])
         below = [np.searchsorted(values, at, side="right") for values in (a, b)]
@@ -107,7 +105,6 @@ def test_control_one_percent_of_variance_is_caught():
 def test_control_signs_in_place_of_normals_leave_the_bands():
     rng = np.random.default_rng(0)
     x, w = (rng.choice([-1.0, 1.0], (DRAWS, rows, 3)) for rows in (5, 1))
-    rows = np.concatenate([x, x @ w.swapaxes(1, 2)], 2)
-    moment = rows[:, :4].swapaxes(1, 2) @ rows[:, :4] / 4
-    signs = marginals_of(moment, x[:, 4], rows[:, 4, 3])
+    rows, query = np.split(np.concatenate([x, x @ w.swapaxes(1, 2)], 2), [4], axis=1)
+    signs = marginals_of(rows.swapaxes(1, 2) @ rows / 4, None, query[:, 0, 3])
     assert leaves_a_band(marginals("square", "moments"), signs)
