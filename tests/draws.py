@@ -5,10 +5,7 @@ from collections.abc import Callable
 import hypothesis
 import hypothesis.strategies as st
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
-from jax.typing import ArrayLike
 
 from lsa_lab.prompts import Prompt
 
@@ -38,33 +35,34 @@ def standard_errors(values: np.ndarray) -> float:
     return values.mean() / (values.std() / len(values) ** 0.5)
 
 
-def within(samples: np.ndarray, expected: ArrayLike) -> bool:
+def within(samples: np.ndarray, expected: np.ndarray | float) -> bool:
     """Whether the mean of samples [B, ...] is within five standard errors of what is expected."""
     standard_error = samples.std(0) / np.sqrt(len(samples))
     return bool(np.all(np.abs(samples.mean(0) - expected) <= 5 * standard_error + 1e-12))
 
 
-def eigensystem(key: Array, d: int, low: float, high: float) -> tuple[Array, Array]:
+def eigensystem(
+    rng: np.random.Generator, d: int, low: float, high: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues [d] between the bounds, and any orthonormal eigenvectors as columns [d, d]."""
-    key_values, key_vectors = jax.random.split(key)
-    values = jax.random.uniform(key_values, (d,), minval=low, maxval=high)
-    return values, jax.random.orthogonal(key_vectors, d)
+    return rng.uniform(low, high, d), np.linalg.qr(rng.normal(size=(d, d)))[0]
 
 
-def covariance(key: Array, d: int, low: float, high: float) -> Array:  # [d, d]
-    values, vectors = eigensystem(key, d, low, high)
-    return vectors * values[None] @ vectors.T
+def covariance(rng: np.random.Generator, d: int, low: float, high: float) -> np.ndarray:  # [d, d]
+    values, vectors = eigensystem(rng, d, low, high)
+    return vectors * values @ vectors.T
 
 
-def covariance_root(key: Array, d: int, low: float, high: float) -> Array:  # [d, d]
+def covariance_root(
+    rng: np.random.Generator, d: int, low: float, high: float
+) -> np.ndarray:  # [d, d]
     """A root with any eigenvectors: root rootᵀ has eigenvalues between the bounds."""
-    values, vectors = eigensystem(key, d, low, high)
-    return vectors * jnp.sqrt(values)[None]
+    values, vectors = eigensystem(rng, d, low, high)
+    return vectors * np.sqrt(values)
 
 
-def regression(key: Array, n: int, d: int) -> Prompt:
+def regression(rng: np.random.Generator, n: int, d: int) -> Prompt:
     """A prompt with noise: all of x, w and the noise are standard normal."""
-    keys = jax.random.split(key, 3)
-    x = jax.random.normal(keys[0], (n + 1, d))
-    y = x @ jax.random.normal(keys[1], (d,)) + jax.random.normal(keys[2], (n + 1,))
-    return Prompt(x[:-1], y[:-1], x[-1], y[-1])
+    x = rng.normal(size=(n + 1, d))
+    y = x @ rng.normal(size=d) + rng.normal(size=n + 1)
+    return Prompt(x[:-1], y[:-1], x[-1], np.asarray(y[-1]))

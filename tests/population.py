@@ -5,6 +5,7 @@ Nothing here is used by the library, nor uses its closed forms.
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from draws import on_host
 from lsa_lab.models import linear_attention, recurrent, trace
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt, tokens
+from lsa_lab.theory import training_dynamics
 
 
 def gauss_hermite(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:  # [P, k], [P]
@@ -57,6 +59,12 @@ def one_layer_loss(A: Array, covariance: Array, n: int, noise_var: Array) -> Arr
     second = (1 + 1 / n) * covariance @ covariance + (total + noise_var) / n * covariance
     quadratic = jnp.trace(covariance @ A.T @ second @ A)
     return (quadratic - 2 * jnp.trace(covariance @ A.T @ covariance) + total) / 2
+
+
+@partial(on_host, static_argnums=2)
+def trained(times, covariance, n, u, U, noise_var):  # [m], [d, d] -> u [m], U [m, d, d]
+    """The weights at ten times, compiled once for the files that take d = 3 and n = 5."""
+    return training_dynamics.solve(times, covariance, n, u, U, noise_var)
 
 
 def icosahedron() -> np.ndarray:  # [12, 3]

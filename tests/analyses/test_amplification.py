@@ -17,7 +17,7 @@ N, D, L = 3, 2, 2
 E = D + 1
 READ_IN = transformer.Config(E, L, 1, 3, width=5, kernel="linear")
 FULL = transformer.Config(E, L, 1, 3, norm=True, mlp_width=5)
-SHALLOW = transformer.Config(E, 1, 1, 3, norm=True, mlp_width=5)
+SHALLOW = transformer.Config(E, 1, 1, 3)
 flow_of = on_host(amplification.demonstration_flow, static_argnums=0)
 token_flow_of = on_host(amplification.token_flow, static_argnums=0)
 interactions_of = on_host(amplification.interactions, static_argnums=0)

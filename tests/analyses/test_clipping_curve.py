@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import on_host
 from lsa_lab import prompts
 from lsa_lab.analyses import clipping
 from lsa_lab.models import linear_attention, transformer
@@ -23,12 +24,12 @@ traced = []
 def batch():
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=s) for s in ((B, N, D), (B, N), (B, D), (B,))]
-    return Prompt(*map(jnp.asarray, arrays))
+    return Prompt(*arrays)
 
 
 @functools.cache
 def models():
-    draw = jax.jit(jax.vmap(lambda key: transformer.init(key, CONFIG)))
+    draw = on_host(jax.vmap(lambda key: transformer.init(key, CONFIG)))
     return draw(jax.random.split(jax.random.key(0), R))
 
 
@@ -124,7 +125,7 @@ def test_what_does_not_fit_is_refused():
     one = jax.tree.map(lambda leaf: leaf[0], models())
     with pytest.raises(ValueError, match=r"sizes, \[.*\]: the first .*lambda leaf: leaf\[None\]"):
         clipping.curve(risk, one, batch(), modules=["w_q"])
-    square = linear_attention.init(jax.random.key(0), 2, 2, D)  # L in front of every leaf
+    square = linear_attention.Params(*np.ones((2, 2, 2, D + 1, D + 1)))  # L in front of every leaf
     with pytest.raises(ValueError, match=r"'w_pv' has shape .* In a curve .* leaf: leaf\[None\]"):
         clipping.curve(risk, square, batch(), modules=["w_pv"])
     with pytest.raises(ValueError, match="prompts have 6 demonstrations"):
@@ -133,7 +134,7 @@ def test_what_does_not_fit_is_refused():
         clipping.curve(risk, models(), batch(), modules=["w_kq"])
     with pytest.raises(ValueError, match="rate is 1"):  # none of the demonstrations is no mistake
         clipping.curve(risk, models(), batch(), modules=["w_q"], shots=[0], rates=[1.0])
-    broken = models().replace(w_q=models().w_q.at[0, 0, 0, 0, 0].set(jnp.nan))
+    broken = models().replace(w_q=np.full_like(models().w_q, np.nan))
     with pytest.raises(ValueError, match="NaN or infinity"):
         clipping.curve(risk, broken, batch(), modules=["w_q"])
     uneven = models().replace(read_out=models().read_out[:1])

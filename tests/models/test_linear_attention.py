@@ -7,17 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import on_host
 from lsa_lab.models import blocks, linear_attention
 from lsa_lab.models.trace import predict
 
 KEYS = ["demonstrations", "all", "causal"]
-forward = jax.jit(linear_attention.forward, static_argnames=("keys", "normalise"))
+forward = on_host(linear_attention.forward, static_argnames=("keys", "normalise"))
+attention = on_host(linear_attention.attention, static_argnames="keys")
 
 
 def draw(num_tokens, num_layers=2, num_heads=3, d=2, seed=0):
-    key_params, key_tokens = jax.random.split(jax.random.key(seed))
-    params = linear_attention.init(key_params, num_layers, num_heads, d, scale=0.5)
-    return params, jax.random.normal(key_tokens, (num_tokens, d + 1))
+    rng = np.random.default_rng(seed)
+    params = linear_attention.Params(*rng.normal(size=(2, num_layers, num_heads, d + 1, d + 1)) / 2)
+    return params, rng.normal(size=(num_tokens, d + 1))
 
 
 def readable(token, num_tokens, keys):
@@ -33,7 +35,7 @@ def readable(token, num_tokens, keys):
 
 def written_out(params, tokens, keys, normalise):
     """The streams, from one sum over keys for each token and head."""
-    w_kq, w_pv, stream = np.asarray(params.w_kq), np.asarray(params.w_pv), np.asarray(tokens)
+    w_kq, w_pv, stream = params.w_kq, params.w_pv, tokens
     num_tokens = len(stream)
     scale = 1 / (num_tokens - 1) if normalise else 1.0
     streams = [stream]
@@ -85,22 +87,10 @@ def test_wide_tokens_gain_the_same_sum_by_scores_and_by_the_moment(
     assert (f"[3,{num_tokens},{num_keys}]" in program) == (num_keys <= 20)
 
 
-@pytest.mark.parametrize("num_tokens", [2])  # more: test_attention_is_reassociable
-@pytest.mark.parametrize("keys", KEYS)
-def test_attention_and_values_explain_what_every_head_writes(keys, num_tokens):
-    params, tokens = draw(num_tokens)
-    trace = jax.device_get(forward(params, tokens, keys=keys))
-    weights = jax.jit(linear_attention.attention, static_argnames="keys")(params, trace, keys=keys)
-    expected = np.einsum("lhti,lie,lhfe->lhtf", weights, trace.stream[:-1], params.w_pv)
-    np.testing.assert_allclose(trace.heads, expected, rtol=1e-10, atol=1e-10)
-    steps = trace.stream[1:] - trace.stream[:-1]
-    np.testing.assert_allclose(steps, trace.heads.sum(1), rtol=1e-10, atol=1e-10)
-
-
 @pytest.mark.parametrize("keys", KEYS)
 def test_only_readable_keys_have_attention(keys):
     params, tokens = draw(6)
-    weights = linear_attention.attention(params, forward(params, tokens, keys=keys), keys=keys)
+    weights = attention(params, forward(params, tokens, keys=keys), keys=keys)
     allowed = np.array([[i in readable(t, 6, keys) for i in range(6)] for t in range(6)])
     np.testing.assert_array_equal(linear_attention.key_mask(keys, 6)[0, 0], allowed)
     np.testing.assert_array_equal(weights != 0, np.broadcast_to(allowed, weights.shape))
@@ -109,17 +99,17 @@ def test_only_readable_keys_have_attention(keys):
 @pytest.mark.parametrize("keys", ["demonstrations", "causal"])
 def test_closing_a_gate_removes_the_head_and_nothing_else(keys):
     params, tokens = draw(6)
-    mask = jnp.ones((2, 3)).at[0, 1].set(0).at[1, 2].set(0)
+    mask = np.array([[1.0, 0, 1], [1, 1, 0]])
     gated = forward(params, tokens, keys=keys, head_mask=mask)
     without = params.replace(w_pv=params.w_pv * mask[:, :, None, None])
     expected = forward(without, tokens, keys=keys)
     np.testing.assert_allclose(gated.stream, expected.stream, rtol=1e-12)
     assert not gated.heads[0, 1].any()
     assert gated.heads[1, 1].any()
-    open_gates = forward(params, tokens, keys=keys, head_mask=jnp.ones((2, 3)))
+    open_gates = forward(params, tokens, keys=keys, head_mask=np.ones((2, 3)))
     full = forward(params, tokens, keys=keys)
     np.testing.assert_array_equal(open_gates.stream, full.stream)
-    assert jnp.abs(full.stream - gated.stream).max() > 1e-3
+    assert np.abs(full.stream - gated.stream).max() > 1e-3
 
 
 def test_a_long_prompt_gives_the_gradient_of_a_short_one(monkeypatch):

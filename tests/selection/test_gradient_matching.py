@@ -24,11 +24,10 @@ def direct_gap(gradients, indices):
     return np.linalg.norm(gradients[np.asarray(indices)].mean(0) - gradients.mean(0))
 
 
-@pytest.mark.parametrize(("m", "p", "size"), [(12, 4, 4), (9, 30, 3), (15, 2, 7)])
-def test_the_history_is_the_gap_of_every_beginning(m, p, size):
-    gradients = draw(m, p) ** 3
-    greedy = match(gradients, size, max_swaps=0)
-    beginnings = [direct_gap(gradients, greedy.indices[:t]) for t in range(1, size + 1)]
+def test_the_history_is_the_gap_of_every_beginning():
+    gradients = draw(12, 4) ** 3
+    greedy = match(gradients, 6, max_swaps=0)
+    beginnings = [direct_gap(gradients, greedy.indices[:t]) for t in range(1, 7)]
     np.testing.assert_allclose(greedy.history, beginnings, rtol=1e-10, atol=1e-12)
 
 

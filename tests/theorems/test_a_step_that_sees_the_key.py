@@ -7,13 +7,19 @@ Bayes rule; the recursion by quadrature. Hypotheses: Gaussian covariates and tas
 import numpy as np
 import pytest
 
+from draws import on_host
 from lsa_lab.theory import learning_curves
+
+implicit, delta_rule = (
+    on_host(curve, static_argnums=(0, 1))
+    for curve in (learning_curves.implicit, learning_curves.delta_rule)
+)
 
 
 def simulated(n, d, noise_var, steps_see_the_key=True, prompts=20_000):  # [n+1], [n+1]
     rng = np.random.default_rng(0)
     w = rng.normal(size=(prompts, d)) / d**0.5
-    error, curve = -w, learning_curves.implicit(n, d, noise_var)
+    error, curve = -w, implicit(n, d, noise_var)
     means, deviations = [(error**2).sum(1).mean()], [(error**2).sum(1).std()]
     for r in curve[:-1]:
         x = rng.normal(size=(prompts, d))
@@ -29,17 +35,17 @@ def simulated(n, d, noise_var, steps_see_the_key=True, prompts=20_000):  # [n+1]
 @pytest.mark.parametrize(("n", "d", "noise_var"), [(8, 4, 0.1), (6, 3, 1.0)])
 def test_the_rule_follows_the_recursion(n, d, noise_var):
     means, errors = simulated(n, d, noise_var)
-    assert (np.abs(means - learning_curves.implicit(n, d, noise_var)) < 4 * errors).all()
+    assert (np.abs(means - implicit(n, d, noise_var)) < 4 * errors).all()
 
 
 def test_control_with_a_step_that_does_not_see_the_key_it_does_not():
     means, errors = simulated(8, 4, 0.1, steps_see_the_key=False)
-    assert np.abs(means - learning_curves.implicit(8, 4, 0.1))[-1] > 10 * errors[-1]
+    assert np.abs(means - implicit(8, 4, 0.1))[-1] > 10 * errors[-1]
 
 
 @pytest.mark.parametrize("d", [1, 4, 9])
 def test_after_one_demonstration_it_is_the_bayes_rule_and_then_above_it(d):
-    step, bayes = learning_curves.implicit(6, d, 0.3), learning_curves.ridge(6, d, 0.3)
+    step, bayes = implicit(6, d, 0.3), learning_curves.ridge(6, d, 0.3)
     np.testing.assert_allclose(step[:2], bayes[:2], rtol=1e-9)
     assert (step[2:] > bayes[2:]).all()
-    assert (step[1:] < learning_curves.delta_rule(6, d, 0.3)[1:]).all()
+    assert (step[1:] < delta_rule(6, d, 0.3)[1:]).all()

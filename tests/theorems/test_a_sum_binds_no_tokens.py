@@ -5,16 +5,30 @@ the labels of the opposite task, and the risk of the answer 0.
 Hypothesis: nothing is added to a token but what is linear in it; (w, ε), (-w, -ε) are as likely.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import prefixes, recurrent
 from lsa_lab.prompts import Prompt
 
 N, D = 6, 3
+
+
+@partial(on_host, static_argnums=0)
+def answers(config, constant, params, pair):  # [2, n+1], to both prompts
+    def forward(params, rows):
+        constants = jnp.broadcast_to(constant, (len(rows), 1))
+        return recurrent.forward(params, jnp.concatenate([rows, constants], 1), config)
+
+    def answer(prompt):
+        return prefixes.predictions(forward, params, prompt, "interleaved")
+
+    return jax.vmap(answer)(pair)
 
 
 def answers_of(kind, layers, seed, constant=0.0):  # [2, n+1], to a task and to its opposite
@@ -26,16 +40,8 @@ def answers_of(kind, layers, seed, constant=0.0):  # [2, n+1], to a task and to 
     params = params.replace(attention_norm_offset=0 * params.attention_norm_offset)
     x, w = rng.normal(size=(N + 1, D)), rng.normal(size=D)
     pair = [Prompt(x[:N], sign * x[:N] @ w, x[N], sign * x[N] @ w) for sign in (1, -1)]
-
-    def forward(params, rows):
-        rows = jnp.pad(rows, ((0, 0), (0, 1)), constant_values=constant)
-        return recurrent.forward(params, rows, config)
-
-    def answer(prompt):
-        return prefixes.predictions(forward, params, prompt, "interleaved")
-
-    run = jax.jit(jax.vmap(answer))
-    return np.asarray(run(jax.tree.map(lambda *leaves: np.stack(leaves), *pair))), x @ w
+    pair = jax.tree.map(lambda *leaves: np.stack(leaves), *pair)
+    return answers(config, constant, params, pair), x @ w
 
 
 @pytest.mark.parametrize(("kind", "layers"), [("additive", 1), ("retention", 3)])

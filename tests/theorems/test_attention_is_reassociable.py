@@ -6,11 +6,10 @@ who may read whom. Hypothesis: both follow one rule of reading.
 
 from functools import partial
 
-import jax
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import differ, on_host, seeds
 from lsa_lab.models import linear_attention
 
 READERS = {  # may token t read token i, when the query is the last of T tokens
@@ -20,22 +19,18 @@ READERS = {  # may token t read token i, when the query is the last of T tokens
 }
 
 
-@partial(jax.jit, static_argnames=("n", "keys", "normalise"))
-def network(seed, n, keys, normalise):
-    key_tokens, key_weights = jax.random.split(jax.random.key(seed))
-    tokens = jax.random.normal(key_tokens, (n + 1, 4)) / (1 if normalise else n**0.5)
-    params = linear_attention.init(key_weights, 2, 3, d=3, scale=0.2)
-    rule = {"keys": keys, "normalise": normalise}
+@partial(on_host, static_argnames=("keys", "normalise"))
+def network(params, tokens, **rule):
     trace = linear_attention.forward(params, tokens, **rule)
-    return tokens, params, trace, linear_attention.attention(params, trace, **rule)
+    return trace.stream, trace.heads, linear_attention.attention(params, trace, **rule)
 
 
-def quadratic(tokens, params, rule, normalise):
+def quadratic(params, tokens, rule, normalise):
     """Stream [L+1, T, e], the heads' writes [L, H, T, e] and the scores [L, H, T, T]."""
-    stream, writes, scores = [np.array(tokens)], [], []
+    stream, writes, scores = [tokens], [], []
     T = len(tokens)
     allowed = np.array([[READERS[rule](t, i, T) for i in range(T)] for t in range(T)])
-    for w_kq, w_pv in zip(np.array(params.w_kq), np.array(params.w_pv), strict=True):
+    for w_kq, w_pv in zip(params.w_kq, params.w_pv, strict=True):
         E = stream[-1]
         share = allowed / (T - 1 if normalise else 1)
         scores.append([share * (E @ kq.T @ E.T) for kq in w_kq])
@@ -45,12 +40,12 @@ def quadratic(tokens, params, rule, normalise):
 
 
 def disagreement(seed, n, keys, rule, normalise=True):
-    tokens, params, trace, scores = network(seed, n, keys, normalise)
-    stated = quadratic(tokens, params, rule, normalise)
-    return [
-        np.max(np.abs(ours - theirs)) / (1 + np.max(np.abs(theirs)))
-        for ours, theirs in zip((trace.stream, trace.heads, scores), stated, strict=True)
-    ]
+    rng = np.random.default_rng(seed)
+    params = linear_attention.Params(*0.2 * rng.normal(size=(2, 2, 3, 4, 4)))
+    tokens = rng.normal(size=(n + 1, 4)) / (1 if normalise else n**0.5)
+    walked = network(params, tokens, keys=keys, normalise=normalise)
+    stated = quadratic(params, tokens, rule, normalise)
+    return [differ(ours, theirs) for ours, theirs in zip(walked, stated, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -5,27 +5,22 @@ weights; the stream of the plain ones, transformed. Beside every symmetry stands
 none.
 """
 
-from functools import partial
-
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from draws import differ, on_host, seeded, seeds
 from lsa_lab.models import linear_attention
 
-N, D, E = 7, 3, 4
+N, E = 7, 4
 forward = on_host(linear_attention.forward, static_argnames="keys")
 
 
-@partial(on_host, static_argnames="num_layers")
 def draw(seed, num_layers):
     """Weights with two heads, tokens [T, e], an order of the demonstrations, a rotation [e, e]."""
-    keys = jax.random.split(jax.random.key(seed), 4)
-    params = linear_attention.init(keys[0], num_layers, 2, D, scale=0.3)
-    tokens = jax.random.normal(keys[1], (N + 1, E)).at[-1, -1].set(0.0)
-    order = jnp.append(jax.random.permutation(keys[2], N), N)
-    return params, tokens, order, jnp.linalg.qr(jax.random.normal(keys[3], (E, E)))[0]
+    rng = np.random.default_rng(seed)
+    params = linear_attention.Params(*0.3 * rng.normal(size=(2, num_layers, 2, E, E)))
+    tokens, order = rng.normal(size=(N + 1, E)), np.append(rng.permutation(N), N)
+    tokens[-1, -1] = 0
+    return params, tokens, order, np.linalg.qr(rng.normal(size=(E, E)))[0]
 
 
 def under_permutation(seed, keys, num_layers=2):

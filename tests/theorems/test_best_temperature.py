@@ -6,16 +6,18 @@ every point of a Gauss-Hermite rule; the closed form. Hypotheses: Gaussian covar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from draws import on_host
 from lsa_lab.theory import optimum
 from population import gauss_hermite
 
 N, D = 3, 2
 POINTS, MASSES = gauss_hermite([3] * (N * D))
-A = jnp.array([[0.7, 0.2], [-0.1, 0.4]])  # trained elsewhere
-COVARIANCE = jnp.array([[1.5, 0.3], [0.3, 0.6]])
-TASKS = jnp.array([[0.5, 0.2], [0.2, 1.0]])
+A = np.array([[0.7, 0.2], [-0.1, 0.4]])  # trained elsewhere
+COVARIANCE = np.array([[1.5, 0.3], [0.3, 0.6]])
+TASKS = np.array([[0.5, 0.2], [0.2, 1.0]])
 NOISE = 0.4
 
 
@@ -29,7 +31,6 @@ def attention(x, y, x_query, sharpness):  # []
     return value + sharpness * slope
 
 
-@jax.jit
 def risk(sharpness, covariance):  # []
     """E(ŷ - w·x_query)², exactly: linear in w, in the noise and in the query, quartic in x."""
     root, tasks = jnp.linalg.cholesky(covariance), jnp.linalg.cholesky(TASKS)
@@ -49,20 +50,21 @@ def risk(sharpness, covariance):  # []
     return MASSES @ jax.vmap(squares)(POINTS.reshape(-1, N, D))
 
 
-SLOPES = jax.jit(jax.grad(risk)), jax.jit(jax.grad(jax.grad(risk)))
+SLOPES = on_host(jax.grad(risk)), on_host(jax.grad(jax.grad(risk)))
+best_temperature = on_host(optimum.best_temperature, static_argnums=3)
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.5])
 def test_at_the_closed_form_the_risk_is_least(scale):
     covariance = scale * COVARIANCE
-    temperature = optimum.best_temperature(A, covariance, TASKS, N, NOISE)
+    temperature = best_temperature(A, covariance, TASKS, N, NOISE)
     slope, curvature = (f(1 / temperature, covariance) for f in SLOPES)
     assert abs(slope / curvature) < 1e-12
     assert curvature > 0
 
 
 def test_control_the_temperature_of_training_is_too_sharp_for_a_larger_covariance():
-    temperature = optimum.best_temperature(A, COVARIANCE, TASKS, N, NOISE)
-    shifted = optimum.best_temperature(A, 2.5 * COVARIANCE, TASKS, N, NOISE)
+    temperature = best_temperature(A, COVARIANCE, TASKS, N, NOISE)
+    shifted = best_temperature(A, 2.5 * COVARIANCE, TASKS, N, NOISE)
     assert shifted > 2 * temperature
     assert SLOPES[0](1 / temperature, 2.5 * COVARIANCE) > 0.1

@@ -5,18 +5,15 @@ with step sizes beyond 1/κ_k too, where a direction oscillates, and beyond 2/κ
 Sides: the closed form; the loop, on raw covariates and, with x̃ = Rx, on preprocessed ones.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import draws
-from draws import differ, on_host, seeded
+from draws import differ, on_host, regression, seeded
 from lsa_lab import estimators
 
 STEPS = 30
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])  # the second has κ_k = 0
-draw = on_host(draws.regression, static_argnums=(1, 2))
 limit = on_host(lambda prompt: 2 * estimators.largest_step(prompt.x))  # beyond it descent diverges
 
 
@@ -40,7 +37,7 @@ def preprocessed(prompt, share):  # -> the step size, [STEPS+1]
 @shapes
 @seeded(share=(0.05, 1.2))
 def test_the_sum_over_modes_is_the_loop(n, d, seed, share):
-    prompt = draw(jax.random.key(seed), n, d)
+    prompt = regression(np.random.default_rng(seed), n, d)
     sizes = np.array([share, 0.5]) * limit(prompt)
     for size, stated in zip(sizes, closed_form(prompt, sizes), strict=True):
         assert differ(stated, loop(prompt, np.full(STEPS, size))) < 1e-10
@@ -49,7 +46,7 @@ def test_the_sum_over_modes_is_the_loop(n, d, seed, share):
 @shapes
 @seeded(share=(0.05, 0.95))
 def test_with_preprocessed_covariates_it_is_preprocessed_descent(n, d, seed, share):
-    prompt = draw(jax.random.key(seed), n, d)
+    prompt = regression(np.random.default_rng(seed), n, d)
     r = prompt.x.T @ prompt.y / n
     weighed = prompt.replace(x=prompt.x * r[None], x_query=prompt.x_query * r)
     size, path = preprocessed(prompt, share)
@@ -57,7 +54,7 @@ def test_with_preprocessed_covariates_it_is_preprocessed_descent(n, d, seed, sha
 
 
 def test_control_a_step_size_that_changes_is_no_such_sum():
-    prompt = draw(jax.random.key(0), 12, 4)
+    prompt = regression(np.random.default_rng(0), 12, 4)
     size = 0.2 * limit(prompt)
     changing = size * np.linspace(0.5, 1.5, STEPS)
     assert differ(closed_form(prompt, size[None])[0], loop(prompt, changing)) > 1e-2

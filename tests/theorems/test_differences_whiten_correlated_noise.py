@@ -6,6 +6,8 @@ Hypotheses: stationary noise of correlation p^|i - j|, w ~ N(0, I/d), and for th
 of the same kind, with a correlation of their own.
 """
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -81,20 +83,22 @@ def stated(steady):
     return (1 - KEPT**2) * (1 - product) / ((1 + KEPT**2 - 2 * product) * (1 + product))
 
 
-def apart(steady, ratio):
-    """Errors |ŵ - w|² of differences less the ratio times those of least squares, in standard
-    errors; a covariate keeps ``steady`` of its predecessor, as the noise keeps p."""
-    rng = np.random.default_rng(0)
-    x, y, w = draw(rng, LONG, PROMPTS)
+@functools.cache
+def errors(steady):
+    """|ŵ - w|² [B] of differences and of least squares; covariates keep ``steady`` as noise p."""
+    x, y, w = draw(np.random.default_rng(0), LONG, PROMPTS)
     noise = y - np.einsum("bnd,bd->bn", x, w)
     for t in range(1, LONG):
         x[:, t] = steady * x[:, t - 1] + np.sqrt(1 - steady**2) * x[:, t]
     y = np.einsum("bnd,bd->bn", x, w) + noise
     rows = np.moveaxis(differenced(np.moveaxis(np.concatenate([x, y[..., None]], 2), 1, 0)), 0, 1)
     white = ((least_squares(rows[..., :D], rows[..., D]) - w) ** 2).sum(1)
-    plain = ((least_squares(x, y) - w) ** 2).sum(1)
-    differences = white - ratio * plain
-    return standard_errors(differences)
+    return white, ((least_squares(x, y) - w) ** 2).sum(1)
+
+
+def apart(steady, ratio):  # of the errors of differences less the ratio times the others
+    white, plain = errors(steady)
+    return standard_errors(white - ratio * plain)
 
 
 @pytest.mark.parametrize("steady", [0.0, KEPT, -KEPT])

@@ -5,29 +5,28 @@ Derived here. Sides: the forward pass of mixed or orthogonal heads; that of the 
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import on_host, regression, seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import heads
 from lsa_lab.models import head_gauge, linear_attention
 from lsa_lab.models.trace import predict
-from lsa_lab.tasks.linear import LinearTask, sample
 
 L, H, D, N = 2, 3, 2, 5
 
 
-@on_host
+normalised = on_host(lambda prompt: prompts.normalised(prompt)[0])
+
+
 def draw(seed):
-    keys = jax.random.split(jax.random.key(seed), 3)
-    prompt, _ = prompts.normalised(sample(keys[0], LinearTask(N, D, noise_std=0.5)))
-    params = linear_attention.init(keys[1], L, H, D, scale=0.2)
+    rng = np.random.default_rng(seed)
+    params = linear_attention.Params(*0.2 * rng.normal(size=(2, L, H, D + 1, D + 1)))
     # Singular values in [1/2, 2]: well enough conditioned for ten digits.
-    orthogonal = jnp.linalg.qr(jax.random.normal(keys[2], (2, L, H, H)))[0]
-    sizes = 2 ** jnp.linspace(-1, 1, H)
-    return prompt, params, (orthogonal[0] * sizes[None, None]) @ orthogonal[1]
+    orthogonal = np.linalg.qr(rng.normal(size=(2, L, H, H)))[0]
+    mixing = (orthogonal[0] * 2 ** np.linspace(-1, 1, H)) @ orthogonal[1]
+    return normalised(regression(rng, N, D)), params, mixing
 
 
 mix, orthogonal_of = on_host(head_gauge.mixed), on_host(head_gauge.orthogonal)
@@ -76,14 +75,16 @@ def products_of(params):
 
 def test_a_head_is_worth_what_the_mixing_makes_it():
     """The same function of prompts, and importances that differ: 1 effective head, or more."""
-    batch = jax.jit(jax.vmap(lambda key: sample(key, LinearTask(N, D))))(
-        jax.random.split(jax.random.key(1), 64)
-    )
+    rng = np.random.default_rng(1)
+    x, w = rng.normal(size=(64, N + 1, D)), rng.normal(size=(64, 1, D))
+    y = (x * w).sum(2)
+    batch = prompts.Prompt(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
     w_kq, w_pv = np.zeros((2, 1, H, D + 1, D + 1))
     w_kq[0, 0, :D, :D], w_pv[0, 0, -1, -1] = np.eye(D), -0.5
     weights = linear_attention.Params(w_kq, w_pv)
     turned = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 0.0, -1.0]])[None]
 
+    @on_host
     def effective(params):
         def loss(mask):
             def squared_error(prompt):
@@ -92,7 +93,7 @@ def test_a_head_is_worth_what_the_mixing_makes_it():
 
             return jax.vmap(squared_error)(batch).mean()
 
-        return float(heads.effective_heads(heads.importance(loss, 1, H))[0])
+        return heads.effective_heads(heads.importance(loss, 1, H))[0]
 
     assert effective(weights) == pytest.approx(1)
     assert effective(mix(weights, turned)) > 1.5

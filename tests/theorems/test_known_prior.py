@@ -8,15 +8,19 @@ docs/theory, "Attention with a prior".
 import jax
 import numpy as np
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 L = 5
 SHAPE = (7, 3)  # n, d
-forward = jax.jit(linear_attention.forward)
-flow = jax.jit(jax.jacrev(lambda params, rows: layer_predictions(forward(params, rows)), 1))
+build = on_host(constructions.prior_attention)
+forward = on_host(linear_attention.forward)
+flow = on_host(jax.jacrev(lambda *given: layer_predictions(linear_attention.forward(*given)), 1))
+contribution, degeneracy, self_coupling = map(
+    on_host, (amplification.contribution, amplification.degeneracy, amplification.self_coupling)
+)
 
 
 def draw(seed, shape):
@@ -32,9 +36,9 @@ def disagreements(seed, shape, query_slot=0.0, share=1.0, sign=-1.0):  # [2, L+1
     ``query_slot`` in units of -w_0·x_query. With ``sign`` +1, P = (-w_0, 1) and a plus read-out.
     """
     step_sizes, prior, x, y = draw(seed, shape)
-    params = constructions.prior_attention(step_sizes, share * prior)
+    params = build(step_sizes, share * prior)
     rows = np.column_stack([x, np.append(y, -query_slot * prior @ x[-1])])
-    stream = np.asarray(forward(params.replace(w_pv=-sign * params.w_pv), rows).stream)
+    stream = forward(params.replace(w_pv=-sign * params.w_pv), rows).stream
     predicted = (1 - query_slot) * prior @ x[-1] + sign * stream[:, -1, -1]
     w, differences = prior, []
     for layer, step_size in enumerate([*step_sizes, 0]):
@@ -61,7 +65,7 @@ def test_control_other_knowledge_or_the_plus_sign_is_another_path():
 def flow_disagreement(seed, shape, depth):
     """∂ŷ_depth/∂[x_i, y_i] against the flow of one layer."""
     step_sizes, prior, x, y = draw(seed, shape)
-    params = constructions.prior_attention(step_sizes, prior)
+    params = build(step_sizes, prior)
     flows = flow(params, np.column_stack([x, np.append(y, 0.0)]))[depth, :-1]
     relevance, residual = x[:-1] @ x[-1], y - x[:-1] @ prior
     of_x = residual[:, None] * x[-1] - relevance[:, None] * prior
@@ -81,13 +85,13 @@ def test_control_two_layers_have_another_flow():
 @seeds
 def test_a_learned_pair_adds_nothing_but_flows_and_no_pair_couples_to_itself(seed):
     step_sizes, prior, x, y = draw(seed, SHAPE)
-    params = constructions.prior_attention(step_sizes[:1], prior)
+    params = build(step_sizes, prior)
     weights, query = (params.w_kq[0, 0], params.w_pv[0, 0]), np.append(x[-1], 0.0)
     learned, new = np.append(x[0], x[0] @ prior), np.append(x[0], y[0])
-    assert np.abs(amplification.contribution(*weights, learned, query)).max() < 1e-10
-    state = amplification.degeneracy(*weights, learned, query)
+    assert np.abs(contribution(*weights, learned, query)).max() < 1e-10
+    state = degeneracy(*weights, learned, query)
     assert state.learned
     assert not state.flow_vanishes
-    added = amplification.contribution(*weights, new, query)[-1]
+    added = contribution(*weights, new, query)[-1]
     assert abs(added + step_sizes[0] * (x[0] @ x[-1]) * (y[0] - prior @ x[0])) < 1e-10
-    assert amplification.self_coupling(*weights, new) == 0
+    assert self_coupling(*weights, new) == 0

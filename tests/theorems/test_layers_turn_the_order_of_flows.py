@@ -11,13 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from draws import on_host
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 PAIR, QUERY = np.array([1.5, 0.8]), 0.5
+ratio = on_host(amplification.one_coordinate_ratio)
 
 
-@partial(jax.jit, static_argnames=("num_layers", "keys"))
+@partial(on_host, static_argnames=("num_layers", "keys"))
 def network_ratio(gain, demonstrations, query, num_layers, keys="all"):  # [L]
     """|∂q_l/∂d| of the first demonstration over the second's; P = gain, K = 1."""
     shape = (num_layers, 1, 1, 1)
@@ -32,9 +34,7 @@ def network_ratio(gain, demonstrations, query, num_layers, keys="all"):  # [L]
 
 
 def law(gain, demonstrations, query, depths):
-    return amplification.one_coordinate_ratio(
-        gain, demonstrations, jnp.asarray(query), np.asarray(depths, float)
-    )
+    return ratio(gain, demonstrations, query, np.asarray(depths, float))
 
 
 def share_left(strength, keys="all"):
@@ -57,11 +57,11 @@ def test_control_masked_layers_approach_something_else():
 
 def test_layers_that_pull_back_reverse_the_order_and_layers_that_push_amplify():
     for gain, direction in ((-0.01, -1.0), (0.002, 1.0)):
-        ratio = network_ratio(gain, PAIR, QUERY, 50)
+        flows = network_ratio(gain, PAIR, QUERY, 50)
         limit = law(gain, PAIR, QUERY, np.arange(1, 51))
-        assert np.all(direction * np.diff([ratio, limit]) > 0)
-        assert np.abs(ratio / limit - 1).max() < 0.05
-        assert (ratio[-1] < 1 < ratio[0]) == (direction < 0)
+        assert np.all(direction * np.diff([flows, limit]) > 0)
+        assert np.abs(flows / limit - 1).max() < 0.05
+        assert (flows[-1] < 1 < flows[0]) == (direction < 0)
     first, second = np.hypot(PAIR, QUERY)
     last = law(-0.01, PAIR, QUERY, [1e12])[0]
     assert abs(last - PAIR[0] / PAIR[1] * (second / first) ** 3) < 1e-8

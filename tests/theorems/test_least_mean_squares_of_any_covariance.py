@@ -18,6 +18,7 @@ from population import constant_layer, gauss_hermite
 N, D, NOISE = 2, 2, 0.4
 VALUES, TURN = np.array([1.5, 0.3]), np.array([[0.8, 0.6], [-0.6, 0.8]])
 ROOT = TURN * np.sqrt(VALUES)
+lms = on_host(learning_curves.lms, static_argnums=(0, 1))
 CASES = [(0.2, 1.0, 1.0), (0.3, 0.8, 0.7)]  # step, gate, scale
 
 
@@ -47,14 +48,14 @@ def risk(step, gate, scale):  # of the layer after all tokens -> []
 @pytest.mark.parametrize("case", CASES)
 def test_the_layer_follows_the_recursion(case):
     step, gate, scale = case
-    stated = learning_curves.lms(N, D, NOISE, *case, eigenvalues=VALUES)[-1]
+    stated = lms(N, D, NOISE, *case, eigenvalues=VALUES)[-1]
     np.testing.assert_allclose(risk(step, gate - 1e-15, scale), stated, rtol=1e-10)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_eigenvalues_of_one_give_the_curve_without_them(case):
-    stated = learning_curves.lms(30, 5, NOISE, *(case[0] / 2, *case[1:]))
-    ones = learning_curves.lms(30, 5, NOISE, *(case[0] / 2, *case[1:]), eigenvalues=np.ones(5))
+    stated = lms(30, 5, NOISE, *(case[0] / 2, *case[1:]))
+    ones = lms(30, 5, NOISE, *(case[0] / 2, *case[1:]), eigenvalues=np.ones(5))
     np.testing.assert_allclose(ones, stated, rtol=1e-12)
 
 
@@ -76,7 +77,7 @@ def simulated(draw):
 
 
 def curve(eigenvalues):
-    return learning_curves.lms(LENGTH, WIDTH, NOISE, STEP, eigenvalues=eigenvalues)
+    return lms(LENGTH, WIDTH, NOISE, STEP, eigenvalues=eigenvalues)
 
 
 def test_drawn_prompts_stay_within_four_standard_errors_at_every_length():

@@ -6,21 +6,22 @@ matches; every masked linear model's forward pass over the subset and over the p
 
 import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.selection.rivals import moment_features
 
 D, SIZE, PARTS = 3, 6, 5
 SOFTMAX = transformer.Config(D + 1, 2, 2, D)
-DESCENT = constructions.gradient_descent_plus_plus(jnp.full(4, 0.3), jnp.full(4, 0.05), D)
+DESCENT = on_host(constructions.gradient_descent_plus_plus, static_argnums=2)(
+    np.full(4, 0.3), np.full(4, 0.05), D
+)
 
 
-@functools.partial(jax.jit, static_argnames="softmax")
+@functools.partial(on_host, static_argnames="softmax")
 def read(params, tokens, x_query, softmax=False):
     if softmax:
         rows = jnp.concatenate([tokens, jnp.append(x_query, 0.0)[None]])
@@ -42,8 +43,8 @@ def draw(seed):
 
 
 def differences(params, pool, indices, x_query, softmax=False):
-    whole = float(read(params, pool, x_query, softmax))
-    return abs(float(read(params, pool[indices], x_query, softmax)) - whole) / max(1, abs(whole))
+    whole = read(params, pool, x_query, softmax)
+    return abs(read(params, pool[indices], x_query, softmax) - whole) / max(1, abs(whole))
 
 
 @seeds

@@ -5,10 +5,10 @@ of all pools of a discrete law, and subsets that matching chose; N/n. Hypotheses
 independent demonstrations, a statistic that is a mean over demonstrations, matched with its labels.
 """
 
+import functools
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -34,11 +34,8 @@ def scatter(params, prompts, query, masses):  # prompts [P, n, D+1], of probabil
 @seeds
 def test_the_ratio_of_variances_is_that_of_the_sizes(n, seed):
     rng = np.random.default_rng(seed)
-    tokens, masses, query = (
-        rng.normal(size=(3, D + 1)),
-        rng.dirichlet(np.ones(3)),
-        rng.normal(size=D),
-    )
+    tokens, masses = rng.normal(size=(3, D + 1)), rng.dirichlet(np.ones(3))
+    query = rng.normal(size=D)
     params = linear_attention.Params(*(0.5 * rng.normal(size=(2, 1, 2, D + 1, D + 1))))
     chosen = np.array(list(itertools.product(range(3), repeat=FEW)))
     pools, weights = tokens[chosen], masses[chosen].prod(1)
@@ -52,14 +49,12 @@ def test_the_ratio_of_variances_is_that_of_the_sizes(n, seed):
     np.testing.assert_allclose(random / matched, FEW / n, rtol=1e-6)
 
 
-def labelled(rows):  # gradients of the linear proxy at d + 1 checkpoints
-    points = jnp.concatenate([jnp.zeros((1, D)), jnp.eye(D)])
-    errors = rows[:, :D] @ points.T - rows[:, D:]
-    return (errors[:, :, None] * rows[:, None, :D]).reshape(len(rows), -1)
-
-
-def covariates(rows):  # their second moments, and nothing of labels
-    return (rows[:, :D, None] * rows[:, None, :D]).reshape(len(rows), -1)[:, np.array([0, 1, 3])]
+POINTS = np.concatenate([np.zeros((1, D)), np.eye(D)])
+LABELLED = (POOLED[..., :D] @ POINTS.T - POOLED[..., D:])[..., None] * POOLED[..., None, :D]
+LABELLED = LABELLED.reshape(POOLS, POOL, -1)  # gradients of the linear proxy at d + 1 checkpoints
+# Second moments and nothing of labels, as wide, so that one program chooses in both.
+COVARIATES = (POOLED[..., :D, None] * POOLED[..., None, :D]).reshape(POOLS, POOL, -1)
+COVARIATES = np.pad(COVARIATES[..., [0, 1, 3]], ((0, 0), (0, 0), (0, 3)))
 
 
 def squares(sets, depth=1):  # [P]: of the distance from what an endless pool teaches
@@ -70,13 +65,18 @@ def squares(sets, depth=1):  # [P]: of the distance from what an endless pool te
     )
 
 
+@functools.cache
 def parts(n, depth=1):  # [P]: the mean over disjoint parts of n, random subsets all
     return np.mean([squares(part, depth) for part in np.split(POOLED, POOL // n, 1)], 0)
 
 
+@functools.partial(on_host, static_argnums=1)
+def choose(features, n):  # [P, n]
+    return jax.vmap(lambda rows: match(rows, n, whiten=True, max_swaps=200))(features).indices
+
+
 def chosen(features, n):  # [P]
-    choose = on_host(lambda rows: match(features(rows), n, whiten=True, max_swaps=200).indices)
-    indices = np.stack([choose(rows) for rows in POOLED])
+    indices = choose(features, n)
     return squares(np.take_along_axis(POOLED, indices[..., None], 1))
 
 
@@ -88,20 +88,20 @@ def excess(random, matched, n):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_chosen_subsets_have_it_within_four_standard_errors(n):
-    assert abs(excess(parts(n), chosen(labelled, n), n)) < 4
+    assert abs(excess(parts(n), chosen(LABELLED, n), n)) < 4
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_control_matched_in_covariates_alone_they_keep_the_labels_noise(n):
     """Then v_x/N + v_ε/n is left, v_x = (d + 1)|w|² and v_ε = dσ², and the ratio is below N/n."""
-    matched = chosen(covariates, n)
+    matched = chosen(COVARIATES, n)
     assert excess(parts(n), matched, n) < -8
     left = 0.3**2 * ((D + 1) * W @ W / POOL + D * NOISE**2 / n)
     assert abs(matched.mean() - left) < 4 * matched.std() / POOLS**0.5
 
 
 def test_control_at_four_demonstrations_or_more_steps_it_is_lost():
-    assert excess(parts(4), chosen(labelled, 4), 4) < -4  # fewer than the moments
+    assert excess(parts(4), chosen(LABELLED, 4), 4) < -4  # fewer than the moments
     whole = squares(POOLED, 3)  # what a matched subset teaches
     assert excess(parts(8, 3), whole, 8) < -4
     assert abs(excess(parts(32, 3), whole, 32)) < 4  # first order in 1/n, and no control

@@ -7,25 +7,22 @@ common map".
 
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import on_host, regression, seeds
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments
-from lsa_lab.tasks.linear import LinearTask, sample
 
 SHAPES = [(3, 2, 3, 2), (2, 3, 4, 9)]  # L, H, d, n
 
 
-@partial(on_host, static_argnums=(1, 2, 3, 4))
 def draw(seed, num_layers, num_heads, d, n, scale=0.1):
     """A prompt and weights; at a scale of 0.25 one deep stack in 10⁵ blows rounding up."""
-    key_prompt, key_params = jax.random.split(jax.random.key(seed))
-    prompt = sample(key_prompt, LinearTask(n, d, noise_std=0.3))
-    return prompt, linear_attention.init(key_params, num_layers, num_heads, d, scale)
+    rng = np.random.default_rng(seed)
+    weights = scale * rng.normal(size=(2, num_layers, num_heads, d + 1, d + 1))
+    return regression(rng, n, d), linear_attention.Params(*weights)
 
 
 @partial(on_host, static_argnames="keys")
@@ -42,8 +39,8 @@ def maps_of(params, prompt):
 @seeds
 def test_one_map_takes_every_token_to_every_layer(shape, seed):
     prompt, params = draw(seed, *shape)
-    stream = np.asarray(run(params, prompt).stream)
-    mapped = np.einsum("lij,tj->lti", maps_of(params, prompt), prompts.tokens(prompt))
+    stream = run(params, prompt).stream
+    mapped = np.einsum("lij,tj->lti", maps_of(params, prompt), stream[0])
     np.testing.assert_allclose(mapped, stream, rtol=1e-10, atol=1e-10)
 
 
@@ -58,8 +55,8 @@ def maps_with_the_query(params, prompt):
 @seeds
 def test_a_query_that_is_a_key_shares_a_map_with_the_other_tokens(seed):
     prompt, params = draw(seed, *SHAPES[0])
-    stream = np.asarray(run(params, prompt, "all").stream)
-    mapped = np.einsum("lij,tj->lti", maps_with_the_query(params, prompt), prompts.tokens(prompt))
+    stream = run(params, prompt, "all").stream
+    mapped = np.einsum("lij,tj->lti", maps_with_the_query(params, prompt), stream[0])
     np.testing.assert_allclose(mapped, stream, rtol=1e-10, atol=1e-10)
 
 
@@ -85,5 +82,5 @@ def test_control_a_query_that_is_a_key_has_a_map_of_its_own():
 def test_control_other_masks_have_no_such_map(keys):
     prompt, params = draw(0, *SHAPES[0])
     stream = run(params, prompt, keys).stream
-    mapped = np.einsum("lij,tj->lti", maps_of(params, prompt), prompts.tokens(prompt))
+    mapped = np.einsum("lij,tj->lti", maps_of(params, prompt), stream[0])
     assert np.abs(mapped - stream).max() > 1e-3

@@ -5,16 +5,15 @@ many of all D_h, and [B_h, C_h] of rank 2k; docs/theory, "Narrow heads are ident
 heads; an algorithm that sees the layer's tensor alone.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.analyses.narrow_heads import condition_number
 from lsa_lab.models import head_gauge, linear_attention
 
-condition_number = jax.jit(condition_number, static_argnames="width")
+condition_number = on_host(condition_number, static_argnames="width")
+layer_tensor = on_host(head_gauge.layer_tensor)
 
 
 def narrow_heads(seed, e, num_heads, k):  # w_pv, w_kq [H, e, e]
@@ -31,8 +30,7 @@ def narrow_heads(seed, e, num_heads, k):  # w_pv, w_kq [H, e, e]
 
 
 def tensor_of(w_pv, w_kq):  # [e, e, e, e]
-    params = linear_attention.Params(w_kq=jnp.array(w_kq)[None], w_pv=jnp.array(w_pv)[None])
-    return np.array(head_gauge.layer_tensor(params)[0])
+    return layer_tensor(linear_attention.Params(w_kq=w_kq[None], w_pv=w_pv[None]))[0]
 
 
 def recovered(tensor, rank, k, rng):  # [e, e, e, e] -> list of them

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermevander
 from scipy.special import factorial
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions
 from lsa_lab.models.linear_attention import Params
@@ -20,9 +20,10 @@ from lsa_lab.prompts import Prompt
 from population import gauss_hermite, predict
 
 NOISE = 0.7
+descent = on_host(lambda steps: constructions.gradient_descent(steps, 1))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(on_host, static_argnums=0)
 def answers(rule, demonstrations, x_query, *params):  # [Q, n, 2] -> [Q], flows [Q, n, 2]
     def answer(rows):
         x, y = rows[:, :1], rows[:, 1]
@@ -36,7 +37,7 @@ def answers(rule, demonstrations, x_query, *params):  # [Q, n, 2] -> [Q], flows 
 def gap(demonstrations, x_query, params):  # δ [Q], ∇δ [Q, n, 2]
     ours = answers("network", demonstrations, x_query, params)
     best = answers("bayes", demonstrations, x_query)
-    return [np.asarray(a - b) for a, b in zip(ours, best, strict=True)]
+    return [a - b for a, b in zip(ours, best, strict=True)]
 
 
 def of_labels(seed, stack, law=gauss_hermite):
@@ -81,7 +82,7 @@ def test_both_ends_are_reached(seed):
     distance, variance, _ = of_labels(seed, ridge_and_squares)
     np.testing.assert_allclose(distance, 2 * variance, rtol=1e-9)
     steps = np.random.default_rng(seed).uniform(0.1, 1, 3)
-    distance, variance, _ = of_labels(seed, lambda *_: constructions.gradient_descent(steps, 1))
+    distance, variance, _ = of_labels(seed, lambda *_: descent(steps))
     np.testing.assert_allclose(distance, variance, rtol=1e-9)
 
 
@@ -99,7 +100,7 @@ def test_of_tokens_the_bayes_rule_adds_its_tail(seed):  # of one, D = 2; ridge h
     tokens = (z @ root.T)[:, None]
 
     def excess(value, flow):  # E|∇|² in the metric of a token, less D times the variance
-        square = ((np.asarray(flow)[:, 0] @ root) ** 2).sum(1) - 2 * value**2
+        square = ((flow[:, 0] @ root) ** 2).sum(1) - 2 * value**2
         return mass @ square + 2 * (mass @ value) ** 2, by_degree(value, z, mass)
 
     less, levels = excess(*gap(tokens, x_query, params))

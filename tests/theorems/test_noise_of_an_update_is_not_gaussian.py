@@ -6,20 +6,20 @@ from a grid that has the Gaussian's moments up to the ninth, summed with the gri
 closed form. docs/theory, "The noise of an update is not Gaussian".
 """
 
-import functools
 import itertools
 
 import jax
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import implicit_updates
+from population import gauss_hermite
 
 E = 3
 shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (3, 2)])
-closed = jax.jit(implicit_updates.shape, static_argnames="n")
+closed = on_host(implicit_updates.shape, static_argnames="n")
 
 
 def draw(seed, heads):
@@ -29,16 +29,7 @@ def draw(seed, heads):
     return rng.normal(size=(E, E)), *matrices, rng.normal(size=(E, E))
 
 
-@functools.cache
-def grid(n):  # -> [m, n, e], [m]
-    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
-    tokens = np.array(list(itertools.product(nodes, repeat=E)))
-    weights = np.prod(list(itertools.product(weights / weights.sum(), repeat=E)), axis=1)
-    rows = np.array(list(itertools.product(range(len(tokens)), repeat=n)))
-    return tokens[rows], weights[rows].prod(1)
-
-
-@jax.jit
+@on_host
 def readings(direction, w_kq, w_pv, prompts):  # -> [m]  R·G of every prompt, by the forward pass
     """G is read column by column: what the layer adds to a query e_j."""
     params = linear_attention.Params(w_kq[None], w_pv[None])
@@ -54,8 +45,8 @@ def readings(direction, w_kq, w_pv, prompts):  # -> [m]  R·G of every prompt, b
 
 def measured(seed, heads, n):  # -> skewness, excess kurtosis
     direction, w_kq, w_pv, root = draw(seed, heads)
-    tokens, weights = grid(n)
-    values = np.asarray(readings(direction, w_kq, w_pv, tokens @ root.T))
+    tokens, weights = gauss_hermite([5] * (n * E))
+    values = readings(direction, w_kq, w_pv, tokens.reshape(-1, n, E) @ root.T)
     values = values - weights @ values
     second, third, fourth = (weights @ values**power for power in (2, 3, 4))
     return third / second**1.5, fourth / second**2 - 3
@@ -64,7 +55,7 @@ def measured(seed, heads, n):  # -> skewness, excess kurtosis
 def stated(seed, heads, n):
     direction, w_kq, w_pv, root = draw(seed, heads)
     shape = closed(direction, w_kq, w_pv, root @ root.T, n=n)
-    return float(shape.skewness), float(shape.excess_kurtosis)
+    return shape.skewness, shape.excess_kurtosis
 
 
 @shapes
@@ -85,7 +76,7 @@ def test_no_weights_make_it_gaussian(seed):
 def test_control_tokens_that_are_signs_have_another_shape():
     direction, w_kq, w_pv, root = draw(0, 1)
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=E)))[:, None]  # equal second moment
-    values = np.asarray(readings(direction, w_kq, w_pv, signs @ root.T))
+    values = readings(direction, w_kq, w_pv, signs @ root.T)
     values = values - values.mean()
     excess = (values**4).mean() / (values**2).mean() ** 2 - 3
     assert abs(excess - stated(0, 1, 1)[1]) > 1

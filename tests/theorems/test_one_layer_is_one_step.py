@@ -7,47 +7,34 @@ to get the residual of w_l. Sides: two layers of linear attention; descent, one 
 the other.
 """
 
-from functools import partial
-
-import jax
 import numpy as np
 
-from draws import seeded
+from draws import on_host, seeded
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions
 
 N, D = 7, 3
-forward = jax.jit(linear_attention.forward, static_argnames="normalise")
-
-
-@partial(jax.jit, static_argnames=("n", "d"))
-def draw(seed, n, d):
-    x, noise, truth, initial = (
-        jax.random.normal(key, shape)
-        for key, shape in zip(
-            jax.random.split(jax.random.key(seed), 4), [(n + 1, d), (n,), (d,), (d,)], strict=True
-        )
-    )
-    return x, x[:-1] @ truth + noise, initial
+forward = on_host(linear_attention.forward, static_argnames="normalise")
 
 
 def one_step(x, y, initial, step_size):
     """w_0 - (η/n) Σ_i (w_0·x_i - y_i) x_i, one demonstration after the other."""
     w = np.array(initial)
-    for covariates, label in zip(np.array(x), np.array(y), strict=True):
+    for covariates, label in zip(x, y, strict=True):
         w -= step_size / len(y) * (np.dot(initial, covariates) - label) * covariates
     return w
 
 
-def disagreement(seed, n, d, step_size, query_slot=-1.0, later_initial=1.0, normalise=True):
+def disagreement(seed, step_size, query_slot=-1.0, later_initial=1.0, normalise=True):
     """Predictions against w_l·x_query and slots against y - (w_l - w_0)·x, over two layers."""
-    x, y, initial = jax.device_get(draw(seed, n, d))
+    rng = np.random.default_rng(seed)
+    x, y, initial = rng.normal(size=(N + 1, D)), rng.normal(size=N), rng.normal(size=D)
     slots = np.append(y, query_slot * initial @ x[-1])
-    w_pv, w_kq = np.zeros((2, 2, d + 1, d + 1))
-    w_pv[:, d, :d], w_pv[:, d, d] = [initial, later_initial * initial], -1
-    w_kq[:, :d, :d] = np.eye(d)
+    w_pv, w_kq = np.zeros((2, 2, D + 1, D + 1))
+    w_pv[:, D, :D], w_pv[:, D, D] = [initial, later_initial * initial], -1
+    w_kq[:, :D, :D] = np.eye(D)
     params = linear_attention.Params(w_kq[:, None], step_size * w_pv[:, None])
-    trace = jax.device_get(forward(params, np.column_stack([x, slots]), normalise=normalise))
+    trace = forward(params, np.column_stack([x, slots]), normalise=normalise)
 
     differences, w = [], np.array(initial)
     for layer, prediction in enumerate(layer_predictions(trace)[1:], start=1):
@@ -59,12 +46,12 @@ def disagreement(seed, n, d, step_size, query_slot=-1.0, later_initial=1.0, norm
 
 @seeded(step_size=(0.01, 1.0))
 def test_every_layer_is_one_step_from_any_initial_weights(seed, step_size):
-    assert max(disagreement(seed, N, D, step_size)) < 1e-10
+    assert max(disagreement(seed, step_size)) < 1e-10
 
 
 def test_control_an_empty_query_slot_a_forgotten_mean_or_a_layer_without_w_0_breaks_it():
-    assert min(disagreement(0, 7, 3, 0.5, query_slot=0.0)) > 1e-2
-    assert min(disagreement(0, 7, 3, 0.5, normalise=False)) > 1e-2
-    first, second = disagreement(0, 7, 3, 0.5, later_initial=0.0)
+    assert min(disagreement(0, 0.5, query_slot=0.0)) > 1e-2
+    assert min(disagreement(0, 0.5, normalise=False)) > 1e-2
+    first, second = disagreement(0, 0.5, later_initial=0.0)
     assert first < 1e-10
     assert second > 1e-2

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import constructions
 from lsa_lab.models.linear_attention import Params
 
+one_layer_loss = on_host(population.one_layer_loss)
+optimum = on_host(constructions.one_step_optimum, static_argnums=1)
+preconditioned = on_host(constructions.preconditioned)
 D, HEADS, COVARIANCE = 2, 2, np.array([[1.5, 0.4], [0.4, 0.7]])
 GRID, MASS = population.gauss_hermite([4] * 6)
 GRID = GRID.reshape(-1, 3, D)
@@ -66,13 +69,13 @@ def least_loss():
 def test_the_risk_of_any_weights_is_that_of_one_matrix_and_an_even_part(keys, seed):
     params = random_params(seed)
     risk, even = parts(params, GRID[:, 2], keys)
-    closed = 2 * population.one_layer_loss(matrix(params), COVARIANCE, 1, 0.0)
+    closed = 2 * one_layer_loss(matrix(params), COVARIANCE, 1, 0.0)
     np.testing.assert_allclose(risk, closed + even, rtol=1e-10)
     assert risk >= least_loss() * (1 - 1e-10)
 
 
 def test_zhangs_weights_have_the_least_risk_and_no_slope():
-    params = constructions.one_step_optimum(jnp.asarray(COVARIANCE), 1, 0.0)
+    params = optimum(COVARIANCE, 1, 0.0)
     risk, even = parts(params, GRID[:, 2], "all")
     np.testing.assert_allclose(risk, least_loss(), rtol=1e-10)
     assert even < 1e-20
@@ -87,9 +90,9 @@ def test_control_tasks_with_a_mean_or_of_unequal_variances_have_another_risk_and
     A = matrix(params)
     closed = np.trace(COVARIANCE @ (A.T @ (first @ A - 2 * COVARIANCE @ mean) + mean))
     assert abs(risk - closed - even) > 1e-2 * closed
-    zhang = constructions.one_step_optimum(jnp.asarray(COVARIANCE), 1, 0.0)
+    zhang = optimum(COVARIANCE, 1, 0.0)
     spread = np.diag(UNEQUAL**2) @ COVARIANCE
     best = np.linalg.solve(2 * spread + np.trace(spread) * np.eye(D), np.diag(UNEQUAL**2))
-    better = constructions.preconditioned(jnp.asarray(best)[None])
+    better = preconditioned(best[None])
     risks = [float(parts(p, GRID[:, 2] * UNEQUAL, "all")[0]) for p in (zhang, better)]
     assert risks[1] < risks[0] - 0.01

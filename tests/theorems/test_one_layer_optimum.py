@@ -7,34 +7,33 @@ per variable, 3^8 prompts in all, make expectations exact.
 """
 
 import hypothesis
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import draws
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = N = 2
 NODES, MASS = population.gauss_hermite([3] * 8)
+preconditioned = on_host(constructions.preconditioned)
+risk_of = on_host(optimum.one_layer_risk, static_argnums=3)
+one_layer = on_host(optimum.one_layer, static_argnums=2)
+moments_of = on_host(optimum.label_moments, static_argnums=2)
 
 
 def draw(seed):
     """Roots of Λ and of the weights' covariance W, and σ²."""
-    keys = jax.random.split(jax.random.key(seed), 3)
-    roots = [draws.covariance_root(key, D, 0.5, 2.0) for key in keys[:2]]
-    return *roots, jax.random.uniform(keys[2], minval=0.2)
+    rng = np.random.default_rng(seed)
+    return *(draws.covariance_root(rng, D, 0.5, 2.0) for _ in range(2)), rng.uniform(0.2, 1)
 
 
-@jax.jit
 def all_prompts(root, task_root, noise_var):  # [P, n, d], [P, n], [P, d]
-    grid = jnp.asarray(NODES)
-    x = grid[:, :4].reshape(-1, N, D) @ root.T
-    w = grid[:, 4:6] @ task_root.T
-    return x, jnp.einsum("pnd,pd->pn", x, w) + jnp.sqrt(noise_var) * grid[:, 6:], w
+    x = NODES[:, :4].reshape(-1, N, D) @ root.T
+    w = NODES[:, 4:6] @ task_root.T
+    return x, np.einsum("pnd,pd->pn", x, w) + np.sqrt(noise_var) * NODES[:, 6:], w
 
 
 def label_correlations(x, y):
@@ -57,12 +56,12 @@ def best_by_least_squares(root, x, y, w):
 def test_the_risk_of_any_layer_is_the_formula(seed):
     root, task_root, noise_var = draw(seed)
     task = root @ root.T, task_root @ task_root.T, N, noise_var
-    A = jax.random.normal(jax.random.key(seed + 1), (D, D))
+    A = np.random.default_rng(seed + 1).normal(size=(D, D))
     x, y, w = all_prompts(root, task_root, noise_var)
-    simulated = population.risk(constructions.preconditioned(A[None]), x, y, w, MASS, root)
-    np.testing.assert_allclose(simulated, optimum.one_layer_risk(A, *task), rtol=1e-10)
+    simulated = population.risk(preconditioned(A[None]), x, y, w, MASS, root)
+    np.testing.assert_allclose(simulated, risk_of(A, *task), rtol=1e-10)
     b = label_correlations(x, y)
-    outer, cross = optimum.label_moments(*task)
+    outer, cross = moments_of(*task)
     np.testing.assert_allclose((b.T * MASS) @ b, outer, atol=1e-10)
     np.testing.assert_allclose((b.T * MASS) @ w, cross, atol=1e-10)
 
@@ -70,11 +69,11 @@ def test_the_risk_of_any_layer_is_the_formula(seed):
 def distance_from_the_minimiser(seed, task_rank, of_noise=1.0):
     """max |A* - formula|, where the formula is told ``of_noise`` times the noise."""
     root, task_root, noise_var = draw(seed)
-    task_root = task_root * (jnp.arange(D) < task_rank)[None].astype(task_root.dtype)
-    x, y, w = map(np.asarray, all_prompts(root, task_root, noise_var))
-    minimiser = best_by_least_squares(np.asarray(root), x, y, w)
+    task_root = task_root * (np.arange(D) < task_rank)
+    x, y, w = all_prompts(root, task_root, noise_var)
+    minimiser = best_by_least_squares(root, x, y, w)
     covariances = root @ root.T, task_root @ task_root.T
-    return np.abs(minimiser - optimum.one_layer(*covariances, N, of_noise * noise_var)).max()
+    return np.abs(minimiser - one_layer(*covariances, N, of_noise * noise_var)).max()
 
 
 @pytest.mark.parametrize("task_rank", [2, 1])

@@ -1,25 +1,26 @@
 """A1's Eq. 2: ∂a/∂d = P (s I + d (Kq)ᵀ), s = d·Kq, and its norm (2508.00385).
 
-docs/theory, "The one-shot flow". Sides: automatic differentiation of one layer of linear attention;
-the closed form. With n demonstrations each has this flow over n, whether or not the query may read
-itself.
+docs/theory, "The one-shot flow", "Attention with a prior". Sides: automatic differentiation of one
+layer of linear attention; the closed form. With n demonstrations each has this flow over n, whether
+or not the query may read itself.
 """
 
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 SHAPES = [(1, 3, "demonstrations"), (3, 5, "all")]  # n, e, keys
 shapes = pytest.mark.parametrize("shape", SHAPES)
-closed_form = jax.jit(amplification.one_shot_jacobian)
-norm_sq = jax.jit(amplification.one_shot_flow_norm_sq)
+closed_form = on_host(amplification.one_shot_jacobian)
+norm_sq = on_host(amplification.one_shot_flow_norm_sq)
 
 
 def draw(seed, shape):
@@ -29,15 +30,14 @@ def draw(seed, shape):
     return *rng.normal(size=(2, e, e)), rng.normal(size=(n + 1, e))
 
 
-@partial(jax.jit, static_argnames=("keys", "num_layers"))
+@partial(on_host, static_argnames=("keys", "num_layers"))
 def network_flow(w_kq, w_pv, tokens, keys, num_layers=1):
     """∂a/∂d [e, e] and ∂ŷ/∂d [e] at the first demonstration."""
-    weights = [jax.numpy.broadcast_to(w, (num_layers, 1, *w.shape)) for w in (w_kq, w_pv)]
+    weights = [jnp.broadcast_to(w, (num_layers, 1, *w.shape)) for w in (w_kq, w_pv)]
 
     def answer(demonstration):
-        trace = linear_attention.forward(
-            linear_attention.Params(*weights), tokens.at[0].set(demonstration), keys=keys
-        )
+        rows = jnp.concatenate([demonstration[None], tokens[1:]])
+        trace = linear_attention.forward(linear_attention.Params(*weights), rows, keys=keys)
         return trace.stream[-1, -1], layer_predictions(trace)[-1]
 
     return jax.jacfwd(answer)(tokens[0])
@@ -45,7 +45,7 @@ def network_flow(w_kq, w_pv, tokens, keys, num_layers=1):
 
 def disagreement(seed, shape, transposed=False, num_layers=1):
     w_kq, w_pv, tokens = draw(seed, shape)
-    flow, of_prediction = network_flow(w_kq, w_pv, jax.numpy.array(tokens), shape[2], num_layers)
+    flow, of_prediction = network_flow(w_kq, w_pv, tokens, shape[2], num_layers)
     scores = w_kq.T if transposed else w_kq
     stated = closed_form(scores, w_pv, tokens[0], tokens[-1]) / shape[0]
     differences = [np.abs(flow - stated).max(), np.abs(of_prediction + stated[-1]).max()]
@@ -63,11 +63,29 @@ def test_control_a_transposed_score_or_a_second_layer_breaks_it():
     assert disagreement(0, SHAPES[1], num_layers=2) > 1e-2
 
 
+def share_of_the_prediction(seed, shape, rows=1):
+    """Its part of the flow's norm, where P writes to the last ``rows`` slots."""
+    w_kq, w_pv, tokens = draw(seed, shape)
+    w_pv[:-rows] = 0
+    flow, of_prediction = network_flow(w_kq, w_pv, tokens, shape[2])
+    return np.linalg.norm(of_prediction) / np.linalg.norm(flow)
+
+
+@shapes
+@seeds
+def test_weights_that_write_to_the_label_slot_alone_send_all_of_it_to_the_prediction(shape, seed):
+    assert abs(share_of_the_prediction(seed, shape) - 1) < 1e-10
+
+
+def test_control_a_second_row_takes_its_share():
+    assert share_of_the_prediction(0, SHAPES[1], rows=2) < 0.9
+
+
 def norm_disagreement(seed, shape, joint=True, orthogonal=False):
     w_kq, w_pv, tokens = draw(seed, shape)
     d, q = tokens[0], tokens[-1]
     w_pv = np.linalg.qr(w_pv)[0] if orthogonal else w_pv
-    flow, _ = network_flow(w_kq, w_pv, jax.numpy.array(tokens), shape[2])
+    flow, _ = network_flow(w_kq, w_pv, tokens, shape[2])
     size, s = (shape[0] ** 2) * np.sum(np.square(flow)), d @ w_kq @ q
     stated = norm_sq(w_kq, w_pv, d, q)
     if orthogonal:

@@ -48,10 +48,8 @@ def most_crossings(path):
     return int((np.diff(sides) != 0).sum(1).max(initial=0))
 
 
-@partial(on_host, static_argnums=(0, 1))
-def reads(kind, largest_step, seed):  # [8, T]
-    """Eight random reads of the state while one token is repeated."""
-    config = Config(
+def config_of(kind, largest_step):
+    return Config(
         kind,
         token_width=2,
         key_width=WIDTH,
@@ -59,13 +57,20 @@ def reads(kind, largest_step, seed):  # [8, T]
         layout="bound",
         diagonal=kind == "gla",
         largest_step=largest_step,
-        init_scale=3.0,
     )
-    key_params, key_reads = jax.random.split(jax.random.key(seed))
-    params = recurrent.init(key_params, config)
-    token = jax.random.normal(key_reads, (1, 2))
-    states = recurrent.states(params, jnp.repeat(token, LENGTH, 0), config)[0, 0, :, :, 0]
-    return jax.random.normal(key_reads, (8, WIDTH)) @ states.T
+
+
+@partial(on_host, static_argnums=0)
+def states(config, params, token):  # [T, k]
+    return recurrent.states(params, jnp.repeat(token, LENGTH, 0), config)[0, 0, :, :, 0]
+
+
+def reads(kind, largest_step, seed):  # [8, T]
+    """Eight random reads of the state while one token is repeated."""
+    config, rng = config_of(kind, largest_step), np.random.default_rng(seed)
+    shapes = jax.eval_shape(recurrent.init, jax.random.key(0), config)
+    params = jax.tree.map(lambda leaf: 2 * rng.normal(size=leaf.shape), shapes)
+    return rng.normal(size=(8, WIDTH)) @ states(config, params, rng.normal(size=(1, 2))).T
 
 
 @pytest.mark.parametrize(("kind", "largest_step"), [("gla", 1.0), ("delta", 1.0)])

@@ -5,42 +5,40 @@ Sides: predictions for the transformed prompt and for the plain one. Beside ever
 near miss that is none.
 """
 
-import jax
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 
-from draws import differ, on_host, seeds
+from draws import differ, on_host, seeded, seeds
+from lsa_lab import estimators
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
+from lsa_lab.prompts import Prompt
 
 N, D, L = 6, 3, 3
-forward = on_host(
-    lambda params, tokens, **rule: layer_predictions(
-        linear_attention.forward(params, tokens, **rule)
-    ),
-    static_argnames=("keys", "normalise"),
-)
 preconditioned = on_host(constructions.preconditioned)
+largest_step, descent = on_host(estimators.largest_step), on_host(estimators.gradient_descent)
 
 
-@on_host
 def draw(seed):
     """Covariates [n+1, d], labels [n] twice, preconditioners [L, d, d], a rotation [d, d]."""
-    keys = jax.random.split(jax.random.key(seed), 4)
-    x, labels = jax.random.normal(keys[0], (N + 1, D)), jax.random.normal(keys[1], (2, N))
-    steps = jax.random.normal(keys[2], (L, D, D)) / D
-    return x, labels, steps, jnp.linalg.qr(jax.random.normal(keys[3], (D, D)))[0]
+    rng = np.random.default_rng(seed)
+    x, labels, steps, turn = (rng.normal(size=s) for s in ((N + 1, D), (2, N), (L, D, D), (D, D)))
+    return x, labels, steps / D, np.linalg.qr(turn)[0]
 
 
+@partial(on_host, static_argnames=("keys", "normalise"))
 def predictions(params, x, y, keys="demonstrations", normalise=True):  # [L+1]
-    tokens = np.column_stack([x, np.append(y, 0.0)])
-    return forward(params, tokens, keys=keys, normalise=normalise)
+    tokens = jnp.column_stack([x, jnp.append(y, 0.0)])
+    trace = linear_attention.forward(params, tokens, keys=keys, normalise=normalise)
+    return layer_predictions(trace)
 
 
 def from_superposition(seed, structured):
     x, (first, second), steps, _ = draw(seed)
-    params = linear_attention.init(jax.random.key(seed), L, 1, D, scale=0.3)
-    params = preconditioned(steps) if structured else params
+    weights = 0.3 * np.random.default_rng(seed).normal(size=(2, L, 1, D + 1, D + 1))
+    params = preconditioned(steps) if structured else linear_attention.Params(*weights)
     parts = 2 * predictions(params, x, first) - 3 * predictions(params, x, second)
     return differ(predictions(params, x, 2 * first - 3 * second), parts)
 
@@ -56,8 +54,7 @@ def under_change_of_covariates(seed, follow):
     M = rotation * np.geomspace(0.5, 2.0, D) @ rotation[::-1]
     inverse = np.linalg.inv(M)
     moved = preconditioned(inverse.T @ steps @ inverse if follow else steps)
-    still = preconditioned(steps)
-    return differ(predictions(moved, x @ M.T, y), predictions(still, x, y))
+    return differ(predictions(moved, x @ M.T, y), predictions(preconditioned(steps), x, y))
 
 
 @seeds
@@ -90,9 +87,24 @@ def test_a_context_given_twice_is_the_same_context(seed):
     assert under_duplication(seed) < 1e-10
 
 
+def under_scaling(seed, factor, share, own_step=True):
+    """Weights of descent on (cx, cy) and on (x, y), with steps a/λ_max(H) of its own or of one."""
+    x, (y, _), *_ = draw(seed)
+    prompts = [Prompt(c * x[:-1], c * y, x[-1], np.zeros(())) for c in (1, factor)]
+    steps = [largest_step(prompts[i].x) for i in (0, int(own_step))]
+    before, after = map(descent, prompts, [np.full(L, share * step) for step in steps])
+    return differ(after, before)
+
+
+@seeded(factor=(0.2, 5.0), share=(0.1, 1.9))
+def test_with_steps_of_its_own_weights_of_descent_are_the_same_at_every_scale(seed, factor, share):
+    assert under_scaling(seed, factor, share) < 1e-10
+
+
 def test_control_the_near_misses_change_the_predictions():
     assert from_superposition(0, structured=False) > 1e-2
     assert under_change_of_covariates(0, follow=False) > 1e-2
     assert under_rotation(0, anisotropy=0.5) > 1e-2
     assert under_duplication(0, normalise=False) > 1e-2
+    assert under_scaling(0, 1.3, 0.5, own_step=False) > 1e-3
     assert under_duplication(0, keys="all") > 1e-3  # twice as many keys against one query

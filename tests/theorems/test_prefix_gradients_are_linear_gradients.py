@@ -11,7 +11,7 @@ import functools
 import jax
 import numpy as np
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import linear_attention, moments, transformer
 from lsa_lab.selection.prefix import prefix_gradients
 from lsa_lab.tasks.pools import Pool
@@ -19,8 +19,8 @@ from lsa_lab.tasks.pools import Pool
 NUM_LAYERS = 3
 D, K, M = 3, 4, 6
 SOFTMAX = transformer.Config(D + 1, 2, 2, D)
-through_the_model = jax.jit(functools.partial(prefix_gradients, linear_attention.forward))
-through_softmax = jax.jit(
+through_the_model = on_host(functools.partial(prefix_gradients, linear_attention.forward))
+through_softmax = on_host(
     functools.partial(prefix_gradients, functools.partial(transformer.forward, config=SOFTMAX))
 )
 
@@ -32,24 +32,24 @@ def draw(seed, num_layers):
     return linear_attention.Params(*weights), rng.normal(size=(K, D + 1)), pool, rng
 
 
-@jax.jit
-def implied_weights(params, prefix):  # [d]
-    return -moments.layer_maps(params, prefix.T @ prefix / K)[-1, -1, :-1]
+def implied_weights(params, prefix):  # [d], twice
+    weights = -moments.layer_maps(params, prefix.T @ prefix / K)[-1, -1, :-1]
+    return weights, weights
 
 
-slopes = jax.jit(jax.jacobian(implied_weights, argnums=1))  # [d, k, e]
+slopes = on_host(jax.jacobian(implied_weights, argnums=1, has_aux=True))  # [d, k, e] and [d]
 
 
 def linear_side(params, prefix, pool):
-    w, jacobian = implied_weights(params, prefix), np.asarray(slopes(params, prefix))
-    residuals = pool.x @ np.asarray(w) - pool.y
+    jacobian, w = slopes(params, prefix)
+    residuals = pool.x @ w - pool.y
     return residuals[:, None] * pool.x @ jacobian.reshape(D, -1)
 
 
 @seeds
 def test_prefix_gradients_are_a_linear_map_of_linear_gradients(seed):
     params, prefix, pool, _ = draw(seed, NUM_LAYERS)
-    gradients = np.asarray(through_the_model(params, prefix[None], pool))
+    gradients = through_the_model(params, prefix[None], pool)
     expected = linear_side(params, prefix, pool)
     size = np.abs(expected).max()
     np.testing.assert_allclose(gradients, expected, rtol=1e-9, atol=1e-10 * max(1, size))
@@ -62,16 +62,14 @@ def test_control_softmax_gradients_have_more_directions():
         _, prefix, pool, rng = draw(seed, 1)
         w_q, w_k, w_v, w_o = (rng.normal(size=(2, 2, D, D + 1)) for _ in range(4))
         params = transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3))
-        gradients = np.asarray(through_softmax(params, prefix[None], pool))
+        gradients = through_softmax(params, prefix[None], pool)
         ranks.append(np.linalg.matrix_rank(gradients, tol=1e-3 * np.abs(gradients).max()))
     assert np.median(ranks) > D
 
 
 def test_control_without_the_mask_there_is_no_such_map():
     """A query that is a key makes the answer nonlinear in x, and no w(z) exists."""
-    params, prefix, pool, _ = draw(0, 2)
+    params, prefix, pool, _ = draw(0, NUM_LAYERS)
     forward = functools.partial(linear_attention.forward, keys="all")
-    gradients = np.asarray(
-        jax.jit(functools.partial(prefix_gradients, forward))(params, prefix[None], pool)
-    )
+    gradients = on_host(functools.partial(prefix_gradients, forward))(params, prefix[None], pool)
     assert np.abs(gradients - linear_side(params, prefix, pool)).max() > 1e-2

@@ -6,9 +6,6 @@ permuted, turned over, copied or rotated; for the prompt as it was. Only the raw
 misses a rotation.
 """
 
-from functools import partial
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -20,14 +17,12 @@ from lsa_lab import estimators
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])
 
 
-@partial(on_host, static_argnames=("n", "d"))
 def draw(seed, n, d):
     """A prompt, an order of its demonstrations, a signed permutation and a rotation [d, d]."""
-    keys = jax.random.split(jax.random.key(seed), 5)
-    signs = jnp.where(jax.random.bernoulli(keys[0], 0.5, (d,)), -1.0, 1.0)
-    signed = jnp.eye(d)[jax.random.permutation(keys[1], d)] * signs[None]
-    order, rotation = jax.random.permutation(keys[2], n), jax.random.orthogonal(keys[3], d)
-    return draws.regression(keys[4], n, d), order, signed, rotation
+    rng = np.random.default_rng(seed)
+    signed = rng.permutation(np.eye(d)) * rng.choice([-1.0, 1.0], d)
+    rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    return draws.regression(rng, n, d), rng.permutation(n), signed, rotation
 
 
 @on_host

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 SHAPES = [(2, 2, "demonstrations"), (5, 3, "all")]  # n, e, keys
 
 
-@partial(jax.jit, static_argnames=("keys", "num_layers"))
+@partial(on_host, static_argnames=("keys", "num_layers"))
 def network(w_kq, w_pv, tokens, keys, num_layers):
     """J d of the first demonstration, and what leaving it out changes, without a factor 1/n."""
     weights = [jnp.broadcast_to(w, (num_layers, 1, *w.shape)) for w in (w_kq, w_pv)]
@@ -33,7 +33,7 @@ def network(w_kq, w_pv, tokens, keys, num_layers):
     return radial, whole - answer(tokens[1:])
 
 
-@jax.jit
+@on_host
 def closed_forms(w_kq, w_pv, demonstration, query):
     weights_and_tokens = w_kq, w_pv, demonstration, query
     score = amplification.relevance(w_kq, demonstration, query)
@@ -48,7 +48,7 @@ def disagreements(seed, shape, num_layers=1):
     n, e, keys = shape
     rng = np.random.default_rng(seed)
     w_kq, w_pv = rng.normal(size=(2, e, e))
-    tokens = jnp.array(rng.normal(size=(n + 1, e)))
+    tokens = rng.normal(size=(n + 1, e))
     radial, added = network(w_kq, w_pv, tokens, keys, num_layers)
     stated_radial, stated_added, product = closed_forms(w_kq, w_pv, tokens[0], tokens[-1])
     scale = 1 + np.abs(stated_added).max()

@@ -14,12 +14,15 @@ import pytest
 import scipy.optimize
 
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import optimum
 
-N, D = 9, 5
-D, NOISE_VAR = 3, 0.3
+N, D, NOISE_VAR = 9, 3, 0.3
+rank_limited_risk, one_layer = (
+    on_host(f, static_argnums=2) for f in (optimum.rank_limited_risk, optimum.one_layer)
+)
+one_layer_risk = on_host(optimum.one_layer_risk, static_argnums=3)
 NODES, MASS = population.gauss_hermite([3] * 7)
 ROOT = np.array([[1.4, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.3, 0.2, 0.6]])
 TASK_ROOT = np.array([[1.0, 0.0, 0.0], [0.3, 0.8, 0.0], [0.2, -0.4, 1.2]])
@@ -32,7 +35,7 @@ def narrow_heads(keys, queries):
     return linear_attention.Params(w_kq, jnp.zeros_like(w_kq).at[..., D, D].set(-1.0))
 
 
-@jax.jit
+@on_host
 @jax.value_and_grad
 def population_loss(directions):  # [2, k, d]
     x = jnp.asarray(NODES[:, None, :3] @ ROOT.T)
@@ -43,8 +46,8 @@ def population_loss(directions):  # [2, k, d]
 
 def descend(num_heads, seed):
     def objective(flat):
-        value, slope = population_loss(jnp.asarray(flat).reshape(2, num_heads, D))
-        return float(value), np.asarray(slope).ravel()
+        value, slope = population_loss(flat.reshape(2, num_heads, D))
+        return value, slope.ravel()
 
     start = 0.5 * np.random.default_rng(seed).standard_normal(2 * num_heads * D)
     return scipy.optimize.minimize(objective, start, jac=True, method="BFGS").fun
@@ -56,7 +59,7 @@ def least_loss(num_heads):
 
 
 def limits():  # [d+1]
-    return optimum.rank_limited_risk(ROOT @ ROOT.T, TASK_ROOT @ TASK_ROOT.T, 1, NOISE_VAR)
+    return rank_limited_risk(ROOT @ ROOT.T, TASK_ROOT @ TASK_ROOT.T, 1, NOISE_VAR)
 
 
 @pytest.mark.parametrize("num_heads", [1, 2])
@@ -66,7 +69,7 @@ def test_the_best_of_k_narrow_heads_is_the_formula(num_heads):
 
 @pytest.mark.parametrize("num_heads", [1, 2])
 def test_control_one_head_fewer_or_more_has_another_limit(num_heads):
-    others = np.delete(np.asarray(limits()), num_heads)
+    others = np.delete(limits(), num_heads)
     assert np.abs(least_loss(num_heads) - others).min() > 1e-3
 
 
@@ -79,8 +82,8 @@ def test_isotropic_weights_lose_the_tail_of_the_spectrum(seed):
     gains = eigenvalues**2 / ((1 + 1 / N) * eigenvalues + eigenvalues.sum() / N)
     expected = eigenvalues.sum() - np.concatenate([[0.0], np.cumsum(gains)])
     covariance = vectors * eigenvalues @ vectors.T
-    risks = optimum.rank_limited_risk(covariance, np.eye(D), N, 0.0)
+    risks = rank_limited_risk(covariance, np.eye(D), N, 0.0)
     np.testing.assert_allclose(risks, expected, rtol=1e-10)
-    best = optimum.one_layer(covariance, np.eye(D), N, 0.0)
-    full = optimum.one_layer_risk(best, covariance, np.eye(D), N, 0.0)
+    best = one_layer(covariance, np.eye(D), N, 0.0)
+    full = one_layer_risk(best, covariance, np.eye(D), N, 0.0)
     np.testing.assert_allclose(risks[-1], full, rtol=1e-10)

@@ -5,31 +5,34 @@ second moment is Λ' itself, which stand for infinitely many; the floor's closed
 ``shifted_risk`` falling to it as 1/m.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 import draws
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = 3
 
 
+floor_of = on_host(optimum.shifted_risk_floor)
+risk_of = on_host(optimum.shifted_risk, static_argnums=4)
+
+
 def draw(seed, d):
     """A, and roots of the covariances of demonstrations, queries and tasks."""
-    keys = jax.random.split(jax.random.key(seed), 4)
-    roots = [draws.covariance_root(key, d, 0.5, 2.0) for key in keys[:3]]
-    return jax.random.normal(keys[3], (d, d)), *roots
+    rng = np.random.default_rng(seed)
+    roots = [draws.covariance_root(rng, d, 0.5, 2.0) for _ in range(3)]
+    return rng.normal(size=(d, d)), *roots
 
 
 def floor(A, *roots):
-    return optimum.shifted_risk_floor(A, *(root @ root.T for root in roots))
+    return floor_of(A, *(root @ root.T for root in roots))
 
 
-@jax.jit
+@on_host
 def network_risk(A, root, query_root, task_root):
     """Tasks, too, are the columns of their root."""
     d = len(A)
@@ -49,7 +52,7 @@ def test_infinitely_many_demonstrations_leave_the_floor(seed):
 def test_the_risk_falls_as_one_over_the_test_length_to_the_floor(seed):
     A, *roots = draw(seed, D)
     covariances = [root @ root.T for root in roots]
-    single, fifty = (optimum.shifted_risk(A, *covariances, n, 0.4) for n in (1, 50))
+    single, fifty = (risk_of(A, *covariances, n, 0.4) for n in (1, 50))
     lowest = floor(A, *roots)
     np.testing.assert_allclose(fifty, lowest + (single - lowest) / 50, rtol=1e-10)
 

@@ -6,13 +6,12 @@ docs/theory, "Risk under shift". Sides: the network on every prompt of an exact 
 """
 
 import hypothesis
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 import draws
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
@@ -23,12 +22,16 @@ NOISE_VAR = 0.3
 
 def draw(seed, d):
     """Roots of the covariances of demonstrations and of queries, A [d, d], and one task [d]."""
-    keys = jax.random.split(jax.random.key(seed), 4)
-    roots = [draws.covariance_root(key, d, 0.5, 2.0) for key in keys[:2]]
-    return *roots, jax.random.normal(keys[2], (d, d)), jax.random.normal(keys[3], (d,))
+    rng = np.random.default_rng(seed)
+    roots = [draws.covariance_root(rng, d, 0.5, 2.0) for _ in range(2)]
+    return *roots, rng.normal(size=(d, d)), rng.normal(size=d)
 
 
-@jax.jit
+shifted_risk = on_host(optimum.shifted_risk, static_argnums=4)
+one_layer = on_host(optimum.one_layer, static_argnums=2)
+
+
+@on_host
 def quadrature_risk(A, root, query_root, task):
     x = jnp.asarray(NODES[:, :4]).reshape(-1, 2, 2) @ root.T
     y = x @ task + jnp.sqrt(NOISE_VAR) * jnp.asarray(NODES[:, 4:])
@@ -40,8 +43,8 @@ def excess(seed, shifted_queries=True):
     """The network's risk over the formula's, minus 1; the formula may overlook the shift."""
     root, query_root, A, task = draw(seed, 2)
     stated_root = query_root if shifted_queries else root
-    covariances = root @ root.T, stated_root @ stated_root.T, jnp.outer(task, task)
-    formula = optimum.shifted_risk(A, *covariances, 2, NOISE_VAR)
+    covariances = root @ root.T, stated_root @ stated_root.T, np.outer(task, task)
+    formula = shifted_risk(A, *covariances, 2, NOISE_VAR)
     return quadrature_risk(A, root, query_root, task) / formula - 1
 
 
@@ -69,11 +72,11 @@ def zhang_excess(covariance, task, training_n, test_n, noise_var):
 
 def trained_risk(seed, d):
     """The layer trained with 7 demonstrations on 11 with noise, and the task that it met."""
-    root, _, _, task = map(np.asarray, draw(seed, d))
+    root, _, _, task = draw(seed, d)
     covariance = root @ root.T
-    A = optimum.one_layer(covariance, np.eye(d), 7, 0.0)
+    A = one_layer(covariance, np.eye(d), 7, 0.0)
     weights = np.outer(task, task)
-    return optimum.shifted_risk(A, covariance, covariance, weights, 11, 0.4), covariance, task
+    return shifted_risk(A, covariance, covariance, weights, 11, 0.4), covariance, task
 
 
 @seeds

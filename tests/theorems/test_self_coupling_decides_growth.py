@@ -10,13 +10,14 @@ import jax
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.theory import amplification
 
 E = 4
 L = 6
-coupling = jax.jit(amplification.self_coupling)
-flow = jax.jit(jax.jacfwd(amplification.frozen_demonstration, 2), static_argnums=4)
+coupling = on_host(amplification.self_coupling)
+gain = on_host(amplification.geometric_gain, static_argnums=1)
+flow = on_host(jax.jacfwd(amplification.frozen_demonstration, 2), static_argnums=4)
 
 
 def draw(seed, e, product=None):
@@ -77,7 +78,7 @@ def test_between_negative_couplings_the_ratio_only_tends_to_theirs(seed):
     scale = np.sqrt(sizes / [-coupling(w_kq, w_pv, d) for d in demonstrations])
     path = log_ratio(w_kq, w_pv, scale[:, None] * demonstrations, query, num_layers=200)
     assert abs(path[-1] - path[0] - np.log(sizes[1] / sizes[0])) < 1e-10
-    gains = [amplification.geometric_gain(np.array(-size), 200) for size in sizes]
+    gains = [gain(-size, 200) for size in sizes]
     assert np.abs(np.diff(np.log(np.array(gains)[:, 1:]), axis=0) + path - path[0]).max() < 1e-10
 
 

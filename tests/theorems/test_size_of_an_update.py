@@ -7,20 +7,20 @@ up to the fifth, summed with the grid's weights; the closed form. docs/theory, "
 update".
 """
 
-import functools
 import itertools
 
 import jax
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.analyses.implicit_gd import implicit_update
 from lsa_lab.theory import implicit_updates
+from population import gauss_hermite
 
 E = 3
 shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (2, 2)])
-closed = jax.jit(implicit_updates.mean_square, static_argnames="n")
+closed = on_host(implicit_updates.mean_square, static_argnames="n")
 
 
 def draw(seed, heads):
@@ -29,17 +29,7 @@ def draw(seed, heads):
     return rng.normal(size=(heads, E, E)), rng.normal(size=(heads, E, E)), rng.normal(size=(E, E))
 
 
-@functools.cache
-def grid(points, n):  # -> [m, n, e], [m]
-    """All prompts of n tokens from a product of Gauss and Hermite's nodes."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
-    tokens = np.array(list(itertools.product(nodes, repeat=E)))
-    weights = np.prod(list(itertools.product(weights / weights.sum(), repeat=E)), axis=1)
-    rows = np.array(list(itertools.product(range(len(tokens)), repeat=n)))
-    return tokens[rows], weights[rows].prod(1)
-
-
-@jax.jit
+@on_host
 def updates(w_kq, w_pv, prompts):  # -> [m, e, e]  ΔW, the heads added up
     by_head = jax.vmap(
         lambda w_kq, w_pv, h: implicit_update(w_pv, w_kq.T, np.eye(E), h), (0, 0, None)
@@ -49,8 +39,8 @@ def updates(w_kq, w_pv, prompts):  # -> [m, e, e]  ΔW, the heads added up
 
 def measured(seed, heads, n):  # -> |E ΔW|², E|ΔW - E ΔW|²
     w_kq, w_pv, root = draw(seed, heads)
-    tokens, weights = grid(3, n)
-    deltas = np.asarray(updates(w_kq, w_pv, tokens @ root.T))
+    tokens, weights = gauss_hermite([3] * (n * E))
+    deltas = updates(w_kq, w_pv, tokens.reshape(-1, n, E) @ root.T)
     mean = np.einsum("m,mij->ij", weights, deltas)
     return (mean**2).sum(), weights @ ((deltas - mean) ** 2).sum((1, 2))
 
@@ -58,7 +48,7 @@ def measured(seed, heads, n):  # -> |E ΔW|², E|ΔW - E ΔW|²
 def stated(seed, heads, n, power):
     w_kq, w_pv, root = draw(seed, heads)
     size = closed(w_kq, w_pv, root @ root.T, n=n)
-    return n**power * float(size.mean), n**power * float(size.noise)
+    return n**power * size.mean, n**power * size.noise
 
 
 @shapes
@@ -70,6 +60,6 @@ def test_the_size_of_an_update_has_a_closed_form(heads, n, seed):
 def test_control_signs_for_gaussian_tokens_have_another_size():
     w_kq, w_pv, root = draw(0, 1)
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=E)))[:, None]  # equal second moment
-    deltas = np.asarray(updates(w_kq, w_pv, signs @ root.T))
+    deltas = updates(w_kq, w_pv, signs @ root.T)
     spread = ((deltas - deltas.mean(0)) ** 2).sum((1, 2)).mean()
     assert abs(spread / stated(0, 1, 1, 2)[1] - 1) > 0.1

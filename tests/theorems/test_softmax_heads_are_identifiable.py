@@ -12,38 +12,33 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import transformer
 
 E = 3
 MASKS = ("demonstrations", "all", "causal")
 
 
-@functools.partial(jax.jit, static_argnames=("n", "keys", "kernel"))
-def reads(key_query, n, keys, kernel):  # [prompts, H, e]
-    """What the heads read for the query, on the same prompts every time."""
+@functools.partial(on_host, static_argnames=("keys", "kernel"))
+def reads(key_query, tokens, keys, kernel):  # [prompts, H, e]
+    """What the heads read for the query."""
     num_heads = len(key_query)
     config = transformer.Config(E, 1, num_heads, E, kernel=kernel, keys=keys)
     same = jnp.broadcast_to(jnp.eye(E), (1, num_heads, E, E))
     params = transformer.Params(w_q=key_query[None], w_k=same, w_v=same, w_o=same)
-    tokens = 1.5 * jax.random.normal(jax.random.key(0), (400, n + 1, E))
     return jax.vmap(lambda each: transformer.forward(params, each, config).heads[0, :, -1])(tokens)
 
 
 def rank(key_query, n, keys="demonstrations", kernel="softmax"):
     """How many of the H e functions Σ_i a_i e_i of a prompt, the query's, are independent."""
-    rows = reads(key_query, n, keys, kernel)
+    tokens = 1.5 * np.random.default_rng(0).normal(size=(400, n + 1, E))
+    rows = reads(key_query, tokens, keys, kernel)
     values = np.linalg.svd(np.reshape(rows, (len(rows), -1)), compute_uv=False)
     return int(np.sum(values > 1e-9 * values[0]))
 
 
 def draw(seed, count):  # [count, e, e]
-    return np.array(_draw(seed, count))
-
-
-@functools.partial(jax.jit, static_argnames="count")
-def _draw(seed, count):
-    return jax.random.normal(jax.random.key(seed), (count, E, E))
+    return np.random.default_rng(seed).normal(size=(count, E, E))
 
 
 @pytest.mark.parametrize("keys", MASKS)

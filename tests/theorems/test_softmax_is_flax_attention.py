@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import transformer
 from lsa_lab.models.transformer import Config
 
 T, E, K, H = 6, 4, 3, 2
-forward = jax.jit(transformer.forward)
+forward = on_host(transformer.forward)
 READABLE = {
     ("merged", "demonstrations"): np.repeat(np.arange(T)[None] < T - 1, T, 0),
     ("merged", "all"): np.ones((T, T), bool),
@@ -26,7 +26,7 @@ READABLE = {
 }
 
 
-@jax.jit
+@on_host
 def flax_stream(variables, tokens, readable):  # [L, ...], [T, e], [T, T] -> [L+1, T, e]
     """Residual layers of nn.MultiHeadDotProductAttention."""
     module = nn.MultiHeadDotProductAttention(H, qkv_features=H * K, out_features=E, use_bias=False)
@@ -37,17 +37,14 @@ def flax_stream(variables, tokens, readable):  # [L, ...], [T, e], [T, T] -> [L+
     return jnp.stack(stream)
 
 
-@jax.jit
 def draw(seed):
     """Weights as flax names and shapes them [L, D, H, k], and tokens."""
-    keys = jax.random.split(jax.random.key(seed), 5)
-    names = ("query", "key", "value")
+    rng = np.random.default_rng(seed)
     kernels = {
-        name: {"kernel": jax.random.normal(key, (2, E, H, K))}
-        for name, key in zip(names, keys[:3], strict=True)
+        name: {"kernel": rng.normal(size=(2, E, H, K))} for name in ("query", "key", "value")
     }
-    kernels["out"] = {"kernel": jax.random.normal(keys[3], (2, H, K, E))}
-    return {"params": kernels}, jax.random.normal(keys[4], (T, E))
+    kernels["out"] = {"kernel": rng.normal(size=(2, H, K, E))}
+    return {"params": kernels}, rng.normal(size=(T, E))
 
 
 def discrepancy(seed, layout, keys, readable, scale=K**-0.5):
@@ -65,12 +62,11 @@ def discrepancy(seed, layout, keys, readable, scale=K**-0.5):
     )
     config = Config(E, num_layers=2, heads=H, key_width=K, keys=keys, layout=layout)
     ours = forward(params, tokens, config).stream
-    return float(jnp.abs(ours - flax_stream(variables, tokens, jnp.asarray(readable))).max())
+    return np.abs(ours - flax_stream(variables, tokens, readable)).max()
 
 
 @pytest.mark.parametrize(("layout", "keys"), READABLE)
 @seeds
-@settings(max_examples=10)
 def test_a_softmax_layer_is_flax_attention(layout, keys, seed):
     assert discrepancy(seed, layout, keys, READABLE[layout, keys]) < 1e-10
 

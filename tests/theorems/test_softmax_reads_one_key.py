@@ -11,19 +11,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import transformer
 
 SHAPE = (3, 4, 2)  # L, e, H
 
 
-@partial(jax.jit, static_argnames="config")
+@partial(on_host, static_argnames="config")
 def network_flow(weights, tokens, config):  # [L, e, e]
     """∂q_l/∂d of the first token after every layer."""
     params = transformer.Params(*weights[:3], weights[3].swapaxes(2, 3))
 
     def path(d):
-        return transformer.forward(params, tokens.at[0].set(d), config).stream[1:, -1]
+        rows = jnp.concatenate([d[None], tokens[1:]])
+        return transformer.forward(params, rows, config).stream[1:, -1]
 
     return jax.jacfwd(path)(tokens[0])
 
@@ -36,7 +37,7 @@ def draw(seed, shape, num_tokens=2, **choices):
     config = transformer.Config(e, num_layers, heads, e, **choices)
     tokens = np.repeat(rng.normal(size=(1, num_tokens, e)), 2, axis=0)
     tokens[1, 0] = rng.normal(size=e)
-    return weights, [np.asarray(network_flow(weights, jnp.array(t), config)) for t in tokens]
+    return weights, [network_flow(weights, t, config) for t in tokens]
 
 
 def disagreement(*case, **choices):

@@ -13,12 +13,10 @@ centring linear attention is wrong by ȳ s̄ = 1 at every τ; it is the limit of
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from hypothesis import assume
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import transformer
 from lsa_lab.models.transformer import Config
 from lsa_lab.prompts import Prompt, tokens
@@ -28,36 +26,33 @@ ONE_HEAD = Config(D + 1, num_layers=1, heads=1, key_width=D)
 PAIR = dataclasses.replace(ONE_HEAD, heads=2)
 LINEAR = dataclasses.replace(ONE_HEAD, kernel="linear")
 SCALES = np.geomspace(3e-2, 1e-3, 7)
-predict = jax.jit(transformer.predict)
+predict = on_host(
+    lambda params, prompt, config: transformer.predict(params, tokens(prompt), config)
+)
 
 
-@jax.jit
 def draw(seed):
     """A prompt and A with max |s - s̄| = 1, s̄ = 1 and ȳ = 1."""
-    keys = jax.random.split(jax.random.key(seed), 4)
-    x, y = jax.random.normal(keys[0], (N, D)), jax.random.normal(keys[1], (N,))
-    x_query, matrix = jax.random.normal(keys[2], (D,)), jax.random.normal(keys[3], (D, D))
-    direction = matrix @ x_query
-    centred = x - x.mean(0)[None]
-    centred = centred / jnp.abs(centred @ direction).max()
-    x = centred + (direction / (direction @ direction))[None]
-    return Prompt(x, y - y.mean() + 1, x_query, jnp.zeros(())), matrix
+    rng = np.random.default_rng(seed)
+    x, y, x_query = rng.normal(size=(N, D)), rng.normal(size=N), rng.normal(size=D)
+    matrix = rng.normal(size=(D, D))
+    direction, centred = matrix @ x_query, x - x.mean(0)
+    x = centred / np.abs(centred @ direction).max() + direction / (direction @ direction)
+    return Prompt(x, y - y.mean() + 1, x_query, np.zeros(())), matrix
 
 
 def retrieved(prompt, matrix, scales, signs, config):
     """Σ_h sign_h · (the labels, averaged by the weights of scores scale_h · s)."""
-    heads = len(scales)
-    w_q = jnp.asarray(scales)[:, None, None] * jnp.pad(matrix, ((0, 0), (0, 1)))[None]
-    w_k = jnp.broadcast_to(jnp.eye(D, D + 1), (heads, D, D + 1))
-    w_v = jnp.zeros((heads, D, D + 1)).at[:, 0, D].set(1)
-    w_o = jnp.zeros((heads, D + 1, D)).at[:, D, 0].set(-jnp.asarray(signs))
-    params = jax.tree.map(lambda w: w[None], transformer.Params(w_q, w_k, w_v, w_o))
-    return float(predict(params, tokens(prompt), config))
+    w_q, w_k, w_v, w_o = np.zeros((4, 1, len(scales), D, D + 1))
+    w_q[0, :, :, :D] = np.array(scales)[:, None, None] * matrix
+    w_k[0, :, :, :D] = np.eye(D)
+    w_v[0, :, 0, D], w_o[0, :, 0, D] = 1, -np.array(signs)
+    return predict(transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3)), prompt, config)
 
 
 def one_head(prompt, matrix, scale):
     head = retrieved(prompt, matrix, [scale], [1.0], ONE_HEAD)
-    return (head - float(prompt.y.mean())) / scale
+    return (head - prompt.y.mean()) / scale
 
 
 def pair_of_heads(prompt, matrix, scale):
@@ -72,7 +67,7 @@ def slope_and_last(network, prompt, matrix, limit):
 
 def expansion(prompt, matrix):
     """mean(y(s - s̄)), k₂ and k₃."""
-    y, s = np.asarray(prompt.y), np.asarray(prompt.x @ (matrix @ prompt.x_query))
+    y, s = prompt.y, prompt.x @ (matrix @ prompt.x_query)
     y, s = y - y.mean(), s - s.mean()
     first = (y * s).mean()
     return first, (y * s**2).mean() / 2, ((y * s**3).mean() - 3 * first * (s**2).mean()) / 6
@@ -105,6 +100,6 @@ def test_control_linear_attention_without_centring_is_not_the_limit(seed):
 
 def test_undivided_it_is_plain_linear_attention_and_a_large_scale_retrieves_one_label():
     prompt, matrix = at = draw(0)
-    y, s = np.asarray(prompt.y), np.asarray(prompt.x @ (matrix @ prompt.x_query))
+    y, s = prompt.y, prompt.x @ (matrix @ prompt.x_query)
     assert abs(retrieved(*at, [1.0], [1.0], LINEAR) - (y * np.expm1(1e-6 * s)).mean() / 1e-6) < 1e-5
     assert abs(retrieved(*at, [1e8], [1.0], ONE_HEAD) - y[s.argmax()]) < 1e-10

@@ -9,17 +9,17 @@ inside, and so do the outputs of one head beside another: the row on W_V of docs
 Sides: ``clip`` of a transformer's layer; the norm of the sum by its definition.
 """
 
-import jax
 import numpy as np
 import pytest
 
-from draws import seeded
+from draws import on_host, seeded
 from lsa_lab.analyses import clipping
 from lsa_lab.models import transformer
 
 SHAPE = (2, 3, 6)  # H, k, e
-stacked = jax.jit(clipping.by_singular_value, static_argnums=1)
-apart = jax.jit(
+rebuild = on_host(clipping.rebuild)
+stacked = on_host(clipping.by_singular_value, static_argnums=1)
+apart = on_host(
     lambda params, name: clipping.by_singular_value(params, name, per_head=True), static_argnums=1
 )
 
@@ -35,9 +35,7 @@ def draw(seed, shape):
 
 
 def size(params, moment):
-    w_q, w_k, w_v, w_o = (
-        np.asarray(w)[0] for w in (params.w_q, params.w_k, params.w_v, params.w_o)
-    )
+    w_q, w_k, w_v, w_o = (w[0] for w in (params.w_q, params.w_k, params.w_v, params.w_o))
     update = sum(w_o[h] @ w_v[h] @ moment @ w_k[h].T @ w_q[h] for h in range(len(w_q)))
     return np.linalg.norm(update)
 
@@ -47,7 +45,7 @@ def growth(seed, shape, name, rate, heads=None):
     params, moment = draw(seed, shape)
     pieces = (stacked if heads is None else apart)(params, name)
     keep = clipping.keep_masks(params, pieces, clipping.Edit(0, name, rate), heads)
-    return size(clipping.rebuild(params, pieces, keep), moment) / size(params, moment) - 1
+    return size(rebuild(params, pieces, keep), moment) / size(params, moment) - 1
 
 
 @seeded(rate=(0, 0.999))

@@ -16,7 +16,7 @@ import scipy.optimize
 
 import draws
 import population
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.models import linear_attention
 
 D, L, N, PROMPTS = 3, 3, 4, 2
@@ -34,7 +34,7 @@ def family(root, a, b):
     return linear_attention.Params(w_kq, w_pv.at[:, 0, D, D].set(1.0))
 
 
-@jax.jit
+@on_host
 def gradients(root, group, z, v, a, b):
     """d/dW of the mean squared error over all turned prompts, each [L, e, e], and the error."""
     x = jnp.einsum("df,gfe,pne->gpnd", root, group, z).reshape(-1, N + 1, D)
@@ -53,10 +53,10 @@ def gradients(root, group, z, v, a, b):
 def random_gradients(seed, group):
     """The slopes in W_kq and W_pv, and Σ, for random prompts, factors a, b and spectrum."""
     rng = np.random.default_rng(seed)
-    root = draws.covariance_root(jax.random.key(seed), D, 0.5, 2.0)
+    root = draws.covariance_root(rng, D, 0.5, 2.0)
     prompts = rng.normal(size=(PROMPTS, N + 1, D)), rng.normal(size=(PROMPTS, D))
     slopes = gradients(root, group, *prompts, *rng.uniform(-0.3, 0.3, (2, L)))[:2]
-    return *(np.asarray(slope) for slope in slopes), np.asarray(root @ root.T)
+    return *slopes, root @ root.T
 
 
 def departures(seed, group):
@@ -91,19 +91,17 @@ def test_a_model_with_all_entries_free_leaves_the_family():
 
 def test_where_the_family_is_stationary_only_the_first_of_the_two_does_not_vanish():
     rng = np.random.default_rng(1)
-    root = draws.covariance_root(jax.random.key(1), D, 0.5, 2.0)
+    root = draws.covariance_root(rng, D, 0.5, 2.0)
     prompts = rng.normal(size=(8, N + 1, D)), rng.normal(size=(8, D))  # too many to fit
 
     def objective(ab):
-        slope_q, slope_p, value = map(
-            np.asarray, gradients(root, GROUP, *prompts, *ab.reshape(2, L))
-        )
+        slope_q, slope_p, value = gradients(root, GROUP, *prompts, *ab.reshape(2, L))
         own = -np.einsum("lde,de->l", slope_q[:, :D, :D], np.linalg.inv(root @ root.T))
         return float(value), np.r_[own, np.einsum("ldd->l", slope_p[:, :D, :D])]
 
     start = np.repeat([0.2, -0.05], L)
     end = scipy.optimize.minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-9})
-    slope_q, slope_p, _ = map(np.asarray, gradients(root, GROUP, *prompts, *end.x.reshape(2, L)))
+    slope_q, slope_p, _ = gradients(root, GROUP, *prompts, *end.x.reshape(2, L))
     for vanishes in (end.jac, slope_q[:, :D, :D], slope_p[:, :D, :D], slope_p[:, D, D]):
         assert np.abs(vanishes).max() < 1e-6
     assert np.abs(slope_q[1:, D, D]).max() > 1e-3

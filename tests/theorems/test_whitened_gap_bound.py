@@ -21,6 +21,7 @@ from lsa_lab.theory import matching
 D, M, SIZE, DEPTH = 3, 60, 20, 12
 descent = on_host(lambda steps: constructions.gradient_descent(steps, D))
 bounds, largest = on_host(matching.descent_gap), on_host(matching.least_squares_gap)
+chosen = on_host(lambda rows, whiten: match(rows, SIZE, whiten=whiten).indices, static_argnums=1)
 omega_of = on_host(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
 predict = jax.vmap(population.predict, (None, None, None, 0))
 weights = on_host(lambda params, x, y: predict(params, x, y, jnp.eye(D)))  # -> [d]
@@ -41,7 +42,7 @@ def choose(pool, rule, rng):
     if rule == "random":
         return rng.permutation(M)[:SIZE]
     gradients = linear_gradients(rng.normal(size=(D + 1, D)), pool)
-    return np.asarray(match(gradients, SIZE, whiten=rule == "whitened").indices)
+    return chosen(gradients, rule == "whitened")
 
 
 @on_host
@@ -74,7 +75,7 @@ def test_descent_of_any_depth_and_least_squares_stay_within_their_bounds(rule, s
 def test_all_linear_attention_stays_within_the_deviations_of_its_slopes(seed):
     pool, _, _, rng = draw(seed)
     params = linear_attention.Params(*(0.5 * rng.normal(size=(2, 2, 1, D + 1, D + 1))))
-    indices, rows, x_query = rng.permutation(M)[:SIZE], pools.tokens(pool), rng.normal(size=D)
+    indices, rows, x_query = rng.permutation(M)[:SIZE], np.c_[pool.x, pool.y], rng.normal(size=D)
     whole, few = (r.T @ r / len(r) for r in (rows, rows[indices]))
     nodes, masses = np.polynomial.legendre.leggauss(5)  # exact: the slope is of degree 3 in S
     between = np.stack([whole + (1 + t) / 2 * (few - whole) for t in nodes])

@@ -5,16 +5,19 @@ covariance, and the mean over every subset there is.
 """
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from draws import seeds
+from draws import on_host, seeds
 from lsa_lab.selection.gradient_matching import certify, match, random_expectation, whitened
 
-M, P, SIZE = 16, 3, 4
 SHAPES = [(16, 3, 8), (16, 30, 5)]  # m, p, n
+certified, white = on_host(certify), on_host(whitened, static_argnums=1)
+chosen = on_host(partial(match, whiten=True), static_argnums=1)
+expectation = on_host(random_expectation, static_argnums=1)
 
 
 def draw(seed, m, p):
@@ -41,52 +44,51 @@ def test_their_gap_is_that_of_the_shrunken_covariance(m, p, size, seed):
     subset = rng.permutation(m)[:size]
     gap = gradients[subset].mean(0) - gradients.mean(0)
     by_hand = np.sqrt(max(gap @ inverse_covariance(gradients, size) @ gap, 0))
-    np.testing.assert_allclose(
-        certify(whitened(gradients, size), subset).objective, by_hand, atol=1e-10
-    )
+    gap = certified(white(gradients, size), subset).objective
+    np.testing.assert_allclose(gap, by_hand, atol=1e-10)
 
 
 @seeds
 def test_with_more_demonstrations_than_directions_no_linear_map_matters(seed):
-    gradients, rng = draw(seed, M, P)
-    mixed = gradients @ rng.normal(size=(P, P)) + rng.normal(size=P)
-    first, other = (match(rows, SIZE, whiten=True) for rows in (gradients, mixed))
+    m, p, size = SHAPES[0]
+    gradients, rng = draw(seed, m, p)
+    mixed = gradients @ rng.normal(size=(p, p)) + rng.normal(size=p)
+    first, other = (chosen(rows, size) for rows in (gradients, mixed))
     np.testing.assert_array_equal(first.indices, other.indices)
     np.testing.assert_allclose(first.objective, other.objective, atol=1e-10)
 
 
 @pytest.mark.parametrize(("m", "p", "size"), [(8, 2, 4), (8, 20, 3)])
 def test_random_subsets_have_a_gap_of_one(m, p, size):
-    rows = np.asarray(whitened(draw(0, m, p)[0], size))
+    rows = white(draw(0, m, p)[0], size)
     subsets = np.array(list(itertools.combinations(range(m), size)))
     squares = (rows[subsets].mean(1) ** 2).sum(1).mean()
     directions = min(p, m - 1, size - 1)
     np.testing.assert_allclose(squares, (1 - size / m) * m / (m - 1) * directions / size)
-    np.testing.assert_allclose(squares, random_expectation(rows, size))
+    np.testing.assert_allclose(squares, expectation(rows, size))
 
 
 @seeds
 def test_the_plain_gap_is_bounded_by_theirs(seed):
     gradients, rng = draw(seed, 16, 3)
     subset, centred = rng.permutation(16)[:8], gradients - gradients.mean(0)
-    bound = np.linalg.norm(centred, 2) / 4 * certify(whitened(gradients, 8), subset).objective
-    assert certify(gradients, subset).objective <= bound * (1 + 1e-10)
+    bound = np.linalg.norm(centred, 2) / 4 * certified(white(gradients, 8), subset).objective
+    assert certified(gradients, subset).objective <= bound * (1 + 1e-10)
 
 
 def test_control_without_a_ridge_a_simplex_has_no_best_subset():
-    gradients, rng = draw(0, 12, 40)  # as many directions as candidates but one
-    white = np.linalg.svd(gradients - gradients.mean(0), full_matrices=False)[0][:, :-1]
-    subsets = [rng.permutation(12)[:5] for _ in range(20)]
-    gaps = [certify(white, subset).objective for subset in subsets]
+    m, p, size = SHAPES[1]
+    gradients, rng = draw(0, m, p)  # as many directions as candidates but one
+    equal = np.linalg.svd(gradients - gradients.mean(0), full_matrices=False)[0][:, :-1]
+    subsets = [rng.permutation(m)[:size] for _ in range(20)]
+    gaps = [certified(equal, subset).objective for subset in subsets]
     np.testing.assert_allclose(gaps, gaps[0], rtol=1e-10)
-    gaps = [certify(whitened(gradients, 5), subset).objective for subset in subsets]
+    gaps = [certified(white(gradients, size), subset).objective for subset in subsets]
     assert np.ptp(gaps) > 0.2 * np.mean(gaps)
 
 
 def test_control_with_fewer_demonstrations_than_directions_units_matter():
-    gradients = draw(0, 16, 12)[0]
-    chosen = [
-        match(gradients * np.r_[scale, np.ones(11)], 4, whiten=True).indices
-        for scale in (1e-3, 1e3)
-    ]
-    assert set(chosen[0].tolist()) != set(chosen[1].tolist())
+    m, p, size = SHAPES[1]
+    units = [np.r_[scale, np.ones(p - 1)] for scale in (1e-3, 1e3)]
+    short, long = (chosen(draw(0, m, p)[0] * unit, size).indices for unit in units)
+    assert set(short) != set(long)

@@ -63,8 +63,6 @@ def test_where_the_objective_is_zero_nothing_moves(seed):
     omega = omega_of(linear_gradients(rng.normal(size=(D + 1, D)), pool), indices)
     assert max(omega, disagreement(pool.x, indices)) < 1e-7
     assert max(*bounds(pool.x, pool.y, STEPS, 0.0), largest(pool.x, pool.y, 0.0)) == 0
-    answers = [
-        predict(constructions.gradient_descent(STEPS, D), pool.x[i], pool.y[i], x_query)
-        for i in (indices, np.arange(2 * M))
-    ]
+    stack = on_host(constructions.gradient_descent, static_argnums=1)(STEPS, D)
+    answers = [predict(stack, pool.x[i], pool.y[i], x_query) for i in (indices, np.arange(2 * M))]
     np.testing.assert_allclose(*answers, atol=1e-9)

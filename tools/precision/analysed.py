@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-import draws
 from lsa_lab import estimators, prompts
 from lsa_lab.analyses import amplification, common_map, heads, implicit_gd, probes
 from lsa_lab.models import linear_attention
@@ -39,7 +38,7 @@ def inputs(seed: int, dtype: str) -> SimpleNamespace:
 def _draw(seed: int) -> dict[str, Array]:
     keys = iter(jax.random.split(jax.random.key(seed), 20))
     normal = partial(jax.random.normal, dtype=float)
-    prompt = draws.regression(next(keys), N, D)
+    prompt = _regression(next(keys))
     params = linear_attention.init(next(keys), L, H, D, scale=0.3)
     return {
         "prompt": prompt,
@@ -54,15 +53,29 @@ def _draw(seed: int) -> dict[str, Array]:
         "image": normal(next(keys), (D, D)),
         "square": 0.3 * normal(next(keys), (3, E, E)),
         "prefix": normal(next(keys), (2, 3, E)),
-        "covariance": draws.covariance(next(keys), D, 0.3, 3.0),
-        "query_covariance": draws.covariance(next(keys), D, 0.3, 3.0),
-        "task_covariance": draws.covariance(next(keys), D, 0.3, 3.0),
-        "noise_cov": draws.covariance(next(keys), E * E, 0.3, 3.0),
+        "covariance": _covariance(next(keys), D),
+        "query_covariance": _covariance(next(keys), D),
+        "task_covariance": _covariance(next(keys), D),
+        "noise_cov": _covariance(next(keys), E * E),
         "updates": normal(next(keys), (L, E, E)),
         "batch_of_updates": normal(next(keys), (8, L, E, E)),
         "losses": jax.random.uniform(next(keys), (2**H,), float),
         "unit": jax.random.uniform(next(keys), (6,), float, 0.1, 0.9),
     }
+
+
+def _regression(key: Array) -> Prompt:
+    keys = jax.random.split(key, 3)
+    x = jax.random.normal(keys[0], (N + 1, D))
+    y = x @ jax.random.normal(keys[1], (D,)) + jax.random.normal(keys[2], (N + 1,))
+    return Prompt(x[:-1], y[:-1], x[-1], y[-1])
+
+
+def _covariance(key: Array, d: int) -> Array:  # [d, d]
+    key_values, key_vectors = jax.random.split(key)
+    values = jax.random.uniform(key_values, (d,), minval=0.3, maxval=3.0)
+    vectors = jax.random.orthogonal(key_vectors, d)
+    return vectors * values[None] @ vectors.T
 
 
 def _derive(arrays: dict) -> dict:
