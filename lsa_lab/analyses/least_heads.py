@@ -40,7 +40,7 @@ def least_error(key: Array, params: Params, num_heads: int, samples: int = 4096)
         updates = (squares @ flat.T.astype(squares.dtype)).reshape(samples, e, e)
         values = jnp.linalg.svd(updates, compute_uv=False)
         missed = jnp.sum(values[:, num_heads:] ** 2, axis=1).mean() / largest
-        return jnp.sqrt(missed / jnp.sum(tensor**2))
+        return jnp.sqrt(missed / _or_one(jnp.sum(tensor**2)))
 
     return jax.lax.map(of_layer, tensors)
 
@@ -81,14 +81,19 @@ def _alternate(
     def sweep(_: int, sides: tuple[Array, Array]) -> tuple[Array, Array]:
         asks = sides[1]
         writes = _solved(tensor, asks)
-        writes = writes / jnp.sqrt(jnp.mean(writes**2))  # sizes neither vanish nor explode
+        writes = writes / _or_one(jnp.sqrt(jnp.mean(writes**2)))  # sizes neither vanish nor explode
         return writes, _solved(transposed, writes)
 
     asks = w_kq.swapaxes(1, 2)  # [H, c, γ]: both sides are now (outer index, index of S)
     writes, asks = jax.lax.fori_loop(0, sweeps, sweep, (asks, asks))
     other = jnp.einsum("hab,hcg->abgc", writes, asks)
     error = jnp.linalg.norm(tensor - (other + other.swapaxes(1, 2)) / 2)
-    return writes, asks.swapaxes(1, 2), error / jnp.linalg.norm(tensor)
+    return writes, asks.swapaxes(1, 2), error / _or_one(jnp.linalg.norm(tensor))
+
+
+def _or_one(size: Array) -> Array:
+    """1 in the place of 0: a layer of zeros is fitted without an error."""
+    return jnp.where(size == 0, 1, size)
 
 
 def _solved(tensor: Array, asks: Array) -> Array:  # [e, e, e, e], [H, c, γ] -> [H, a, β]

@@ -8,9 +8,10 @@ heads are identifiable"; what M is: ``models.head_gauge``).
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least
+from lsa_lab.arguments import check_at_least, is_concrete
 
 
 def condition_number(w_pv: Array, w_kq: Array, width: int) -> Array:  # [H, a, b], [H, b, c] -> []
@@ -45,11 +46,24 @@ def condition_number(w_pv: Array, w_kq: Array, width: int) -> Array:  # [H, a, b
         present = values[:free] > 1e-9 * values[0]
         return jnp.where(present[None], left[:, :free], jnp.nan)
 
+    for name, matrices, rank in (("w_pv", w_pv, ranks[0]), ("w_kq", w_kq, ranks[1])):
+        _check_rank(name, matrices, rank)
     spaces = jax.vmap(tangents)(w_pv, w_kq)
     together = jnp.moveaxis(spaces, 0, 1).reshape(spaces.shape[1], -1)
     if together.shape[0] < together.shape[1]:  # more directions than numbers in M
         return jnp.full((), jnp.inf, together.dtype)
     return 1 / jnp.linalg.svd(together, compute_uv=False)[-1]
+
+
+def _check_rank(name: str, matrices: Array, rank: int) -> None:
+    """Raise where heads that can be read are not of this rank: their tangents are others."""
+    if not is_concrete(matrices):
+        return
+    values = np.linalg.svd(np.asarray(matrices, float), compute_uv=False)  # [H, min(a, b)]
+    present = (values > 1e-6 * values[:, :1]).sum(1)
+    if (present != rank).any():
+        head = int(np.argmax(present != rank))
+        raise ValueError(f"{name} of head {head} has rank {present[head]}, and width says {rank}")
 
 
 def _tangents(matrix: Array, rank: int) -> Array:  # [a, b] -> [rank (a + b), a, b]

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import estimators, prompts
-from lsa_lab.arguments import check_at_least, check_spread
+from lsa_lab.arguments import check_at_least, check_finite, check_spread, is_concrete
 from lsa_lab.models.trace import Trace, check_heads, check_label_slot, check_stream
 from lsa_lab.prompts import Prompt
 
@@ -38,6 +38,8 @@ def fit(states: Array, targets: Array, *, penalty: float = 0.0) -> Array:  # [B,
             f"{width} coordinates, {PER_WIDTH * width} or more"
         )
     check_spread(penalty, "penalty", "a penalty")
+    check_finite(states, "states")
+    check_finite(targets, "targets")
     left, values, right = jnp.linalg.svd(states, full_matrices=False)
     kept = values > 10 * rows * jnp.finfo(values.dtype).eps * values[0]
     gains = jnp.where(kept, values / jnp.where(kept, values**2 + rows * penalty, 1), 0)
@@ -59,7 +61,10 @@ def explained(probe: Array, states: Array, targets: Array) -> Array:  # [m]
 
     Negative where the probe is worse than 0. Selectivity is R² minus that of the control task.
     """
-    return 1 - squared_errors(probe, states, targets).sum(0) / (targets**2).sum(0)
+    total = (targets**2).sum(0)
+    if is_concrete(total) and not (total > 0).all():
+        raise ValueError("targets are 0 in every row, or NaN: there is nothing to explain")
+    return 1 - squared_errors(probe, states, targets).sum(0) / total
 
 
 def control_targets(key: Array, targets: Array) -> Array:  # [B, m] -> [B, m]
@@ -69,7 +74,8 @@ def control_targets(key: Array, targets: Array) -> Array:  # [B, m] -> [B, m]
 
 def preprocessed(prompt: Prompt) -> Array:  # [n+1, d]
     """r_j x_j with r = Xᵀy/n for all covariates, the query last: what layer 1 is said to write."""
-    moment = prompt.x.T @ prompt.y / prompt.x.shape[0]
+    prompts.check(prompt)
+    moment = prompt.x.T @ prompt.y / max(prompt.x.shape[0], 1)
     return jnp.concatenate([prompt.x, prompt.x_query[None]]) * moment[None]
 
 
@@ -91,6 +97,8 @@ def descend(
         custom_message="features [n+1, D] have a row for each label [n], and one for the query",
     )
     check_at_least(num_steps, "num_steps")
+    if not 0 < share < 1:
+        raise ValueError(f"share = {share}: choose one between 0 and 1, of the largest step")
     demonstrations, query = features[:-1], features[-1]
     norm = jnp.linalg.norm(demonstrations, ord=2)
     largest = 2 * labels.shape[0] / jnp.where(norm > 0, norm, 1) ** 2
@@ -101,6 +109,7 @@ def descend(
 
 def with_random_labels(key: Array, prompt: Prompt) -> Prompt:
     """The control task of ``descend``: the prompt's labels, each at a random demonstration."""
+    prompts.check(prompt)
     return prompt.replace(y=jax.random.permutation(key, prompt.y))
 
 

@@ -116,6 +116,11 @@ def _trace(returned: Any, num_tokens: int) -> Trace:
             "prompt, before the first layer and after each"
         )
     depth, num_rows, width = stream.shape
+    if num_rows != num_tokens == width:
+        raise ValueError(
+            f"the function returned a stream of shape {stream.shape} for {num_tokens} tokens: it "
+            "is [L+1, T, D], and T seems to be last; return stream.swapaxes(1, 2)"
+        )
     if prediction.shape != () and (not layers or prediction.shape != (depth,)):
         raise ValueError(
             f"the function returned a prediction of shape {prediction.shape}: it is one number [] "

@@ -27,6 +27,7 @@ the query is read for and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] a
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import chex
@@ -269,11 +270,20 @@ def _check(params: Params, tokens: Array, config: Config) -> None:
         raise ValueError(
             f"tokens have width {tokens.shape[1]}, and the config token_width {config.token_width}"
         )
+    if not len(tokens):
+        raise ValueError("tokens has no rows: give a query at least")
     penalty = params.log_penalty
-    if penalty is not None and is_concrete(penalty) and not np.exp(np.asarray(penalty)).all():
-        raise ValueError(
-            "a penalty exp(log_penalty) is 0: the first keys leave the sums singular; "
-            "1e-3 or more keeps digits in float32, 1 or more in bfloat16"
-        )
-    shape = (config.num_layers, config.num_heads, config.key_width, config.stream_width)
-    chex.assert_shape(params.w_q, shape, custom_message="w_q is [L, H, k, D], as the config says")
+    if penalty is not None and is_concrete(penalty):
+        penalties = np.exp(np.asarray(penalty))
+        if not (penalties > 0).all():
+            raise ValueError(
+                "a penalty exp(log_penalty) is 0 or NaN: the first keys leave the sums singular; "
+                "1e-3 or more keeps digits in float32, 1 or more in bfloat16"
+            )
+    words = f"these params do not fit the config of {config.kind} layers; draw them with init"
+    chex.assert_trees_all_equal_shapes(params, _shapes(config), custom_message=words)
+
+
+@functools.cache
+def _shapes(config: Config) -> Params:
+    return jax.eval_shape(lambda key: init(key, config), jax.random.key(0))

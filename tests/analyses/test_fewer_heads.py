@@ -44,6 +44,21 @@ def test_several_models_need_a_vmap():
         least_heads.least_error(KEY, params, 1)
 
 
+def test_a_layer_of_zeros_misses_nothing():
+    zeros = jax.tree.map(jnp.zeros_like, linear_attention.init(KEY, 1, 2, 2))
+    assert least_heads.least_error(KEY, zeros, 1) == 0
+    fit = on_host(partial(least_heads.refitted, restarts=1, sweeps=2), static_argnums=2)
+    assert fit(KEY, zeros, 1)[1] == 0
+
+
+def test_heads_of_another_rank_than_the_width_are_refused():
+    heads = low_rank(0, (3, 4, 4), 2)
+    narrow_heads.condition_number(jnp.asarray(heads), jnp.asarray(heads[:, :, ::-1]), 2)
+    for wrong, width in ((heads, 1), (heads, 3), (0 * heads, 2)):
+        with pytest.raises(ValueError, match="w_pv of head 0 has rank"):
+            narrow_heads.condition_number(jnp.asarray(wrong), jnp.asarray(heads), width)
+
+
 condition_of = jax.jit(narrow_heads.condition_number, static_argnums=2)
 
 

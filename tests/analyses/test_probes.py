@@ -182,3 +182,16 @@ def test_too_few_prompts_for_the_width_are_refused_with_the_number_needed():
         probes.descend(jnp.ones((4, 2)), jnp.ones(4), 3)
     with pytest.raises(ValueError, match=r"num_steps = 2.5: it is a whole number"):
         probes.descend(jnp.ones((5, 2)), jnp.ones(4), 2.5)
+    with pytest.raises(ValueError, match=r"share = 1.5: choose one between 0 and 1"):
+        probes.descend(jnp.ones((5, 2)), jnp.ones(4), 2, 1.5)
+    with pytest.raises(ValueError, match="there is nothing to explain"):
+        probes.explained(jnp.ones((4, 1)), jnp.ones((3, 4)), jnp.zeros((3, 1)))
+    with pytest.raises(ValueError, match="targets"):
+        probes.fit(jnp.ones((80, 4)), jnp.full((80, 1), jnp.nan))
+    batch = prompts.Prompt(jnp.ones((2, 3, 4)), jnp.ones((2, 3)), jnp.ones((2, 4)), jnp.ones(2))
+    for call in (
+        probes.preprocessed,
+        functools.partial(probes.with_random_labels, jax.random.key(0)),
+    ):
+        with pytest.raises(AssertionError, match=r"use jax\.vmap for a batch"):
+            call(batch)

@@ -188,3 +188,6 @@ def test_functions_of_tokens_linen_and_nnx_modules_are_told_apart():
     np.testing.assert_allclose(predict(jitted(None, TOKENS)), 2 * TOKENS[0, 0])
     with pytest.raises(ValueError, match="takes tokens alone and would ignore the params"):
         jitted(variables, TOKENS)
+    turned = as_forward(lambda tokens: (tokens[0, 0], jnp.zeros((3, len(tokens) + 1, len(tokens)))))
+    with pytest.raises(ValueError, match="T seems to be last"):
+        turned(None, TOKENS)

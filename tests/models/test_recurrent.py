@@ -317,8 +317,9 @@ def test_a_state_that_overflows_is_named():
 def test_a_penalty_of_zero_and_factors_in_half_precision_are_named():
     config, params, tokens = drawn("mesa")
     none = params.replace(log_penalty=jnp.full_like(params.log_penalty, -jnp.inf))
-    with pytest.raises(ValueError, match=r"a penalty exp\(log_penalty\) is 0"):
-        recurrent.forward(none, tokens, config)
+    for wrong in (none, params.replace(log_penalty=jnp.full_like(params.log_penalty, jnp.nan))):
+        with pytest.raises(ValueError, match=r"a penalty exp\(log_penalty\) is 0 or NaN"):
+            recurrent.forward(wrong, tokens, config)
     half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (params, tokens))
     with pytest.raises(TypeError, match="keys are bfloat16: Cholesky's factors"):
         recurrent.forward(*half, dataclasses.replace(config, solve="cholesky"))
@@ -394,3 +395,9 @@ def test_calls_that_cannot_be_are_refused():
         recurrent.condition_numbers(params, tokens, config)
     with pytest.raises(ValueError, match="layout is 'merged'"):
         recurrent.predict_prefixes(params, tokens, dataclasses.replace(config, layout="merged"))
+    with pytest.raises(ValueError, match="tokens has no rows"):
+        recurrent.forward(params, tokens[:0], config)
+    for others in (dict(kind="gated_delta"), dict(kind="additive"), dict(norm=not config.norm)):
+        other = dataclasses.replace(config, **others)
+        with pytest.raises(AssertionError, match="params do not fit the config"):
+            recurrent.forward(params, tokens, other)
