@@ -116,9 +116,9 @@ def together(verdicts: Sequence[str]) -> str:
     return f"{text}, {unclear} undecided" if unclear else text
 
 
-def numbered(count: int, one: str, many: str = "") -> str:
+def numbered(count: int, singular: str, plural: str = "") -> str:
     """As "1 family" or "2 families"; without another word the plural has an s."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
 
 
 def counts(verdicts: list[str]) -> str:
