@@ -157,8 +157,8 @@ HEADLINES = (
     ),
     Headline(
         "A2, Theorem 1",
-        "One matrix takes every token to layer t in linear attention (A2 asks of the rest; tested: "
-        "with softmax, a causal mask, a norm or an MLP none does)",
+        "In linear attention one matrix takes every token to layer t; with softmax, a causal mask, "
+        "a norm or an MLP none does (this half answers a question of A2)",
         Words(
             "a common map would leave none; a query that is read changes the map, by {0}",
             "common_map.query_as_key_queries",

@@ -104,7 +104,9 @@ def _(knobs):
 
 @app.cell
 def _():
-    with mo.status.spinner("Compiling", "one program for every position, ten seconds once"):
+    with mo.status.spinner(
+        "Compiling", "one program for every position, about ten seconds on a free machine"
+    ):
         picture = Picture()
         picture.svg(controls(START), views(controls(START)))
     return (picture,)

@@ -63,7 +63,9 @@ card = report_card(forward, init, tier=SMALL)
 print(card.headline)
 for name in ("nearest rule", "share of the new label", "risk over the Kalman filter"):
     probe = card.probes[name]
-    print(f"{name}: {probe.value} {probe.verdict}, beside {probe.null}. {probe.note}")
+    verdict = f" {probe.verdict}" if probe.verdict else ""
+    beside = "" if probe.null is None else f", beside {probe.null:.3g}"
+    print(f"{name}: {probe.value}{verdict}{beside}. {probe.note}")
 
 # %% [markdown]
 # The layer is a delta rule: asked again, it gives most of the new label, and where weights drift it

@@ -32,6 +32,8 @@ def faults(folder: str | Path) -> list[str]:
     path = Path(folder) / "card.json"
     try:
         body = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return [f"there is no {path}: name a folder that holds a card"]
     except (OSError, ValueError) as error:
         return [f"{path} cannot be read: {error}"]
     rows = body.get("probes", []) if isinstance(body, dict) else None

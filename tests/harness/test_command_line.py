@@ -166,10 +166,13 @@ def test_seeds_are_the_key_that_holds_the_number_of_runs(toy, program, capsys, m
     assert words in capsys.readouterr().err
 
 
-def test_ctrl_c_says_how_to_go_on_and_keeps_the_checkpoints(toy, program, capsys, monkeypatch):
+@pytest.mark.parametrize(("how", "status"), [("Ctrl-C", 130), ("SIGTERM", 143)])
+def test_an_end_that_is_asked_for_says_how_to_go_on_and_keeps_the_checkpoints(
+    toy, program, capsys, monkeypatch, how, status
+):
     words = ["run", "toy", "--config.n", "13", "--out", "out"]
-    monkeypatch.setenv("TOY_INTERRUPT", "1")
-    assert program(*words) == 130
+    monkeypatch.setenv("TOY_INTERRUPT", how)
+    assert program(*words) == status
     advice = capsys.readouterr().err
     assert "lsa-lab run toy --tier laptop --out out --package toy_lab --config.n 13" in advice
     assert [path.name for path in (toy / "cache" / "checkpoints").rglob("half")] == ["half"]
@@ -197,7 +200,7 @@ def test_the_list_is_a_line_an_experiment_by_theme_and_all_of_one(program, ran, 
     assert re.match(
         r"  toy \+1 +laptop  0:\d\d  \d\.\d GB  1/1/1  Does the mean of n numbers", line
     )
-    assert total == "1 experiments; of their statements 1 hold, 1 fail, 1 undecided"
+    assert total == "1 experiment; H/F/U: of their statements 1 hold, 1 fail, 1 undecided"
     assert program("list", "toy") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("toy: Does the mean of n numbers")

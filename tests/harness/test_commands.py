@@ -107,3 +107,5 @@ def test_a_card_under_another_name_is_wrong(program, capsys, tmp_path):
     shutil.copytree(first, tmp_path / "another")
     assert program("card", "--check", str(tmp_path / "another")) == 1
     assert "a folder has the name of its card" in capsys.readouterr().out
+    assert program("card", "--check", str(tmp_path / "nowhere")) == 1
+    assert "there is no " in capsys.readouterr().out

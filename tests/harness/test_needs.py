@@ -145,7 +145,7 @@ def test_another_source_in_the_place_of_the_tiers_has_to_be_there_and_a_tiers_wo
 def test_ctrl_c_remembers_the_model(two, toy, capsys, monkeypatch):
     put("numbers")
     Path("here.gguf").write_bytes(b"mine")
-    monkeypatch.setenv("TOY_INTERRUPT", "1")
+    monkeypatch.setenv("TOY_INTERRUPT", "Ctrl-C")
     assert two("run", "read", "--model", "here.gguf") == 130
     words = "lsa-lab run read --tier laptop --model here.gguf --package two_lab"
     assert words in capsys.readouterr().err

@@ -73,7 +73,18 @@ def test_experiments_without_a_theme_have_pages_with_names_and_links_that_lead_t
             inside = (page.parent / link).resolve().is_relative_to(figures)
             assert (page.parent / link).exists() or not inside, f"{name} leads to {link!r}"
             assert link.rpartition("/")[2] not in ("", ".html")
-    assert '<a href="no-theme.html">Experiments</a>' in (figures / "index.html").read_text("utf-8")
+    index = (figures / "index.html").read_text("utf-8")
+    assert '<a href="no-theme.html">Experiments</a>' in index
+    assert "<title>two_lab: figures</title>" in index
+    assert "cards/index.html" not in index
+    ledger = (figures / "CLAIMS.md").read_text("utf-8")
+    assert "\n## A table for each experiment\n" in ledger
+    for empty in ("Level", "level", "lie apart", "Smaller tiers", "were changed"):
+        assert empty not in ledger
+    (figures / "cards").mkdir()
+    (figures / "cards" / "index.html").touch()
+    assert program("report") == 0
+    assert '<a href="cards/index.html">' in (figures / "index.html").read_text("utf-8")
 
 
 def test_a_question_has_a_page_that_opens_with_its_answer(ran, toy, program):
@@ -282,7 +293,7 @@ def test_what_was_changed_after_a_look_is_said_and_counted(ran, toy, program, mo
         assert "drawn anew: 12 fresh runs, 8 before" in text
         assert "too few samples for an interval" in text
     ledger = (toy / "figures" / "CLAIMS.md").read_text(encoding="utf-8")
-    assert "1 cells were changed or added after a look at results, and 0 of them" in ledger
+    assert "1 cell was changed or added after a look at results, and 0 of them" in ledger
     assert "**holds**†: " in ledger
     assert "| The mean is " in ledger
 

@@ -73,7 +73,7 @@ def test_a_cell_that_diverged_or_cannot_be_judged_is_a_gap(toy, program, capsys,
 
 
 def test_an_interrupted_sweep_says_the_words_that_go_on(toy, program, capsys, monkeypatch):
-    monkeypatch.setenv("TOY_INTERRUPT", "1")
+    monkeypatch.setenv("TOY_INTERRUPT", "Ctrl-C")
     assert program(*WORDS) == 130
     go_on = "run toy --tier laptop --sweep config.n=5,10 --sweep scale=0.5,1,2 --package toy_lab"
     assert f"{go_on} --config.d 4" in capsys.readouterr().err

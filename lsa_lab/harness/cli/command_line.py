@@ -32,7 +32,7 @@ def main(
     program: str | None = None,
 ) -> int:
     """The exit status: 0, 1 if a result could not be judged, 2 if refused, 3 if a training
-    diverged, 130 after Ctrl-C."""
+    diverged, 130 after Ctrl-C, 143 after a request to end that has been obeyed."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     program = program or program_name(sys.argv[0])
     if words == ["--version"]:
@@ -51,10 +51,13 @@ def main(
     except RefusalError as refusal:
         print(f"error: {refusal}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt as interrupt:
-        advice = _advice(program, getattr(interrupt, "words", words), str(interrupt))
-        print(advice, file=sys.stderr)
-        return 130
+    except (KeyboardInterrupt, SystemExit) as end:
+        code = getattr(end, "code", process.INTERRUPTED[0])
+        if code not in process.INTERRUPTED:
+            raise
+        what = "" if isinstance(end, SystemExit) else str(end)
+        print(_advice(program, getattr(end, "words", words), what), file=sys.stderr)
+        return code
 
 
 def _advice(program: str, words: list[str], what: str = "") -> str:

@@ -44,8 +44,9 @@ USAGE = {
 _KINDS: dict[str, type] = {"": bool, "N": int, "K": int, "DIR": Path}
 _KINDS |= {"KEY=VALUE": list, "KEY=V,V": list}
 _TABLE = """
---tier TIER | run submit draw card | smoke (seconds), laptop (minutes), some paper (hours, a night)
---seeds N | run submit card | so many runs: short for the config's runs or seeds; a card's
+--tier TIER | run submit draw card | smoke (a minute the first time, then seconds), \
+laptop (minutes), some paper (hours, a night)
+--seeds N | run submit card | so many runs (the config's runs or seeds); of a card, trainings
 --sweep KEY=V,V | run | one NAME at each of these values, n=5,10,20; said twice, at all pairs
 --model PATH | run submit | a decoder of your own, GGUF or folder: short for the config's model
 --config.KEY VALUE... | run submit | another value, for one NAME, in a folder; run NAME -h has all
@@ -83,6 +84,7 @@ STATUS = (
     ("exit status 2", "refused before anything was computed; the sentence says what would do"),
     ("exit status 3", "a training diverged in every run; the last finite checkpoint is kept"),
     ("exit status 130", "interrupted; the same words go on from the last checkpoint"),
+    ("exit status 143", "the same of a training that SIGTERM has asked to end"),
 )
 
 

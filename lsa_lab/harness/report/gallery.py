@@ -15,7 +15,7 @@ from lsa_lab.harness.report.levels import Levels
 from lsa_lab.harness.report.pages import RULE, summary
 from lsa_lab.harness.report.result import Result
 from lsa_lab.harness.report.tables import LEGEND, case, doubt, marks
-from lsa_lab.harness.run.outcomes import interval, number
+from lsa_lab.harness.run.outcomes import interval, number, numbered
 from lsa_lab.judging.claims import Claim
 from lsa_lab.judging.statistics import level
 
@@ -68,11 +68,12 @@ def pages(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.globals["numbered"] = numbered
     for function in (case, number, interval, doubt, marks, paper):
         environment.filters[function.__name__] = function
     is_inside = not root.is_absolute()
     context = {
-        "title": "lsa_lab",
+        "title": about["title"].partition(":")[0],
         "about": about,
         "home": "",  # from a page to index.html
         "themes": themes(whole),
@@ -80,6 +81,7 @@ def pages(
         "findings": findings if is_inside else {},
         "up": "../" * len(root.parts) if is_inside else "",
         "papers": sorted({paper(claim) for each in whole for claim in each.claims} - {""}),
+        "cards_there": (root / "cards" / "index.html").exists(),
         "broken": broken,
         "levels": levels,
         "rule": RULE,

@@ -15,7 +15,7 @@ from lsa_lab.harness.report.tables import (
     markdown,
     verdict_words,
 )
-from lsa_lab.harness.run.outcomes import counts
+from lsa_lab.harness.run.outcomes import counts, numbered
 from lsa_lab.judging.statistics import level
 
 RULE = """\
@@ -27,15 +27,18 @@ _HEAD = ("Paper", "It says", "Proved", "Regression", "Language model", "Explaine
 
 
 def summary(whole: Sequence[Result]) -> str:
-    """As "365 cells in 180 families: 173 hold, 114 fail, 78 undecided; ..."."""
+    """As "365 cells in 180 families: 173 hold, 114 fail, 78 undecided. ..."."""
     claims = [claim for result in whole for claim in result.claims]
     count = sum(1 + len(f.controls) for result in whole for f in families(result.claims))
     revised = [claim for claim in claims if claim.revision]
     afresh = sum(bool(claim.redrawn) for claim in revised)
+    cells, groups = numbered(len(claims), "cell"), numbered(count, "family", "families")
+    said = f"{cells} in {groups}: {counts([c.verdict for c in claims])}."
+    if not revised:
+        return said
     return (
-        f"{len(claims)} cells in {count} families: {counts([c.verdict for c in claims])}. "
-        f"{len(revised)} cells were changed or added after a look at results, and {afresh} of them "
-        "are judged by runs drawn since."
+        f"{said} {numbered(len(revised), 'cell was', 'cells were')} changed or added after a look "
+        f"at results, and {afresh} of them are judged by runs drawn since."
     )
 
 
@@ -58,6 +61,7 @@ def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> s
         title = next(r.experiment.theme_title for r in whole if r.experiment.theme == theme)
         parts.append(f"\n### {title}\n\n{markdown(rows)}")
     rows = [("Experiment", "Question", "Answer", "Cells", "Smaller tiers"), ("---",) * 5]
+    has_tiers = any(result.smaller for result in whole)
     for result in whole:
         smaller = "; ".join(
             f"[{each.tier}]({each.folder}/README.md) differs in: {words}; "
@@ -66,21 +70,27 @@ def ledger(whole: Sequence[Result], broken: dict[str, str], levels: Levels) -> s
         )
         link = f"[{result.title}]({result.folder}/README.md)"
         rows.append((link, result.question, result.answer, result.counts, smaller))
+    rows = rows if has_tiers else [row[:-1] for row in rows]
+    is_led = bool(levels.lines or levels.by_theme)
+    table_title, below = ("Level 2: a table", "level 3: ") if is_led else ("A table", "")
+    tiers = f" {_tiers(whole)}" if has_tiers else ""
     parts.append(
-        "\n## Level 2: a table for each experiment\n\nAn experiment's page has its figure, its "
-        "table with a family a row, and folded below it level 3: controls, and what the marks "
-        "stand for. A row lies apart from that of a smaller tier where their values differ by more "
-        "than both intervals allow: one row in twenty does by chance, and more where the tiers "
-        f"differ in sizes too. {_tiers(whole)}\n\n{markdown(rows)}"
+        f"\n## {table_title} for each experiment\n\nAn experiment's page has its figure, its "
+        f"table with a family a row, and folded below it {below}controls, and what the marks "
+        f"stand for.{tiers}\n\n{markdown(rows)}"
     )
     return "".join(parts)
 
 
 def _tiers(whole: Sequence[Result]) -> str:
-    """How many rows of all experiments lie apart from those of smaller tiers."""
+    """How many rows of all experiments lie apart from those of smaller tiers, and what that is."""
     pairs = [result.apart(each) for result in whole for each in result.smaller]
-    apart, rows = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
-    return f"Of {rows} rows that stand in two tiers {apart} lie apart."
+    apart, rows = (sum(column) for column in zip(*pairs, strict=True))
+    return (
+        "A row lies apart from that of a smaller tier where their values differ by more than both "
+        "intervals allow: one row in twenty does by chance, and more where the tiers differ in "
+        f"sizes too. Of {rows} rows that stand in two tiers {apart} lie apart."
+    )
 
 
 def page(result: Result, about: Mapping[str, str]) -> str:

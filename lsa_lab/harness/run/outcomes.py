@@ -116,6 +116,11 @@ def together(verdicts: Sequence[str]) -> str:
     return f"{text}, {unclear} undecided" if unclear else text
 
 
+def numbered(count: int, singular: str, plural: str = "") -> str:
+    """As "1 family" or "2 families"; without another word the plural has an s."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
+
+
 def counts(verdicts: list[str]) -> str:
     """As "3 hold, 1 fail, 0 undecided"; estimates without a bound are added."""
     text = ", ".join(f"{verdicts.count(v)} {word}" for v, word in VERDICTS.items())

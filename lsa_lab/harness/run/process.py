@@ -20,6 +20,7 @@ from lsa_lab.store.provenance import HOUSE_FLAGS, cores
 
 MOST_DEVICES = 8
 ENOUGH_MAPPINGS = 30_000
+INTERRUPTED = 130, 128 + signal.SIGTERM  # exit statuses after Ctrl-C, and after a request to end
 HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
 
 # What launchers tell each process of the number that they have started together.

@@ -3,6 +3,7 @@
 import contextlib
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rich.console import Console
 from rich.progress import Progress
@@ -24,11 +25,15 @@ DIVERGED = 3  # the exit status
 
 
 class Unfinished(KeyboardInterrupt):
-    """Ctrl-C, with the jobs that are not done, and the words of a command line that does them."""
+    """Ctrl-C, or a request to end that a training has obeyed, with the jobs that are not done, and
+    the words of a command line that does them."""
 
-    def __init__(self, jobs: Sequence[Job]):
+    def __init__(self, jobs: Sequence[Job], end: BaseException | None = None):
+        if isinstance(end, SystemExit) and end.code not in process.INTERRUPTED:
+            raise end
         super().__init__()
         self.jobs = jobs
+        self.code = getattr(end, "code", process.INTERRUPTED[0])
         self.words: list[str] = []
 
 
@@ -44,8 +49,8 @@ def run(jobs: list[Job]) -> int:
         for i, job in enumerate(jobs):
             try:
                 run_share(job)
-            except KeyboardInterrupt:
-                raise Unfinished(jobs[i:]) from None
+            except (KeyboardInterrupt, SystemExit) as end:
+                raise Unfinished(jobs[i:], end) from None
         return 0
     console, statuses = Console(), [0]
     outcomes: dict[str, Outcome] = {}
@@ -58,8 +63,8 @@ def run(jobs: list[Job]) -> int:
         for i, job in enumerate(jobs):
             try:
                 outcome, status, text = attempt(job, bars)
-            except KeyboardInterrupt:
-                raise Unfinished(jobs[i:]) from None
+            except (KeyboardInterrupt, SystemExit) as end:
+                raise Unfinished(jobs[i:], end) from None
             statuses.append(status)
             outcomes |= {job.experiment.name: outcome} if outcome else {}
             say(console, text)
@@ -123,10 +128,12 @@ def last_facts(job: Job) -> dict:
 
 
 def last_time(job: Job) -> str:
-    """As "last time 0:01:40, cold, 0.4 GB"."""
-    facts = last_facts(job)
+    """As "last time 0:01:40, cold, 0.4 GB"; of changed values what the tier's own took."""
+    facts, when = last_facts(job), "last time"
+    if not facts and job.config != (own := job.experiment.tiers[job.tier]):
+        facts, when = last_facts(replace(job, config=own)), "with the tier's own values it took"
     seconds = facts.get("wall_time")
-    parts = ["first time" if seconds is None else f"last time {clock_word(seconds)}"]
+    parts = ["first time" if seconds is None else f"{when} {clock_word(seconds)}"]
     parts += [facts["start"]] if "start" in facts else []
     parts += [f"{facts['memory'] / 1e9:.1f} GB"] if "memory" in facts else []
     return ", ".join(parts)

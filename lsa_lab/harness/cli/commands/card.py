@@ -23,7 +23,8 @@ def obey(options: argparse.Namespace) -> int:
     """Two addresses MODULE:NAME, of forward(params, tokens) and of init(key) -> params, in this
     folder or installed. Three seeds (eight of the paper tier) are trained by a fixed recipe, in
     float32, and asked; the card goes to figures/cards/NAME, and the table of all cards beside it.
-    docs/card.md says what each number means."""
+    docs/card.md says what each number means. Such as: card my_package:forward my_package:init
+    --name mine."""
     if options.unknown:
         raise RefusalError(f"unknown option {' '.join(options.unknown)}: write {_EXAMPLE}")
     if options.check:

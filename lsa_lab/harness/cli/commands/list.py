@@ -14,10 +14,11 @@ from lsa_lab.harness.run import needs, records
 from lsa_lab.harness.run.clock import short_clock_word
 from lsa_lab.harness.run.folders import changed_folders, folder_of
 from lsa_lab.harness.run.laboratory import TIERS, Experiment
-from lsa_lab.harness.run.outcomes import VERDICTS, counts
+from lsa_lab.harness.run.outcomes import VERDICTS, counts, numbered
 from lsa_lab.lm import sources
 
 _WIDEST = 150  # columns that a line may take, where there are so many
+_KEY = "H/F/U: how many statements hold, fail and are undecided"
 _HEAD = ("EXPERIMENT", "TIER", "TIME", "MEMORY", "H/F/U", "QUESTION")
 
 
@@ -94,7 +95,8 @@ def _overview(
         if theme or fetching:
             text.append(" ".join(filter(None, (terminal.bold(theme), terminal.faint(fetching)))))
         text += [_line(cells, widths) for cells in of_theme]
-    text.append(f"{len(experiments)} experiments; of their statements {counts(verdicts)}")
+    many = numbered(len(experiments), "experiment")
+    text.append(f"{many}; H/F/U: of their statements {counts(verdicts)}")
     if stale:
         text.append(
             f"?: {', '.join(stale)}: criteria have changed; {options.program} report judges"
@@ -153,7 +155,7 @@ def _whole(
             (time, memory, verdicts), start = row.cells, row.facts.get("start") or ""
             table.append((tier, time, start, memory, verdicts, str(row.folder)))
     lines = [terminal.bold(f"{experiment.name}: {experiment.question}")]
-    lines += ["", *terminal.table(table), *_sources(experiment, program)]
+    lines += ["", *terminal.table(table), _KEY, *_sources(experiment, program)]
     for tier, row in rows.items():
         if row.verdicts is None:
             lines += ["", f"{tier}: criteria have changed; {program} report judges again"]

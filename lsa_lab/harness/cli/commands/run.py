@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def obey(options: argparse.Namespace) -> int:
     """Each experiment named at the tier, or one at a changed configuration; of all of them those
     whose model and texts have been fetched. A sweep is one experiment at several values: its cells
-    are kept, and one Dataset and a plot have what is judged in all of them."""
+    are kept, and one Dataset and a plot have what is judged in all of them. Such as: run all --tier
+    smoke --together 2."""
     from lsa_lab.harness.run import series
 
     _check_together(options.together)
@@ -84,8 +85,8 @@ def _sweep(keys: list[str], cells: "dict[tuple, Job]") -> int:
     process.hear_interrupts()
     try:
         return sweep.run(keys, cells)
-    except KeyboardInterrupt:
-        raise series.Unfinished([next(iter(cells.values()))]) from None
+    except (KeyboardInterrupt, SystemExit) as end:
+        raise series.Unfinished([next(iter(cells.values()))], end) from None
 
 
 def _run(jobs: list["Job"], options: argparse.Namespace) -> int:

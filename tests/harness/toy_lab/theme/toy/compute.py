@@ -14,7 +14,7 @@ def compute(config, models, *, progress=None, checkpoints=None):
         progress.add_task("toy", total=1)
     (checkpoints / "half").touch()
     if os.environ.get("TOY_INTERRUPT"):
-        raise KeyboardInterrupt
+        raise {"Ctrl-C": KeyboardInterrupt, "SIGTERM": SystemExit(143)}[os.environ["TOY_INTERRUPT"]]
     if os.environ.get("TOY_KILL") == f"share {processes.index()}":
         os.kill(os.getpid(), signal.SIGKILL)
     means = np.random.default_rng(config.seed).normal(size=(config.n, 8, 9)).mean(0)
