@@ -115,7 +115,10 @@ def bound_states(
         kind, width, key_width=key_width, value_width=value_width, largest_step=2.0, **more
     )
     rows = jnp.eye(width)[None, None]
-    leaves = {} if gate is None else dict(b_gate=jnp.full((1, 1, 1), jnp.log(gate / (1 - gate))))
+    leaves = {}
+    if gate is not None:
+        b_gate = jnp.full((1, 1, 1), jnp.log(gate / (1 - gate)))
+        leaves = dict(b_gate=b_gate, w_gate=jnp.zeros((1, 1, 1, width)))
     params = recurrent.Params(
         w_q=rows[..., :key_width, :],
         w_k=rows[..., :key_width, :],
