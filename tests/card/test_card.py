@@ -220,6 +220,7 @@ def refused(model, causal=True, params=None):
         (lambda p, t: forward(p, t)[-1], "one prediction for each"),
         (lambda p, t: (forward(p, t) > 0).astype(int), "return floats"),
         (leaking_early, "mask later tokens"),
+        (lambda p, t: forward(p, t) * 24 / len(t), "depends on the number of tokens"),
         (lambda p, t: forward(p, t) / jnp.linalg.norm(t[:, 3:6], axis=1), "first pair is 0"),
         (lambda p, t: forward(p, t) + jnp.ones(25)[: len(t)], "not on 193"),
         (looping, "lax.scan"),
