@@ -284,11 +284,14 @@ def _picture(rows: list[dict[str, Any]]) -> str:
 
 
 def _risk_picture(body: dict[str, Any]) -> str:
-    """The model's risk by length, each run a line, over the closed curves of five rules in grey."""
+    """The model's risk by length, each run a line, over the closed curves of five rules in grey,
+    if it has them."""
     curves = body["curves"]["risk"]
     places, rules = curves["places"], curves["rules"]
     values = [v for run in curves["runs"] for v in run if isinstance(v, float | int)]
     values += [curve[t] for curve in rules.values() for t in places]
+    if not values:
+        return ""
     up, across = _scale(values, 230, 15), lambda t: 40 + 380 * t / max(places)
 
     def line(points: Any, colour: str, width: float, dash: str = "") -> str:

@@ -153,6 +153,23 @@ def test_a_state_that_explodes_is_an_answer():
     assert twice.note == ""
 
 
+def test_with_tasks_the_answer_0_is_beside_its_own_risk_whatever_their_size():
+    """Growth's null took |w|² = 1: 100 for a model of risk ratio 1300, which also diverged."""
+    tasks = 12 * np.random.default_rng(0).normal(size=(4, 3))
+    subject = subject_of(lambda params, tokens: 0 * tokens[:, 0], {}, 3, 24, causal=True)
+    bench = probes.Bench(subject, [{}] * 4, TINY, TINY.law(tasks))
+    twice, eight = probes.growth(bench)
+    for each in (twice, eight):
+        assert each.value == pytest.approx(each.null, rel=0.2)  # of other prompts, of four tasks
+        assert each.note == ""
+    probes.risk_over_bayes(bench)
+    risk = bench.curves["risk"]
+    assert risk["rules"] == {}  # closed curves are of Gaussian w
+    picture = page._risk_picture({"name": "zero", "curves": bench.curves})
+    assert picture.count("<polyline") == len(risk["runs"])
+    assert "ridge" not in picture
+
+
 @pytest.mark.parametrize("layer", [layers.lms, layers.ttt])
 def test_small_first_steps_keep_a_state_finite_over_the_length_in_training(layer):
     tokens = jnp.asarray(np.random.default_rng(0).normal(size=(65, 17)))
