@@ -21,6 +21,7 @@ NONE = "none of these"
 _TIE = 0.1, 0.002  # a simpler family is taken if it is as near, to a share and to a distance
 _ROUNDS = 3  # of a search for a family's numbers: its grid, and twice around the best
 _HUGE = 1e6  # where answers of a model or a rule are cut
+PROMPTS = "sets of prompts"  # which stand for runs where one set of params is given
 _PARTS = 8  # of the prompts, for an interval where there is one run
 
 
@@ -41,6 +42,7 @@ class Nearest:
     decided_by: str  # the prompts on which the second differs most
     by_prompts: dict[str, float]  # the distance on each set of prompts
     samples: tuple[float, ...]  # the distance in each run
+    runs: str = "runs"  # or what else samples are of
 
     @property
     def title(self) -> str:
@@ -55,7 +57,7 @@ class Nearest:
     @property
     def agree(self) -> str:
         """As "3 of 3 runs"."""
-        return f"{self.agreeing} of {len(self.samples)} runs"
+        return f"{self.agreeing} of {len(self.samples)} {self.runs}"
 
 
 def identify(
@@ -72,7 +74,8 @@ def identify(
     check_at_least(num_prompts, "num_prompts", 2 * _PARTS)
     subject = subject_of(forward, params, task.d, task.n, causal)
     law = Law(task.d, float(task.noise_std))
-    return nearest_rules(subject, [params] * _PARTS, law, task.n, num_prompts // _PARTS)
+    every = nearest_rules(subject, [params] * _PARTS, law, task.n, num_prompts // _PARTS)
+    return [replace(nearest, runs=PROMPTS) for nearest in every]
 
 
 def nearest_rules(

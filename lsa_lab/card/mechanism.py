@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.card.batches import Batch, bayes_predictions, drawn_batch, labelled
-from lsa_lab.card.identity import LIKE, NONE, nearest_rules, repeated_keys
+from lsa_lab.card.identity import LIKE, NONE, PROMPTS, nearest_rules, repeated_keys
 from lsa_lab.card.probe import Probe, judged
 from lsa_lab.card.probes import Bench
 
@@ -26,6 +26,8 @@ def rules(bench: Bench) -> list[Probe]:
     size = max(bench.tier.prompts // len(bench.params) // 2, 32)
     nearest_of = nearest_rules(bench.subject, bench.params, bench.law, bench.tier.n, size)
     kept = ("title", "distance", "random")
+    if not bench.trained:
+        nearest_of = [replace(nearest, runs=PROMPTS) for nearest in nearest_of]
     bench.curves["rules"] = [{name: getattr(rule, name) for name in kept} for rule in nearest_of]
     last, depth = nearest_of[-1], len(nearest_of)
     layers = [

@@ -33,6 +33,11 @@ GROUPS = {
     "steps": ("Learning", "Steps of training with the recipe of the card."),
     "tracking": ("State tracking", "Trained anew to count the signs that it has seen."),
 }  # fmt: skip
+_GIVEN = {  # of groups whose words are of a training, where there was none
+    "growth": "Prompts of more than {n} demonstrations.",
+    "shifts": "Prompts of another law than the one above, beside ridge regression, which does not "
+              "know of the change either.",
+}  # fmt: skip
 _COLOURS = {"holds": "#2a7f4f", "fails": "#b3372f", "undecided": "#a67c00", "": "#555"}
 _GREYS = ("#555", "#777", "#999", "#aaa", "#bbb")
 _STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:52rem;margin:2rem auto;
@@ -89,16 +94,17 @@ def badge(body: dict[str, Any]) -> str:
 
 def html(body: dict[str, Any]) -> str:
     """The page of one card."""
+    trained, n = body["trained"], 8 * body["d"]
     runs = (
-        f"{body['runs']} seeds"
-        if body["trained"]
-        else f"given weights, {body['runs']} sets of prompts"
+        f"{n} demonstrations in training, {body['runs']} seeds"
+        if trained
+        else f"{n} demonstrations, given weights, {body['runs']} sets of prompts"
     )
     parts = [
         f"<h1>{escape(body['name'])}</h1><p><b>{escape(headline(body))}</b></p>",
         f"<p>A model reads pairs (x, y) of a linear law with noise and answers the next x. "
         f"It has {body['parameters']} parameters; tier {body['tier']}: d = {body['d']}, noise "
-        f"{body['noise_std']}, {8 * body['d']} demonstrations in training, {runs}. Brackets are "
+        f"{body['noise_std']}, {runs}. Brackets are "
         "95 % intervals; a statement holds if the whole interval keeps its bound. Every probe, and "
         "the letters of the rules, are defined in docs/card.md of lsa_lab.</p>",
         "<p>In the pictures a dot is the number and a line its interval, on a logarithmic axis: "
@@ -109,6 +115,7 @@ def html(body: dict[str, Any]) -> str:
     for group, (title, about) in GROUPS.items():
         rows = [probe for probe in body["probes"] if probe["group"] == group]
         if rows:
+            about = about if trained else _GIVEN.get(group, about).format(n=n)
             parts.append(f"<h2>{title}</h2><p>{about}</p>")
             parts.append(_risk_picture(body) if group == "risk" else _picture(rows))
             parts.append(_table(rows))

@@ -35,6 +35,11 @@ class Bench:
     late: np.ndarray | None = None  # [R, C+1], of Trained; None where nothing was trained
     curves: dict[str, Any] = field(default_factory=dict)  # what pictures show beside the numbers
 
+    @property
+    def trained(self) -> bool:
+        """Whether the card trained the model, and knows what it was trained on."""
+        return self.late is not None
+
     def batches(self, tag: int, law: Law, n: int | None = None) -> list[Batch]:
         """Prompts of each run's own."""
         sizes = self.tier.prompts, self.tier.n if n is None else n
@@ -102,7 +107,7 @@ def _curves(bench: Bench, places: list[int], risks: np.ndarray) -> dict[str, Any
 
 
 def growth(bench: Bench) -> list[Probe]:
-    """Risk over Bayes on prompts of 2 and 8 times the length in training."""
+    """Risk over Bayes on prompts of 16d and 64d demonstrations, 2 and 8 times the usual length."""
     probes, longest = [], 8 * bench.tier.n
     batches, ends = bench.batches(2, bench.law, longest), [2 * bench.tier.n, longest]
     places = list(range(longest + 1)) if bench.subject.causal else ends
@@ -113,7 +118,8 @@ def growth(bench: Bench) -> list[Probe]:
     note = f"diverges at n = {places[int(wild.argmax())]}" if wild.any() else ""
     for i, (times, end) in enumerate(zip((2, 8), ends, strict=True)):
         ratios = (risks[:, places.index(end)] + bench.law.floor) / best[:, i]
-        says = f"On prompts {times} times as long as in training the risk is at most twice Bayes'."
+        long = f"{times} times as long as in training" if bench.trained else f"of {end} pairs"
+        says = f"On prompts {long} the risk is at most twice Bayes'."
         probes.append(
             judged(f"risk over Bayes, {times} times the length", "growth", says, ratios, ratio=True,
                    at_most=2, null=float((usual / best[:, i]).mean()), null_is="the answer 0",
@@ -163,7 +169,8 @@ def sparse(bench: Bench) -> list[Probe]:
         weights = np.asarray(rule(part.replace(x=part.x[:, :place], y=part.y[:, :place])))
         answers = (weights * batch.x[:, place]).sum(-1)
         exact.append(_risk(answers, batch.targets[:, place]))
-    says = "On sparse weights, never seen in training, the risk is at most 1.1 times ridge's."
+    unseen = ", never seen in training," if bench.trained else ""
+    says = f"On sparse weights{unseen} the risk is at most 1.1 times ridge's."
     floor = np.array(exact)
     return [
         judged("risk over ridge, sparse weights", "sparse", says, risks / ridge, ratio=True,

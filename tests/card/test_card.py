@@ -56,7 +56,10 @@ def test_a_trained_layer_of_linear_attention_is_a_step_of_descent(card):
     assert 1 < last.value < last.null
     assert card.facts["trained"]
     assert card.facts["runs"] == 2
-    assert "2 seeds" in page.html(card.as_json("linear"))
+    words = page.html(card.as_json("linear"))  # of given weights there is nothing like it
+    assert "24 demonstrations in training, 2 seeds" in words
+    assert "8 times as long as in training" in words
+    assert "of 2 runs agree" in words
 
 
 def test_a_saved_card_is_right_until_it_is_changed(card, tmp_path):
@@ -204,6 +207,12 @@ def test_given_weights_are_asked_and_not_trained():
     assert card.facts["runs"] == 8
     assert "steps to twice the Bayes risk" not in card.probes
     assert len(said) > 10
+    says = card.probes["risk over Bayes, 8 times the length"].says
+    assert says == "On prompts of 192 pairs the risk is at most twice Bayes'."
+    assert "of 8 sets of prompts agree" in card.probes["nearest rule"].note
+    words = page.html(card.as_json("given")).split("<details>")[0]
+    assert "Prompts of more than 24 demonstrations." in words
+    assert "training" not in words
 
 
 def leaking_early(params, tokens):
