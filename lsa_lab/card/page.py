@@ -13,7 +13,7 @@ from typing import Any
 GROUPS = {
     "risk": ("How far from the best?", "The model's mean squared error over that of the Bayes rule "
              "(the best there is) after so many demonstrations. 1 is perfect."),
-    "rule": ("Which algorithm?", "The nearest of ten known learning rules, by answers to prompts "
+    "rule": ("Which algorithm?", "The nearest of eleven known rules, by answers to prompts "
              "on which rules differ. The distance is 0 for equal answers, 2 for unrelated ones."),
     "growth": ("Does it grow?", "Prompts longer than any in training."),
     "shifts": ("Where does it break?", "Prompts of another law than in training, beside ridge "

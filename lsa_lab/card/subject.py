@@ -262,8 +262,8 @@ def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarr
         change = abs(float(alone(params, tokens[0, : place + 1])[-1, -1]) - before[0, -1, place])
         if not change <= least:
             raise UnfitError(
-                f"the prediction at token {place} changes by {change:.2g} when tokens follow it, of "
-                "whatever values: the model depends on the number of tokens. Divide by the number "
+                f"the prediction at token {place} changes by {change:.2g} when tokens follow it, "
+                "of whatever values: the model depends on the number of tokens. Divide by the number "
                 "of those seen so far, or give a model of the query alone with causal=False "
                 "(--query), which is asked at every length anew"
             )
