@@ -263,7 +263,7 @@ def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarr
         if not change <= least:
             raise UnfitError(
                 f"the prediction at token {place} changes by {change:.2g} when tokens follow it, "
-                "of whatever values: the model depends on the number of tokens. Divide by the number "
-                "of those seen so far, or give a model of the query alone with causal=False "
-                "(--query), which is asked at every length anew"
+                "of whatever values: the model depends on the number of tokens. Divide by the "
+                "number of those seen so far, or give a model of the query alone with "
+                "causal=False (--query), which is asked at every length anew"
             )

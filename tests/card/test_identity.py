@@ -132,6 +132,39 @@ def test_too_few_prompts_are_refused():
         identify(lambda params, tokens: tokens[:, 0], None, LinearTask(8, 2), num_prompts=8)
 
 
+@pytest.mark.parametrize(
+    ("law", "name"),
+    [
+        ({"covariance": jnp.eye(D)}, "covariance"),
+        ({"task_covariance": jnp.eye(D)}, "task_covariance"),
+        ({"prior_mean": jnp.ones(D)}, "prior_mean"),
+        ({"sparsity": 1}, "sparsity"),
+        ({"labels": "signs"}, "labels 'signs'"),
+        ({"signal": "sphere"}, "signal 'sphere'"),
+        ({"weight_std": 0.0}, "weight_std = 0.0: it is positive"),
+    ],
+)
+def test_a_task_of_a_law_that_is_not_asked_is_refused(law, name):
+    with pytest.raises(ValueError, match=name):
+        identify(lambda params, tokens: tokens[0, 0], None, LinearTask(24, D, **law), causal=False)
+
+
+def test_a_model_is_asked_with_labels_as_large_as_in_its_task():
+    """Ridge where a label is above 10, as with w ~ N(0, 400 I) and not with w ~ N(0, I/d), and a
+    constant, which keeps its unit."""
+
+    def layers(params, tokens):
+        prompt, large = prompt_of(tokens), jnp.abs(tokens[:, -1]).max() > 10
+        ridge = estimators.ridge(prompt, NOISE**2 / len(prompt.y)) @ prompt.x_query
+        return jnp.stack([0, 7.0, jnp.where(large, ridge, 5.0)]), jnp.zeros((3, *tokens.shape))
+
+    task = LinearTask(24, D, noise_std=20 * NOISE, weight_std=20.0)
+    constant, ridge = identify(layers, (), task, causal=False, num_prompts=128)
+    assert (constant.title, constant.point) == ("a constant", "7.000")
+    assert ridge.title == "ridge"
+    assert float(ridge.point.split()[1]) == pytest.approx(1.0, rel=0.05)  # of σ²/s², which is Bayes
+
+
 @pytest.mark.parametrize("tasks", [None, TASKS])
 def test_the_rules_on_the_host_are_the_estimators(tasks):
     law = Law(D, NOISE, tasks=tasks)
