@@ -36,10 +36,10 @@ class Nearest:
     interval: Interval  # over runs
     agreeing: int  # runs that have this family alone
     random: float  # the distance of the median rule of the whole list
-    second: str  # the next family that is not as near
-    second_distance: float
+    second: str  # the next family that is not as near, "" if all are
+    second_distance: float  # NaN then
     alike: tuple[str, ...]  # families that are as near: the card cannot tell them apart
-    decided_by: str  # the prompts on which the second differs most
+    decided_by: str  # the prompts on which the second differs most, "" if there is none
     by_prompts: dict[str, float]  # the distance on each set of prompts
     samples: tuple[float, ...]  # the distance in each run
     runs: str = "runs"  # or what else samples are of
@@ -221,10 +221,10 @@ def _nearest(
         interval=mean_interval(each[:, taken]),
         agreeing=int((simplest == taken).sum()),
         random=float(np.median(every_rule)),
-        second=titles[second],
-        second_distance=float(means[second]),
+        second=titles[second] if others else "",
+        second_distance=float(means[second]) if others else np.nan,
         alike=tuple(titles[i] for i in np.flatnonzero(means <= within) if i != taken),
-        decided_by=names[int(gaps.argmax())],
+        decided_by=names[int(gaps.argmax())] if others else "",
         by_prompts=dict(zip(names, by_set[..., taken].mean(1).tolist(), strict=True)),
         samples=tuple(each[:, taken].tolist()),
     )

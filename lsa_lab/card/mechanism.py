@@ -37,9 +37,10 @@ def rules(bench: Bench) -> list[Probe]:
     ]  # fmt: skip
     near = last.name != NONE
     alike = f"; the card cannot tell it from {', '.join(last.alike)}" if near and last.alike else ""
+    after = f"next {last.second} at {last.second_distance:.3g}, decided by {last.decided_by}"
     note = (
-        f"{'' if near else f'nearest is {last.closest}, '}{last.point}; {last.agree} agree; next "
-        f"{last.second} at {last.second_distance:.3g}, decided by {last.decided_by}{alike}"
+        f"{'' if near else f'nearest is {last.closest}, '}{last.point}; {last.agree} agree; "
+        f"{after if last.second else 'no other is farther'}{alike}"
     )
     name = Probe(
         "nearest rule", "rule", "Which known rule does it run?", last.title, None, note=note

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from lsa_lab import estimators
-from lsa_lab.card import identify
+from lsa_lab.card import Tier, identify, mechanism
 from lsa_lab.card.batches import Law, bayes_predictions, drawn_batch
 from lsa_lab.card.identity import NONE, nearest_rules
+from lsa_lab.card.probes import Bench
 from lsa_lab.card.rules import online
 from lsa_lab.card.subject import subject_of
 from lsa_lab.prompts import Prompt
@@ -130,6 +131,15 @@ def test_answers_that_are_not_finite_are_of_no_rule():
 def test_too_few_prompts_are_refused():
     with pytest.raises(ValueError, match="num_prompts = 8: it is at least 16"):
         identify(lambda params, tokens: tokens[:, 0], None, LinearTask(8, 2), num_prompts=8)
+
+
+def test_where_no_rule_is_farther_than_the_nearest_none_is_next():
+    own = lambda params, tokens: tokens[-1, :-1].sum()  # noqa: E731  w of no prompt, far from all
+    subject = subject_of(own, (), D, 24, causal=False)
+    tier = Tier(steps=100, pilot_steps=1, batch=1, prompts=512, d=D, runs=2, lengths=(8,))
+    name, *_ = mechanism.rules(Bench(subject, [()] * 8, tier, Law(D, NOISE)))
+    assert name.value == NONE
+    assert name.note.endswith("of 8 sets of prompts agree; no other is farther")
 
 
 @pytest.mark.parametrize(
