@@ -142,6 +142,7 @@ def flows(bench: Bench) -> list[Probe]:
         part = jax.tree.map(lambda leaf: jnp.asarray(leaf[:_FLOWS], subject.dtype), batch.prompt)
         rows = np.asarray(flow(part.y, params, part), float)
         sizes = np.abs(rows) / np.maximum(np.abs(rows).sum(1, keepdims=True), 1e-12)
+        sizes = sizes if rows.any() else sizes * np.nan  # no label has a say: there are no shares
         x, query = np.asarray(part.x, float), np.asarray(part.x_query, float)
         gram = np.einsum("bni,bnj->bij", x, x) + bench.law.noise_var * bench.law.d * np.eye(
             x.shape[2]

@@ -123,7 +123,7 @@ def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> S
             "the forward runs on one prompt and cannot be jitted and vmapped: write it with "
             f"jax.numpy, without Python branches on values and without side effects ({error})"
         ) from error
-    _check_answers(first, second, beside)
+    _check_answers(params, first, second, beside)
     _check_derivative(slots, params, tokens[0])
     if causal:
         _check_causal(subject, params, tokens, first)
@@ -224,8 +224,14 @@ def _wanted(causal: bool, shape: Any) -> str:
     )
 
 
-def _check_answers(first: np.ndarray, second: np.ndarray, beside: np.ndarray) -> None:
+def _check_answers(params: Any, first: np.ndarray, second: np.ndarray, beside: np.ndarray) -> None:
     if not np.isfinite(first).all():
+        for path, leaf in jax.tree.leaves_with_path(params):
+            if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
+                where = f"params{jax.tree_util.keystr(path)}"
+                raise UnfitError(
+                    f"{where} holds NaN: give the weights of a training that stayed finite"
+                )
         raise UnfitError(
             "the predictions for a prompt like those of training are not finite: normalise keys, "
             "take smaller steps or initial weights, and give a division by 0 a case of its own (of "

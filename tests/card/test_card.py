@@ -13,6 +13,7 @@ import pytest
 from lsa_lab.card import (
     UnfitError,
     layers,
+    mechanism,
     page,
     probe,
     probes,
@@ -258,6 +259,22 @@ def refused(model, causal=True, params=None):
 )
 def test_a_model_that_is_not_fit_is_refused_with_what_to_do(model, advice):
     assert advice in refused(model)
+
+
+def test_a_model_that_no_label_moves_has_no_shares_beside_equal_ones():
+    subject = subject_of(lambda params, tokens: tokens[:, 0], {}, 3, 24, causal=True)
+    _, *shares = mechanism.flows(probes.Bench(subject, [{}] * 2, TINY, TINY.law()))
+    assert [probe.note for probe in shares] == ["2 of 2 values are not finite"] * 2
+    subject = subject_of(ridge, {}, 3, 24, causal=True)
+    _, *shares = mechanism.flows(probes.Bench(subject, [{}] * 2, TINY, TINY.law()))
+    assert [probe.note for probe in shares] == [""] * 2
+
+
+def test_weights_that_are_nan_are_named_and_steps_are_not_blamed():
+    given = init(jax.random.key(0))
+    words = refused(forward, params=given | {"b": jnp.asarray(jnp.nan)})
+    assert "params['b'] holds NaN" in words
+    assert "steps" not in words
 
 
 def test_params_that_are_no_numbers_are_named():
