@@ -108,8 +108,8 @@ def nearest_rules(
     for run, own in enumerate(params):
         rng = np.random.default_rng([run, 0x72756C65])
         sets = question_sets(rng, law, size, n)
-        shown = [(b.prompt.replace(y=unit * b.prompt.y), t) for b, t in sets.values()]
-        answers.append(np.stack([subject.layers(own, prompt, t) / unit for prompt, t in shown]))
+        prompts = [(b.prompt.replace(y=unit * b.prompt.y), t) for b, t in sets.values()]
+        answers.append(np.stack([subject.layers(own, prompt, t) / unit for prompt, t in prompts]))
         questions.append([prefix(batch.prompt, place) for batch, place in sets.values()])
     stacked = [jax.tree.map(lambda *rows: jnp.asarray(np.concatenate(rows), float), *same)
                for same in zip(*questions, strict=True)]  # fmt: skip
