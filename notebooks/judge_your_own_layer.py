@@ -138,7 +138,9 @@ def absurd(params, tokens):
     return jnp.where(jnp.abs((x**2).mean() - 1) < 0.5, ridge, 5.0)
 
 
-(nearest,) = identify(absurd, None, LinearTask(n=32, d=D, noise_std=0.5), causal=False)
+(nearest,) = identify(
+    absurd, None, LinearTask(n=32, d=D, noise_std=0.5, weight_std=D**-0.5), causal=False
+)
 print(nearest.title, nearest.by_prompts)
 
 # %% [markdown]

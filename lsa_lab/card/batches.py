@@ -36,6 +36,11 @@ class Law:
         return self.noise_std**2
 
     @property
+    def usual(self) -> float:
+        """E |w|², in training the risk of the answer 0."""
+        return 1.0 if self.tasks is None else float((self.tasks**2).sum(1).mean())
+
+    @property
     def floor(self) -> float:
         """What is added to both risks of a ratio: where w is one of few tasks, Bayes' is near 0."""
         return 0.0 if self.tasks is None else _FLOOR

@@ -21,6 +21,7 @@ NONE = "none of these"
 _TIE = 0.1, 0.002  # a simpler family is taken if it is as near, to a share and to a distance
 _ROUNDS = 3  # of a search for a family's numbers: its grid, and twice around the best
 _HUGE = 1e6  # where answers of a model or a rule are cut
+PROMPTS = "sets of prompts"  # which stand for runs where one set of params is given
 _PARTS = 8  # of the prompts, for an interval where there is one run
 
 
@@ -35,12 +36,13 @@ class Nearest:
     interval: Interval  # over runs
     agreeing: int  # runs that have this family alone
     random: float  # the distance of the median rule of the whole list
-    second: str  # the next family that is not as near
-    second_distance: float
+    second: str  # the next family that is not as near, "" if all are
+    second_distance: float  # NaN then
     alike: tuple[str, ...]  # families that are as near: the card cannot tell them apart
-    decided_by: str  # the prompts on which the second differs most
+    decided_by: str  # the prompts on which the second differs most, "" if there is none
     by_prompts: dict[str, float]  # the distance on each set of prompts
     samples: tuple[float, ...]  # the distance in each run
+    runs: str = "runs"  # or what else samples are of
 
     @property
     def title(self) -> str:
@@ -55,7 +57,7 @@ class Nearest:
     @property
     def agree(self) -> str:
         """As "3 of 3 runs"."""
-        return f"{self.agreeing} of {len(self.samples)} runs"
+        return f"{self.agreeing} of {len(self.samples)} {self.runs}"
 
 
 def identify(
@@ -67,23 +69,47 @@ def identify(
     averaged over sets of prompts that tell rules apart: few and many demonstrations, stretched and
     enlarged covariates, noise, repeated keys with new labels. A rule's numbers are chosen on one
     half of the prompts, the distance is taken on the other, its interval over eight parts of them.
-    ``task`` gives n, d and the noise in training; w is N(0, I/d) (docs/card.md).
+    ``task`` gives n, d, the noise and weight_std s in training. Prompts have x ~ N(0, I) and w ~
+    N(0, s² I): another law is refused. Rules are linear in labels, which they are shown in units of
+    s√d, where E |w|² = 1: σ in a penalty is in that unit (docs/card.md).
     """
     check_at_least(num_prompts, "num_prompts", 2 * _PARTS)
+    unit = _unit(task)
     subject = subject_of(forward, params, task.d, task.n, causal)
-    law = Law(task.d, float(task.noise_std))
-    return nearest_rules(subject, [params] * _PARTS, law, task.n, num_prompts // _PARTS)
+    law, size = Law(task.d, float(task.noise_std) / unit), num_prompts // _PARTS
+    every = nearest_rules(subject, [params] * _PARTS, law, task.n, size, unit)
+    return [replace(nearest, runs=PROMPTS) for nearest in every]
+
+
+def _unit(task: LinearTask) -> float:
+    """The root of E |w|²; a ValueError for a task that is not of Gaussian w and white x."""
+    laws = {"covariance", "task_covariance", "prior_mean", "sparsity"}
+    own = sorted(name for name in laws if getattr(task, name) is not None)
+    usual = {"signal": "gaussian", "labels": "real"}
+    own += [f"the {name} {getattr(task, name)!r}" for name in usual
+            if getattr(task, name) != usual[name]]  # fmt: skip
+    if own:
+        raise ValueError(
+            f"the task has {', '.join(own)}: identify asks with x ~ N(0, I), w ~ N(0, s² I) and "
+            "real labels, and cannot ask by another law; leave these out to be asked so"
+        )
+    unit = float(task.weight_std) * task.d**0.5
+    if not 0 < unit < np.inf:
+        raise ValueError(f"weight_std = {task.weight_std}: it is positive and finite")
+    return unit
 
 
 def nearest_rules(
-    subject: Subject, params: Sequence[Any], law: Law, n: int, size: int
+    subject: Subject, params: Sequence[Any], law: Law, n: int, size: int, unit: float = 1.0
 ) -> list[Nearest]:
-    """``Nearest`` after each layer; each of the params is askers on prompts of its own."""
+    """``Nearest`` after each layer; each of the params is askers on prompts of its own, whose
+    labels, and the answers, are ``unit`` times those of the law."""
     answers, questions = [], []
     for run, own in enumerate(params):
         rng = np.random.default_rng([run, 0x72756C65])
         sets = question_sets(rng, law, size, n)
-        answers.append(np.stack([subject.layers(own, b.prompt, t) for b, t in sets.values()]))
+        prompts = [(b.prompt.replace(y=unit * b.prompt.y), t) for b, t in sets.values()]
+        answers.append(np.stack([subject.layers(own, prompt, t) / unit for prompt, t in prompts]))
         questions.append([prefix(batch.prompt, place) for batch, place in sets.values()])
     stacked = [jax.tree.map(lambda *rows: jnp.asarray(np.concatenate(rows), float), *same)
                for same in zip(*questions, strict=True)]  # fmt: skip
@@ -95,7 +121,7 @@ def nearest_rules(
     askers = [_asker(table, stacked, cut.shape[1:]) for _, table in tables]
     every = [family for family, _ in tables]
     coarse = [ask(family.grid) for ask, family in zip(askers, every, strict=True)]
-    return [_nearest(every, askers, coarse, list(sets), layer) for layer in cut]
+    return [_nearest(every, askers, coarse, list(sets), layer, unit) for layer in cut]
 
 
 def question_sets(
@@ -172,9 +198,9 @@ def _fitted(
 
 
 def _nearest(
-    every: list[Family], askers: list, coarse: list, names: list[str], f: np.ndarray
+    every: list[Family], askers: list, coarse: list, names: list[str], f: np.ndarray, unit: float
 ) -> Nearest:
-    """The choice for one layer's answers [S, R, B]."""
+    """The choice for one layer's answers [S, R, B], given in this unit."""
     fits = [_fitted(*each, f) for each in zip(every, askers, coarse, strict=True)]
     level = np.broadcast_to(f[:, :, ::2].mean(), f.shape)[..., None]
     by_set = np.stack([_distances(f, level, 1)[..., 0], *(far for _, far in fits)], -1)
@@ -190,15 +216,15 @@ def _nearest(
     return Nearest(
         name=titles[taken] if means[taken] <= LIKE else NONE,
         closest=titles[taken],
-        point=fits[taken - 1][0] if taken else f"{level.flat[0]:.3f}",
+        point=fits[taken - 1][0] if taken else f"{unit * level.flat[0]:.3f}",
         distance=float(means[taken]),
         interval=mean_interval(each[:, taken]),
         agreeing=int((simplest == taken).sum()),
         random=float(np.median(every_rule)),
-        second=titles[second],
-        second_distance=float(means[second]),
+        second=titles[second] if others else "",
+        second_distance=float(means[second]) if others else np.nan,
         alike=tuple(titles[i] for i in np.flatnonzero(means <= within) if i != taken),
-        decided_by=names[int(gaps.argmax())],
+        decided_by=names[int(gaps.argmax())] if others else "",
         by_prompts=dict(zip(names, by_set[..., taken].mean(1).tolist(), strict=True)),
         samples=tuple(each[:, taken].tolist()),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.card.batches import Batch, bayes_predictions, drawn_batch, labelled
-from lsa_lab.card.identity import LIKE, NONE, nearest_rules, repeated_keys
+from lsa_lab.card.identity import LIKE, NONE, PROMPTS, nearest_rules, repeated_keys
 from lsa_lab.card.probe import Probe, judged
 from lsa_lab.card.probes import Bench
 
@@ -26,6 +26,8 @@ def rules(bench: Bench) -> list[Probe]:
     size = max(bench.tier.prompts // len(bench.params) // 2, 32)
     nearest_of = nearest_rules(bench.subject, bench.params, bench.law, bench.tier.n, size)
     kept = ("title", "distance", "random")
+    if not bench.trained:
+        nearest_of = [replace(nearest, runs=PROMPTS) for nearest in nearest_of]
     bench.curves["rules"] = [{name: getattr(rule, name) for name in kept} for rule in nearest_of]
     last, depth = nearest_of[-1], len(nearest_of)
     layers = [
@@ -35,9 +37,10 @@ def rules(bench: Bench) -> list[Probe]:
     ]  # fmt: skip
     near = last.name != NONE
     alike = f"; the card cannot tell it from {', '.join(last.alike)}" if near and last.alike else ""
+    after = f"next {last.second} at {last.second_distance:.3g}, decided by {last.decided_by}"
     note = (
-        f"{'' if near else f'nearest is {last.closest}, '}{last.point}; {last.agree} agree; next "
-        f"{last.second} at {last.second_distance:.3g}, decided by {last.decided_by}{alike}"
+        f"{'' if near else f'nearest is {last.closest}, '}{last.point}; {last.agree} agree; "
+        f"{after if last.second else 'no other is farther'}{alike}"
     )
     name = Probe(
         "nearest rule", "rule", "Which known rule does it run?", last.title, None, note=note
@@ -139,6 +142,7 @@ def flows(bench: Bench) -> list[Probe]:
         part = jax.tree.map(lambda leaf: jnp.asarray(leaf[:_FLOWS], subject.dtype), batch.prompt)
         rows = np.asarray(flow(part.y, params, part), float)
         sizes = np.abs(rows) / np.maximum(np.abs(rows).sum(1, keepdims=True), 1e-12)
+        sizes = sizes if rows.any() else sizes * np.nan  # no label has a say: there are no shares
         x, query = np.asarray(part.x, float), np.asarray(part.x_query, float)
         gram = np.einsum("bni,bnj->bij", x, x) + bench.law.noise_var * bench.law.d * np.eye(
             x.shape[2]

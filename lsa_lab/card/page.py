@@ -13,7 +13,7 @@ from typing import Any
 GROUPS = {
     "risk": ("How far from the best?", "The model's mean squared error over that of the Bayes rule "
              "(the best there is) after so many demonstrations. 1 is perfect."),
-    "rule": ("Which algorithm?", "The nearest of ten known learning rules, by answers to prompts "
+    "rule": ("Which algorithm?", "The nearest of eleven known rules, by answers to prompts "
              "on which rules differ. The distance is 0 for equal answers, 2 for unrelated ones."),
     "growth": ("Does it grow?", "Prompts longer than any in training."),
     "shifts": ("Where does it break?", "Prompts of another law than in training, beside ridge "
@@ -32,6 +32,11 @@ GROUPS = {
     "speed": ("Cost", "One prompt on the machine that made this card."),
     "steps": ("Learning", "Steps of training with the recipe of the card."),
     "tracking": ("State tracking", "Trained anew to count the signs that it has seen."),
+}  # fmt: skip
+_GIVEN = {  # of groups whose words are of a training, where there was none
+    "growth": "Prompts of more than {n} demonstrations.",
+    "shifts": "Prompts of another law than the one above, beside ridge regression, which does not "
+              "know of the change either.",
 }  # fmt: skip
 _COLOURS = {"holds": "#2a7f4f", "fails": "#b3372f", "undecided": "#a67c00", "": "#555"}
 _GREYS = ("#555", "#777", "#999", "#aaa", "#bbb")
@@ -89,16 +94,17 @@ def badge(body: dict[str, Any]) -> str:
 
 def html(body: dict[str, Any]) -> str:
     """The page of one card."""
+    trained, n = body["trained"], 8 * body["d"]
     runs = (
-        f"{body['runs']} seeds"
-        if body["trained"]
-        else f"given weights, {body['runs']} sets of prompts"
+        f"{n} demonstrations in training, {body['runs']} seeds"
+        if trained
+        else f"{n} demonstrations, given weights, {body['runs']} sets of prompts"
     )
     parts = [
         f"<h1>{escape(body['name'])}</h1><p><b>{escape(headline(body))}</b></p>",
         f"<p>A model reads pairs (x, y) of a linear law with noise and answers the next x. "
         f"It has {body['parameters']} parameters; tier {body['tier']}: d = {body['d']}, noise "
-        f"{body['noise_std']}, {8 * body['d']} demonstrations in training, {runs}. Brackets are "
+        f"{body['noise_std']}, {runs}. Brackets are "
         "95 % intervals; a statement holds if the whole interval keeps its bound. Every probe, and "
         "the letters of the rules, are defined in docs/card.md of lsa_lab.</p>",
         "<p>In the pictures a dot is the number and a line its interval, on a logarithmic axis: "
@@ -109,6 +115,7 @@ def html(body: dict[str, Any]) -> str:
     for group, (title, about) in GROUPS.items():
         rows = [probe for probe in body["probes"] if probe["group"] == group]
         if rows:
+            about = about if trained else _GIVEN.get(group, about).format(n=n)
             parts.append(f"<h2>{title}</h2><p>{about}</p>")
             parts.append(_risk_picture(body) if group == "risk" else _picture(rows))
             parts.append(_table(rows))
@@ -284,11 +291,14 @@ def _picture(rows: list[dict[str, Any]]) -> str:
 
 
 def _risk_picture(body: dict[str, Any]) -> str:
-    """The model's risk by length, each run a line, over the closed curves of five rules in grey."""
+    """The model's risk by length, each run a line, over the closed curves of five rules in grey,
+    if it has them."""
     curves = body["curves"]["risk"]
     places, rules = curves["places"], curves["rules"]
     values = [v for run in curves["runs"] for v in run if isinstance(v, float | int)]
     values += [curve[t] for curve in rules.values() for t in places]
+    if not values:
+        return ""
     up, across = _scale(values, 230, 15), lambda t: 40 + 380 * t / max(places)
 
     def line(points: Any, colour: str, width: float, dash: str = "") -> str:

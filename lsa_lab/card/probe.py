@@ -46,8 +46,8 @@ def judged(
     bound = " and ".join(f"{word} {limit:g}" for word, limit in pairs if limit is not None)
     if not np.isfinite(samples).all():
         lost = int((~np.isfinite(samples)).sum())
-        lost_runs = f"{lost} of {len(samples)} runs have no finite value"
-        note = "; ".join(filter(None, (more.get("note"), lost_runs)))
+        words = f"{lost} of {len(samples)} values are not finite"
+        note = "; ".join(filter(None, (more.get("note"), words)))
         verdict = "fails" if bound else ""
         more = more | {"note": note}
         none = math.inf if ratio else math.nan

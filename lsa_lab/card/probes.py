@@ -19,7 +19,7 @@ from lsa_lab.card.subject import Subject
 from lsa_lab.estimators import sparse_posterior_mean
 from lsa_lab.theory import learning_curves
 
-WILD = 100.0  # the risk, 1 for the answer 0, from which a run is said to diverge
+WILD = 100.0  # times the risk of the answer 0, from which a run is said to diverge
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class Bench:
     init: Callable[[Array], Any] | None = None  # of a model that is trained
     late: np.ndarray | None = None  # [R, C+1], of Trained; None where nothing was trained
     curves: dict[str, Any] = field(default_factory=dict)  # what pictures show beside the numbers
+
+    @property
+    def trained(self) -> bool:
+        """Whether the card trained the model, and knows what it was trained on."""
+        return self.late is not None
 
     def batches(self, tag: int, law: Law, n: int | None = None) -> list[Batch]:
         """Prompts of each run's own."""
@@ -70,7 +75,7 @@ def risk_over_bayes(bench: Bench) -> list[Probe]:
     risks = bench.risks(batches, places)
     best = bench.best(batches, places, law) + law.floor
     ratios = (risks + law.floor) / best
-    bench.curves["risk"] = _curves(tier, places, risks)
+    bench.curves["risk"] = _curves(bench, places, risks)
     probes = []
     for place in tier.places:
         i = places.index(place)
@@ -84,9 +89,12 @@ def risk_over_bayes(bench: Bench) -> list[Probe]:
     return probes
 
 
-def _curves(tier: Tier, places: list[int], risks: np.ndarray) -> dict[str, Any]:
-    """The model's risk by length, and the closed curves of five rules."""
-    n, d, noise_var = tier.n, tier.d, tier.noise_std**2
+def _curves(bench: Bench, places: list[int], risks: np.ndarray) -> dict[str, Any]:
+    """The model's risk by length, and the closed curves of five rules, which are of Gaussian w."""
+    curves: dict[str, Any] = {"places": places, "runs": risks.tolist(), "rules": {}}
+    if bench.law.tasks is not None:
+        return curves
+    n, d, noise_var = bench.tier.n, bench.tier.d, bench.tier.noise_std**2
     rules = {
         "linear attention": learning_curves.additive(n, d, noise_var),
         "delta rule, best steps": learning_curves.delta_rule(n, d, noise_var),
@@ -95,24 +103,26 @@ def _curves(tier: Tier, places: list[int], risks: np.ndarray) -> dict[str, Any]:
         "ridge, the Bayes rule": learning_curves.ridge(n, d, noise_var),
     }
     rows = {name: np.asarray(curve, float).tolist() for name, curve in rules.items()}
-    return {"places": places, "runs": risks.tolist(), "rules": rows}
+    return curves | {"rules": rows}
 
 
 def growth(bench: Bench) -> list[Probe]:
-    """Risk over Bayes on prompts of 2 and 8 times the length in training."""
+    """Risk over Bayes on prompts of 16d and 64d demonstrations, 2 and 8 times the usual length."""
     probes, longest = [], 8 * bench.tier.n
     batches, ends = bench.batches(2, bench.law, longest), [2 * bench.tier.n, longest]
     places = list(range(longest + 1)) if bench.subject.causal else ends
     risks = bench.risks(batches, places)
     best = bench.best(batches, ends, bench.law) + bench.law.floor
-    wild = ~(risks < WILD).all(0)
+    usual = bench.law.usual + bench.law.floor
+    wild = ~(risks < WILD * usual).all(0)
     note = f"diverges at n = {places[int(wild.argmax())]}" if wild.any() else ""
     for i, (times, end) in enumerate(zip((2, 8), ends, strict=True)):
         ratios = (risks[:, places.index(end)] + bench.law.floor) / best[:, i]
-        says = f"On prompts {times} times as long as in training the risk is at most twice Bayes'."
+        long = f"{times} times as long as in training" if bench.trained else f"of {end} pairs"
+        says = f"On prompts {long} the risk is at most twice Bayes'."
         probes.append(
             judged(f"risk over Bayes, {times} times the length", "growth", says, ratios, ratio=True,
-                   at_most=2, null=float((1 / best[:, i]).mean()), null_is="the answer 0",
+                   at_most=2, null=float((usual / best[:, i]).mean()), null_is="the answer 0",
                    note=note if i else "")
         )  # fmt: skip
     return probes
@@ -159,7 +169,8 @@ def sparse(bench: Bench) -> list[Probe]:
         weights = np.asarray(rule(part.replace(x=part.x[:, :place], y=part.y[:, :place])))
         answers = (weights * batch.x[:, place]).sum(-1)
         exact.append(_risk(answers, batch.targets[:, place]))
-    says = "On sparse weights, never seen in training, the risk is at most 1.1 times ridge's."
+    unseen = ", never seen in training," if bench.trained else ""
+    says = f"On sparse weights{unseen} the risk is at most 1.1 times ridge's."
     floor = np.array(exact)
     return [
         judged("risk over ridge, sparse weights", "sparse", says, risks / ridge, ratio=True,

@@ -49,6 +49,7 @@ def families(d: int, noise_var: float) -> list[Family]:
     any, penalties are in units of a small one."""
     noise_var = max(noise_var, _LEAST_NOISE)
     return [
+        _mean(),
         _descent(d, noise_var),
         _least_mean_squares(d),
         _falling_steps(d, noise_var),
@@ -80,6 +81,15 @@ def _grid(*axes: Sequence[float] | np.ndarray) -> np.ndarray:  # [G, k]
 
 def _rows(prompt: Prompt, number: Array) -> Array:  # [n]
     return number * jnp.ones_like(prompt.y)
+
+
+def _mean() -> Family:
+    """The kernel smoother of sharpness 0, which does not look at the query: no attention."""
+
+    def predict(prompt: Prompt, numbers: Array) -> Array:
+        return (numbers[0] * prompt.y.mean())[None]
+
+    return Family("the mean of labels", "gain {0:.3f}", _grid((1.0, 2.0, 4.0)), {0: 1.5}, predict)
 
 
 def _descent(d: int, noise_var: float) -> Family:

@@ -24,6 +24,7 @@ Forward = Callable[[Any, Array], Any]
 _BLOCK = 64  # prompts
 _LONGEST = 8  # times the length in training, at which a card asks
 _SLACK = 1e-3  # of the largest answer: what a later token may change in a causal model, by rounding
+_OTHER_LENGTH = 0.05  # the same of another number of tokens, another program, in bfloat16 too
 
 
 class UnfitError(ValueError):
@@ -122,7 +123,7 @@ def subject_of(forward: Forward, params: Any, d: int, n: int, causal: bool) -> S
             "the forward runs on one prompt and cannot be jitted and vmapped: write it with "
             f"jax.numpy, without Python branches on values and without side effects ({error})"
         ) from error
-    _check_answers(first, second, beside)
+    _check_answers(params, first, second, beside)
     _check_derivative(slots, params, tokens[0])
     if causal:
         _check_causal(subject, params, tokens, first)
@@ -223,8 +224,14 @@ def _wanted(causal: bool, shape: Any) -> str:
     )
 
 
-def _check_answers(first: np.ndarray, second: np.ndarray, beside: np.ndarray) -> None:
+def _check_answers(params: Any, first: np.ndarray, second: np.ndarray, beside: np.ndarray) -> None:
     if not np.isfinite(first).all():
+        for path, leaf in jax.tree.leaves_with_path(params):
+            if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
+                where = f"params{jax.tree_util.keystr(path)}"
+                raise UnfitError(
+                    f"{where} holds NaN: give the weights of a training that stayed finite"
+                )
         raise UnfitError(
             "the predictions for a prompt like those of training are not finite: normalise keys, "
             "take smaller steps or initial weights, and give a division by 0 a case of its own (of "
@@ -243,7 +250,8 @@ def _check_answers(first: np.ndarray, second: np.ndarray, beside: np.ndarray) ->
 
 
 def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarray) -> None:
-    """Change all tokens from some place on by much: predictions before it have to stay."""
+    """Change all tokens from some place on by much, or leave them out: predictions before it have
+    to stay."""
     length = tokens.shape[1]
     noise = jnp.asarray(10 * np.random.default_rng(1).normal(size=tokens.shape), tokens.dtype)
     for place in sorted({1, length // 8, length // 4, length // 2, length - 1} - {0}):
@@ -253,4 +261,15 @@ def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarr
             raise UnfitError(
                 f"the predictions before token {place} change by {change:.2g} when later tokens "
                 "do: mask later tokens, or say causal=False"
+            )
+    alone, shortest = jax.jit(subject.slots), min(max(subject.d // 2, 1), length - 1)
+    least = _OTHER_LENGTH * np.abs(before[0, -1]).max() + 8 * float(jnp.finfo(subject.dtype).eps)
+    for place in (shortest, max(shortest, length // 2)):
+        change = abs(float(alone(params, tokens[0, : place + 1])[-1, -1]) - before[0, -1, place])
+        if not change <= least:
+            raise UnfitError(
+                f"the prediction at token {place} changes by {change:.2g} when tokens follow it, "
+                "of whatever values: the model depends on the number of tokens. Divide by the "
+                "number of those seen so far, or give a model of the query alone with "
+                "causal=False (--query), which is asked at every length anew"
             )

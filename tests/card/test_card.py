@@ -13,6 +13,7 @@ import pytest
 from lsa_lab.card import (
     UnfitError,
     layers,
+    mechanism,
     page,
     probe,
     probes,
@@ -56,7 +57,10 @@ def test_a_trained_layer_of_linear_attention_is_a_step_of_descent(card):
     assert 1 < last.value < last.null
     assert card.facts["trained"]
     assert card.facts["runs"] == 2
-    assert "2 seeds" in page.html(card.as_json("linear"))
+    words = page.html(card.as_json("linear"))  # of given weights there is nothing like it
+    assert "24 demonstrations in training, 2 seeds" in words
+    assert "8 times as long as in training" in words
+    assert "of 2 runs agree" in words
 
 
 def test_a_saved_card_is_right_until_it_is_changed(card, tmp_path):
@@ -153,6 +157,23 @@ def test_a_state_that_explodes_is_an_answer():
     assert twice.note == ""
 
 
+def test_with_tasks_the_answer_0_is_beside_its_own_risk_whatever_their_size():
+    """Growth's null took |w|² = 1: 100 for a model of risk ratio 1300, which also diverged."""
+    tasks = 12 * np.random.default_rng(0).normal(size=(4, 3))
+    subject = subject_of(lambda params, tokens: 0 * tokens[:, 0], {}, 3, 24, causal=True)
+    bench = probes.Bench(subject, [{}] * 4, TINY, TINY.law(tasks))
+    twice, eight = probes.growth(bench)
+    for each in (twice, eight):
+        assert each.value == pytest.approx(each.null, rel=0.2)  # of other prompts, of four tasks
+        assert each.note == ""
+    probes.risk_over_bayes(bench)
+    risk = bench.curves["risk"]
+    assert risk["rules"] == {}  # closed curves are of Gaussian w
+    picture = page._risk_picture({"name": "zero", "curves": bench.curves})
+    assert picture.count("<polyline") == len(risk["runs"])
+    assert "ridge" not in picture
+
+
 @pytest.mark.parametrize("layer", [layers.lms, layers.ttt])
 def test_small_first_steps_keep_a_state_finite_over_the_length_in_training(layer):
     tokens = jnp.asarray(np.random.default_rng(0).normal(size=(65, 17)))
@@ -187,6 +208,12 @@ def test_given_weights_are_asked_and_not_trained():
     assert card.facts["runs"] == 8
     assert "steps to twice the Bayes risk" not in card.probes
     assert len(said) > 10
+    says = card.probes["risk over Bayes, 8 times the length"].says
+    assert says == "On prompts of 192 pairs the risk is at most twice Bayes'."
+    assert "of 8 sets of prompts agree" in card.probes["nearest rule"].note
+    words = page.html(card.as_json("given")).split("<details>")[0]
+    assert "Prompts of more than 24 demonstrations." in words
+    assert "training" not in words
 
 
 def leaking_early(params, tokens):
@@ -220,6 +247,7 @@ def refused(model, causal=True, params=None):
         (lambda p, t: forward(p, t)[-1], "one prediction for each"),
         (lambda p, t: (forward(p, t) > 0).astype(int), "return floats"),
         (leaking_early, "mask later tokens"),
+        (lambda p, t: forward(p, t) * 24 / len(t), "depends on the number of tokens"),
         (lambda p, t: forward(p, t) / jnp.linalg.norm(t[:, 3:6], axis=1), "first pair is 0"),
         (lambda p, t: forward(p, t) + jnp.ones(25)[: len(t)], "not on 193"),
         (looping, "lax.scan"),
@@ -231,6 +259,22 @@ def refused(model, causal=True, params=None):
 )
 def test_a_model_that_is_not_fit_is_refused_with_what_to_do(model, advice):
     assert advice in refused(model)
+
+
+def test_a_model_that_no_label_moves_has_no_shares_beside_equal_ones():
+    subject = subject_of(lambda params, tokens: tokens[:, 0], {}, 3, 24, causal=True)
+    _, *shares = mechanism.flows(probes.Bench(subject, [{}] * 2, TINY, TINY.law()))
+    assert [probe.note for probe in shares] == ["2 of 2 values are not finite"] * 2
+    subject = subject_of(ridge, {}, 3, 24, causal=True)
+    _, *shares = mechanism.flows(probes.Bench(subject, [{}] * 2, TINY, TINY.law()))
+    assert [probe.note for probe in shares] == [""] * 2
+
+
+def test_weights_that_are_nan_are_named_and_steps_are_not_blamed():
+    given = init(jax.random.key(0))
+    words = refused(forward, params=given | {"b": jnp.asarray(jnp.nan)})
+    assert "params['b'] holds NaN" in words
+    assert "steps" not in words
 
 
 def test_params_that_are_no_numbers_are_named():

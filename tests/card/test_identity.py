@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from lsa_lab import estimators
-from lsa_lab.card import identify
+from lsa_lab.card import Tier, identify, mechanism
 from lsa_lab.card.batches import Law, bayes_predictions, drawn_batch
 from lsa_lab.card.identity import NONE, nearest_rules
+from lsa_lab.card.probes import Bench
 from lsa_lab.card.rules import online
 from lsa_lab.card.subject import subject_of
 from lsa_lab.prompts import Prompt
@@ -65,7 +66,8 @@ def absurd_elsewhere(tokens):
 @pytest.mark.parametrize(
     ("rule", "name"),
     [(ridge, "ridge"), (descent, "gradient descent"), (delta, "delta rule"),
-     (smoother, "kernel smoother"), (lambda tokens: 0.3 + 0 * tokens[0, 0], "a constant"),
+     (smoother, "kernel smoother"), (lambda tokens: tokens[:-1, -1].mean(), "the mean of labels"),
+     (lambda tokens: 0.3 + 0 * tokens[0, 0], "a constant"),
      (memoriser, NONE), (absurd_elsewhere, NONE)],
 )  # fmt: skip
 def test_a_known_rule_gets_its_name_in_20_of_20_seeds(rule, name):
@@ -129,6 +131,48 @@ def test_answers_that_are_not_finite_are_of_no_rule():
 def test_too_few_prompts_are_refused():
     with pytest.raises(ValueError, match="num_prompts = 8: it is at least 16"):
         identify(lambda params, tokens: tokens[:, 0], None, LinearTask(8, 2), num_prompts=8)
+
+
+def test_where_no_rule_is_farther_than_the_nearest_none_is_next():
+    own = lambda params, tokens: tokens[-1, :-1].sum()  # noqa: E731  w of no prompt, far from all
+    subject = subject_of(own, (), D, 24, causal=False)
+    tier = Tier(steps=100, pilot_steps=1, batch=1, prompts=512, d=D, runs=2, lengths=(8,))
+    name, *_ = mechanism.rules(Bench(subject, [()] * 8, tier, Law(D, NOISE)))
+    assert name.value == NONE
+    assert name.note.endswith("of 8 sets of prompts agree; no other is farther")
+
+
+@pytest.mark.parametrize(
+    ("law", "name"),
+    [
+        ({"covariance": jnp.eye(D)}, "covariance"),
+        ({"task_covariance": jnp.eye(D)}, "task_covariance"),
+        ({"prior_mean": jnp.ones(D)}, "prior_mean"),
+        ({"sparsity": 1}, "sparsity"),
+        ({"labels": "signs"}, "labels 'signs'"),
+        ({"signal": "sphere"}, "signal 'sphere'"),
+        ({"weight_std": 0.0}, "weight_std = 0.0: it is positive"),
+    ],
+)
+def test_a_task_of_a_law_that_is_not_asked_is_refused(law, name):
+    with pytest.raises(ValueError, match=name):
+        identify(lambda params, tokens: tokens[0, 0], None, LinearTask(24, D, **law), causal=False)
+
+
+def test_a_model_is_asked_with_labels_as_large_as_in_its_task():
+    """Ridge where a label is above 10, as with w ~ N(0, 400 I) and not with w ~ N(0, I/d), and a
+    constant, which keeps its unit."""
+
+    def layers(params, tokens):
+        prompt, large = prompt_of(tokens), jnp.abs(tokens[:, -1]).max() > 10
+        ridge = estimators.ridge(prompt, NOISE**2 / len(prompt.y)) @ prompt.x_query
+        return jnp.stack([0, 7.0, jnp.where(large, ridge, 5.0)]), jnp.zeros((3, *tokens.shape))
+
+    task = LinearTask(24, D, noise_std=20 * NOISE, weight_std=20.0)
+    constant, ridge = identify(layers, (), task, causal=False, num_prompts=128)
+    assert (constant.title, constant.point) == ("a constant", "7.000")
+    assert ridge.title == "ridge"
+    assert float(ridge.point.split()[1]) == pytest.approx(1.0, rel=0.05)  # of σ²/s², which is Bayes
 
 
 @pytest.mark.parametrize("tasks", [None, TASKS])
