@@ -121,10 +121,9 @@ def caption(dataset) -> str:
     trained, descent = (table.sel(learner=name).item() for name in LEARNERS[:2])
     loss = float(shift.risk.isel(case=-1).mean() / shift.zero.mean())
     return (
-        "On average over runs a trained layer's risk is at most "
-        f"{100 * samples['risk'].mean():.2g} % above theory's optimum; the average is taken at the "
-        "worst task and length. Lines are closed forms, "
-        f"and the dashed one is the bound. Where the covariance is {SHIFTS[-1]:g} times that of "
+        f"On average over runs a trained layer's risk is {100 * samples['risk'].mean():.2g} % "
+        "above theory's optimum at the worst task and length. Lines are closed forms, and the "
+        f"dashed one is the bound. Where the covariance is {SHIFTS[-1]:g} times that of "
         f"training (appendix) the layer has {loss:.2f} times the risk of predicting 0. On "
         f"the diabetes table its error is {trained:.2g} times the variance; descent with each "
         f"prompt's own step has {descent:.2g}."
