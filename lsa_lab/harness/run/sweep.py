@@ -157,8 +157,9 @@ def plot(
     for ax, ids in zip(axes, panels.values(), strict=False):
         _panel(ax, dataset, keys, ids)
         claim = families[ids[0]]
-        if len(kept := set().union(*(bounds[id] for id in ids))) == 1:
-            for bound in filter(np.isfinite, set(*kept)):
+        kept: set[Interval] = set().union(*(bounds[id] for id in ids))
+        for bound in kept.pop() if len(kept) == 1 else ():
+            if np.isfinite(bound):
                 ax.axhline(bound, color="grey", lw=0.8, ls="--")
         says, criterion = claim.statement, claim.criterion
         if claim.family:
