@@ -206,8 +206,9 @@ SO_WHAT = {
         "half as many in the first layer, and worse with half everywhere."
     ),
     "learning_curves": (
-        "The closed curve of a recurrent rule predicts what one trained layer reaches, and, for "
-        "LMS and DeltaNet, what it keeps on longer prompts. A layer with a fixed step stays at a "
+        "The closed curve of a recurrent rule predicts what one trained layer reaches. For LMS, "
+        "and for DeltaNet that reads labels as they are, it predicts what the layer keeps on "
+        "longer prompts. A layer with a fixed step stays at a "
         "floor, however long the prompt is. Choose a layer by its curve before you train it."
     ),
     "lm_clipping": (

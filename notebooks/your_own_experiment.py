@@ -251,7 +251,7 @@ change(new, "claims", "the best step of descent at n", "ridge regression at n")
 change(new, "claims", "over that of the step", "over that of ridge")
 change(new, "figure", "the best step of descent", "ridge regression")
 change(new, "figure", "one step of descent", "ridge regression")
-change(new, "figure", "learn a step", "stay above ridge")
+change(new, "figure", "Risk in training", "Layers stay above ridge")
 change(new, "figure", "layer / step's", "layer / ridge's")
 lsa_lab("run against_ridge --package my_lab")
 

@@ -13,6 +13,7 @@ import optax
 import pytest
 import xarray as xr
 
+from lsa_lab.harness.draw import pictures, style
 from lsa_lab.harness.run import folders
 from lsa_lab.harness.run.laboratory import experiments_of
 from lsa_lab.store import checkpoints, results
@@ -158,6 +159,36 @@ def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings(ran, toy
     program("run", "toy", "--config.n", "5")
     other = contents(folder / "n=5")
     assert other["figure.png"] != before["figure.png"]
+
+
+@pytest.mark.parametrize(
+    ("words", "titles"),
+    [
+        ("", ["They fall", "Few rise"]),
+        ("--tier paper", ["They fall", "Few rise"]),
+        ("--tier smoke", ["", ""]),
+        ("--config.n 5", ["", ""]),
+    ],
+    ids=["laptop", "paper", "smoke", "changed"],
+)
+def test_panels_state_a_result_only_at_the_sizes_of_a_tier(
+    words, titles, toy, program, monkeypatch
+):
+    door = importlib.import_module("toy_lab.theme.toy.figure")
+
+    def plot(dataset):
+        picture, axes = style.figure(5, 2, (1, 2))
+        axes[0].set(title="They fall")
+        axes[1].set_title("Few rise")
+        return picture
+
+    drawn, save = [], pictures.save
+    monkeypatch.setattr(door, "plot", plot)
+    monkeypatch.setattr(pictures, "save", lambda *given: [drawn.append(given[0]), save(*given)])
+    program("run", "toy", *words.split())
+    (picture,) = drawn
+    assert [ax.get_title() for ax in picture.axes] == titles
+    assert [ax.get_title(loc="left") for ax in picture.axes] == ["a", "b"]
 
 
 def test_plots_draw_from_the_file_alone(ran, toy, program, monkeypatch):

@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from lsa_lab.harness.draw import pictures
+from lsa_lab.judging.statements import Statement
 from lsa_lab.store import provenance, results
 
 WORDS = ("run", "toy", "--sweep", "config.n=5,10", "--sweep", "scale=0.5,1,2", "--config.d", "4")
@@ -46,6 +48,33 @@ def test_a_sweep_is_one_dataset_with_the_swept_axes_and_its_cells_are_kept(
     again = results.load(folder / "result.nc")
     assert again.attrs["contents_sha256"] == whole.attrs["contents_sha256"]
     assert not list((toy / "cache" / "checkpoints").iterdir())
+
+
+def test_a_sweeps_picture_has_the_bound_and_what_is_measured(toy, program, monkeypatch):
+    door = importlib.import_module("toy_lab.theme.toy.claims")
+
+    def statements(config):
+        below = dict(measured="the mean", sample=lambda means: means, statistic="median")
+        return (
+            Statement("fixed", "ours", f"It is small at n = {config.n}, d = 5", at_most=9, **below),
+            Statement("moves", "ours", "It is near", at_least=-config.n, **below),
+            Statement("free", "ours", "It is told", unjudged="it is free", **below),
+        )
+
+    drawn, save = [], pictures.save
+    monkeypatch.setattr(door, "statements", statements)
+    monkeypatch.setattr(pictures, "save", lambda *given: [drawn.append(given[0]), save(*given)])
+    assert program("run", "toy", "--sweep", "n=5,10") == 0
+    fixed, moves, free = drawn[-1].axes
+    assert [ax.get_title().replace("\n", " ") for ax in (fixed, moves, free)] == [
+        "Judged: It is small, d = 5",
+        "Judged: It is near",
+        "Judged: It is told",
+    ]
+    for ax in (fixed, moves, free):
+        assert ax.get_ylabel() == "median over runs of the mean\n95 % interval"
+    dashed = [[x.get_ydata()[0] for x in ax.lines if x.get_ls() == "--"] for ax in drawn[-1].axes]
+    assert dashed == [[9], [], []]  # a bound that moves with the swept key is no line
 
 
 def test_a_cell_that_diverged_or_cannot_be_judged_is_a_gap(toy, program, capsys, monkeypatch):

@@ -47,7 +47,7 @@ def plot_movement(ax, dataset):
             colors.append(color)
     style.log_axes(ax, y=True)
     ax.set(xlabel="layer truncated", xticks=layers, ylabel="|log(after / before)|")
-    ax.set_title("Deep layers move less")
+    ax.set_title("Sums move less late")
     end_labels(ax, ends, colors)
 
 

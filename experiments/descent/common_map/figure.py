@@ -21,7 +21,7 @@ def plot(dataset):
     rows(axes[1], middle_scale(dataset).unexplained.transpose("run", "model", "layer"))
     axes[0].set_yticks(range(len(MODELS)), list(MODELS), fontsize=7)
     axes[0].set(title="Softmax has no common map", xlabel=f"{MISSED}, last layer")
-    axes[1].set(title="Six stacks miss 30 % or more")
+    axes[1].set(title="Six miss 30 % or more of the change")
     axes[1].set_xlabel(f"missed share of h - h₀, layers 1 to {config.layers}")
     return figure
 

@@ -32,7 +32,7 @@ def layer_points(ax, dataset):
             ends[f"{name}, {state}"] = rows.values.mean(0)[-1]
     ax.axhspan(-SAME_SHAPE, SAME_SHAPE, color="grey", alpha=0.2, lw=0)
     ax.set(xlabel="layer", ylabel="excess kurtosis", xticks=np.arange(1, len(linear.layer) + 1))
-    ax.set(title="Late noise has tails", xlim=(0.7, len(linear.layer) + 0.3))
+    ax.set(title="Noise can end in tails", xlim=(0.7, len(linear.layer) + 0.3))
     ax.set_yscale("symlog", linthresh=0.1)
     end_labels(ax, ends, [LINEAR, SOFTMAX, LINEAR, SOFTMAX])
 

@@ -44,7 +44,7 @@ def shrinkage_curves(ax, dataset):
     ax.axhline(1, color="grey", lw=0.8, ls="--")
     ax.set(xlabel="all writes (open: answers alone), times", ylabel="risk / that unshrunk")
     ax.set_xticks(factors)
-    ax.set_title("Smaller answers help more than writes")
+    ax.set_title("At best, smaller answers help more")
 
 
 def caption(dataset) -> str:

@@ -63,7 +63,7 @@ def few_heads(ax, dataset):
     steps_axis(ax, dataset.t.values, 0.4)
     ax.set(ylabel="excess risk")
     ax.set_yticks((0.05, 0.1, 0.2, 0.5), ("0.05", "0.1", "0.2", "0.5"))
-    ax.set_title("Half the heads are not enough")
+    ax.set_title(f"Constructed, {fewer[-1]} heads are too few")
     end_labels(ax, ends, colors)
 
 

@@ -68,9 +68,13 @@ def caption(dataset) -> str:
     widths = results.config_of(dataset).duel.widths
     ratios = [np.exp(np.log(lasso_ratios(dataset, width)).mean("run")) for width in widths]
     return (
-        f"On sparse Gaussian weights preprocessed descent loses {gain:.0%} less than ridge, and "
-        f"the best rule that commutes with rotations {turned:.0%} less. Preprocessed descent has "
+        f"On sparse Gaussian weights preprocessed descent loses {_lost(gain)} than ridge, and "
+        f"the best rule that commutes with rotations {_lost(turned)}. Preprocessed descent has "
         f"{np.min(ratios):.2f} to {np.max(ratios):.2f} times the Lasso's risk. In a, points are "
         "filled for Gaussian non-zeros, open for flat ones, pale for dense weights. In b the grey "
         f"band is a factor of {claims.FACTOR:g}."
     )
+
+
+def _lost(gain: float) -> str:
+    return f"{abs(gain):.0%} {'less' if gain > 0 else 'more'}"

@@ -32,7 +32,8 @@ def plot(dataset):
     axes[1].axvline(0, color="grey", lw=0.8)
     axes[1].set_yticks(range(len(gains)), list(gains), fontsize=7)
     axes[1].set(xlabel="nats more than a random choice")
-    axes[1].set_title(f"GradS adds {gains['GradS'].mean():z.2f} nats")
+    gain = gains["GradS"].mean()
+    axes[1].set_title(f"GradS {'adds' if gain > 0 else 'takes away'} {abs(gain):.2f} nats")
     axes[1].set_ylim(len(gains) - 0.4, -0.6)
     return figure
 

@@ -33,8 +33,8 @@ def plot_effective_heads(ax, heads):
         ax.axhline(level, color=GREY, lw=0.8, ls=":")
     ax.set(xlabel="layer", ylabel="effective heads", ylim=(0, number + 5))
     ax.legend(ncols=2, fontsize=7, loc="upper center")
-    fewest = heads.dataset.layer.values[heads.count("change").mean(0).argmin()]
-    ax.set_title(f"Layer {1 + fewest} uses the fewest heads")
+    fewest = pseudo_values(slopes).mean(0).argmin()  # of the last line, which has every layer
+    ax.set_title(f"By slopes layer {1 + fewest} uses the fewest")
 
 
 def plot_order_kept(ax, heads):
@@ -47,7 +47,7 @@ def plot_order_kept(ax, heads):
     ax.axvline(0, color=GREY, lw=0.8)
     ax.set(xlim=(-0.5, 1.05), ylim=(len(middle) - 0.5, -0.5))
     ax.set(xlabel="rank correlation of margins")
-    ax.set_title(f"One head a layer leaves {heads.order_kept[PRUNED].mean():z.2f}")
+    ax.set_title(f"One head a later layer leaves {heads.order_kept[PRUNED].mean():z.2f}")
 
 
 def caption(dataset) -> str:

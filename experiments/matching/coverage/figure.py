@@ -21,14 +21,14 @@ def plot(dataset):
     figure, axes = style.figure(6.75, 3.2, (1, 2))
     divergences(axes[0], relative_divergence(dataset).sel(kind=CLASSES))
     axes[0].set(
-        title="An intercept keeps the shares", xlabel="KL of shares / that expected at random"
+        title="Intercept and start keep shares", xlabel="KL of shares / that expected at random"
     )
     bounds = {statement.id: statement.bounds for statement in evidence(claims, dataset)[0]}
     axes[1].axvspan(*bounds["random"], color="grey", alpha=0.25, lw=0)
     axes[1].axvspan(SEVERAL_SPAN[0], bounds["matched"][1], color="grey", alpha=0.12, lw=0)
     rule_points(axes[1], several.divergence, SEVERAL_SPAN)
     style.log_axes(axes[1], x=True, ticks=(1e-3, 0.01, 0.1))
-    axes[1].set(xlabel="KL to a test set; grey: A3's table", title="Without one the shares drift")
+    axes[1].set(xlabel="KL to a test set; grey: A3's table", title="An intercept comes nearest")
     figure.legend(*axes[1].get_legend_handles_labels(), ncols=3, loc="outside upper center")
     return figure
 

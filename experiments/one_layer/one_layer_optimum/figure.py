@@ -30,8 +30,9 @@ def plot(dataset):
         if heads == config.heads[0]:
             style.line(axes[0], dataset.n, runs.theory, task, color)
         look = {"fmt": marker, "color": color, "capsize": 2}
-        face = {} if heads == config.heads[0] else {"mfc": "none"}  # one head's marks lie below
-        style.mean_points(axes[0], length, runs.risk, **look, **face)
+        # Marks of one head lie below those of several, and are seen through them.
+        look |= {} if heads == config.heads[0] else {"mfc": "none", "ms": 6}
+        style.mean_points(axes[0], length, runs.risk, **look)
         style.mean_points(axes[1], beside, 100 * runs.excess, **look)
     (bound,) = (100 * each.at_most for each in claims.statements(config) if each.id == "risk")
     axes[1].axhline(bound, color="grey", lw=0.8, ls="--")
@@ -120,9 +121,9 @@ def caption(dataset) -> str:
     trained, descent = (table.sel(learner=name).item() for name in LEARNERS[:2])
     loss = float(shift.risk.isel(case=-1).mean() / shift.zero.mean())
     return (
-        f"A trained layer's risk is at most {100 * samples['risk'].mean():.2g} % above theory's "
-        "optimum. This is the mean of runs at the worst task and length. Lines are closed forms, "
-        f"and the dashed one is the bound. Where the covariance is {SHIFTS[-1]:g} times that of "
+        f"On average over runs a trained layer's risk is {100 * samples['risk'].mean():.2g} % "
+        "above theory's optimum at the worst task and length. Lines are closed forms, and the "
+        f"dashed one is the bound. Where the covariance is {SHIFTS[-1]:g} times that of "
         f"training (appendix) the layer has {loss:.2f} times the risk of predicting 0. On "
         f"the diabetes table its error is {trained:.2g} times the variance; descent with each "
         f"prompt's own step has {descent:.2g}."

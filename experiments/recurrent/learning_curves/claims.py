@@ -14,6 +14,7 @@ from lsa_lab.judging.statements import Statement, grid, having
 from lsa_lab.store import parts, results
 
 LAYER = {kind: layer for layer, kind in NAMES.items()}
+AT = {f"at {times} times the length": times for times in TIMES}  # of training
 KINDS = tuple(NAMES[layer] for layer in RULE)  # whose rule has a closed curve
 TWINS = ("DeltaNet", "gated DeltaNet")  # where the task stays the best gate is 1
 MEDIAN = "it was the geometric mean, which one run of nine that had not left its start decided"
@@ -95,8 +96,8 @@ def statements(config) -> tuple[Statement, ...]:
     return (
         row(
             "floor",
-            says="At {times} times its training length DeltaNet has the risk that the closed curve "
-            "of its mean step gives, labels {labels}",
+            says="DeltaNet has the risk that the closed curve of its mean step gives {times} in "
+            "training, labels {labels}",
             message="At twice and eight times its training length DeltaNet has the risk that the "
             "closed curve of its mean step gives",
             measured=f"risk over the closed curve's, each {last}",
@@ -104,11 +105,11 @@ def statements(config) -> tuple[Statement, ...]:
             at_most=1.1,
             note="one layer; labels as they are, which is what it reads, have the scale that is "
             "best in training; all runs share the test prompts",
-            sample=lambda c, labels, times: c.over_floor(labels, times),
+            sample=lambda c, labels, times: c.over_floor(labels, AT[times]),
             cells=grid(
                 "floor_divided_2 floor_divided_8 floor_as_are_2 floor_as_are_8",
                 labels=LABELS,
-                times=TIMES,
+                times=AT,
             ),
         ),
         row(
@@ -126,19 +127,19 @@ def statements(config) -> tuple[Statement, ...]:
         ),
         row(
             "no_growth",
-            says="At {times} times the training length one layer of {kind} has no larger risk",
+            says="One layer of {kind} has no larger risk {times} in training than at that length",
             measured=f"risk over that at the training length, each {last}",
             at_most=1.1,
             note="no closed curve of these rules rises",
             message="On prompts of 2 and 8 times the training length the risk is not larger",
             revision=f"{MEDIAN}; a prediction that is not finite counts as cut",
-            sample=lambda c, kind, times: c.growth(kind, times),
+            sample=lambda c, kind, times: c.growth(kind, AT[times]),
             cells=of_kinds(
                 "grows_additive_2 grows_additive_8 grows_lms_2 grows_lms_8 grows_delta_2 "
                 "grows_delta_8 grows_gated_delta_2 grows_gated_delta_8 grows_mesa_2 grows_mesa_8 "
                 "grows_softmax_2 grows_softmax_8",
                 LAYER,
-                times=TIMES,
+                times=AT,
             ),
         ),
         row(

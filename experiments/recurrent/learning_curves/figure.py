@@ -116,10 +116,11 @@ def caption(dataset) -> str:
     diverged = int(dataset.status.astype(str).str.startswith("diverged").sum())
     stays, falls = (float(curves.near(risk, longest)) for risk in (trained, ridge))
     return (
-        f"In the median run one recurrent layer has at most {most:.2f} times the risk of its "
+        f"The median recurrent layer has at most {most:.2f} times the risk of its "
         f"rule's closed curve; {late or 'none'} of {config.runs} runs did not learn. "
-        f"At {longest} times the training length DeltaNet's risk is "
-        f"{stays:.2g} and ridge's {falls:.2g}. Of two-layer mesa stacks {stuck} learned little; "
-        f"{diverged} stacks diverged. A layer is {1 / null:.0f} times nearer to its rule than to "
-        "ridge on another task. Bands: middle 80 %."
+        f"At {longest} times the training length (dashed) DeltaNet's risk is "
+        f"{stays:.2g}, ridge's {falls:.2g}. Of mesa stacks {stuck} learned little"
+        f"{' and widens the band' * (stuck == 1)}; {diverged} stacks diverged. A layer is "
+        f"{1 / null:.0f} times nearer to its rule than to ridge on another task. Bands: middle "
+        "80 %."
     )

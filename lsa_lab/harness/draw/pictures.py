@@ -49,6 +49,12 @@ def with_caption(picture: "Figure", text: str) -> "Figure":
     return picture
 
 
+def keep_letters(picture: "Figure") -> None:
+    """Take the sentence out of every panel's title; its letter is a title of its own."""
+    for ax in picture.axes:
+        ax.set_title("")
+
+
 def save(picture: "Figure", folder: Path, name: str = "figure", data: str = "") -> None:
     """NAME.pdf and NAME.png, which name the sha256 of the data."""
     for kind in ("pdf", "png"):

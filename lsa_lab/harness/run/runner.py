@@ -16,7 +16,7 @@ from lsa_lab.harness.draw import footer, pictures, style
 from lsa_lab.harness.refusal import refused
 from lsa_lab.harness.run import precision, process, records
 from lsa_lab.harness.run.clock import Spent
-from lsa_lab.harness.run.laboratory import Experiment
+from lsa_lab.harness.run.laboratory import TIERS, Experiment
 from lsa_lab.harness.run.outcomes import Outcome, answer, compare
 from lsa_lab.judging.claims import Claim, evidence, judge
 from lsa_lab.judging.statements import cells_of
@@ -167,10 +167,16 @@ def check_statements(experiment: Experiment, config: Any) -> None:
 
 
 def drawings(experiment: Experiment, dataset: "xr.Dataset") -> "tuple[dict[str, Figure], str]":
-    """The pictures of a result by the names of their files, and the caption of all of them."""
-    door = experiment.door("figure")
+    """The pictures of a result by the names of their files, and the caption of all of them. A
+    panel's title is written for the numbers of a tier: those of a trial or of another configuration
+    may say the contrary, and are drawn without it."""
+    door, config = experiment.door("figure"), json.loads(dataset.attrs["config"])
     with style.context():
         by_name = dict(pictures.of_door(door, dataset))
+    judged = [each for tier, each in experiment.tiers.items() if tier != TIERS[0]]
+    if config not in map(results.plain, judged):
+        for picture in by_name.values():
+            pictures.keep_letters(picture)
     config = results.config_of(dataset)
     return by_name, footer.with_footer(door.caption(dataset), config, by_name.values())
 

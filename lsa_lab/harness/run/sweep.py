@@ -6,6 +6,7 @@ is not computed again. One Dataset has all of them: of each judged number ``valu
 array of the results that has one shape in all cells.
 """
 
+import re
 import shutil
 import textwrap
 import time
@@ -16,11 +17,12 @@ import numpy as np
 from rich.console import Console
 
 from lsa_lab.harness.draw import pictures, style
-from lsa_lab.harness.run import process, progress, runner, series
+from lsa_lab.harness.run import process, progress, records, runner, series
 from lsa_lab.harness.run.outcomes import counts
 from lsa_lab.harness.run.runner import Job
 from lsa_lab.judging.claims import Claim
-from lsa_lab.judging.statistics import level
+from lsa_lab.judging.statements import cells_of
+from lsa_lab.judging.statistics import Interval, level
 from lsa_lab.store import results, safe_files
 from lsa_lab.training.status import DivergedError
 
@@ -77,8 +79,12 @@ def _save(
     config = results.plain(job.config) | {"sweep": axes}
     results.save(dataset, folder / "result.nc", config=config)
     by_id = {claim.id: claim for each in claims.values() for claim in each}
+    bounds: dict[str, set[Interval]] = {id: set() for id in by_id}
+    for place in claims:
+        for cell in cells_of(records.statements(job.experiment, cells[place].config)):
+            bounds[cell.id].add(cell.bounds)
     with style.context():
-        pictures.save(plot(dataset, keys, by_id), folder)
+        pictures.save(plot(dataset, keys, by_id, bounds), folder)
     series.say(console, f"all cells in one Dataset: {folder / 'result.nc'}")
     series.say(console, f"what is judged: {folder / 'figure.pdf'}")
 
@@ -133,9 +139,15 @@ def join_cells(
     return whole.assign({name: array.fillna("").astype(str) for name, array in texts.items()})
 
 
-def plot(dataset: "xr.Dataset", keys: list[str], families: Mapping[str, Claim]) -> "Figure":
+def plot(
+    dataset: "xr.Dataset",
+    keys: list[str],
+    families: Mapping[str, Claim],
+    bounds: Mapping[str, set[Interval]],
+) -> "Figure":
     """What is judged over the first swept key, with intervals: a panel for each family of numbers,
-    a line for each of its cells and each place on the other keys."""
+    a line for each of its cells and each place on the other keys, and the bounds that they share.
+    The sentence above says what is judged, not that it holds, nor at which value of a swept key."""
     panels: dict[str, list[str]] = {}
     for id, claim in families.items():
         panels.setdefault(claim.family.id if claim.family else id, []).append(id)
@@ -145,13 +157,33 @@ def plot(dataset: "xr.Dataset", keys: list[str], families: Mapping[str, Claim]) 
     for ax, ids in zip(axes, panels.values(), strict=False):
         _panel(ax, dataset, keys, ids)
         claim = families[ids[0]]
-        title = claim.family.says if claim.family else claim.statement
-        ax.set_title("\n".join(textwrap.wrap(title, 46)[:2]), fontsize=7)
-        ax.set_ylabel(f"value, {level()} interval", fontsize=7)
+        kept: set[Interval] = set().union(*(bounds[id] for id in ids))
+        for bound in kept.pop() if len(kept) == 1 else ():
+            if np.isfinite(bound):
+                ax.axhline(bound, color="grey", lw=0.8, ls="--")
+        says, criterion = claim.statement, claim.criterion
+        if claim.family:
+            says, criterion = claim.family.says, claim.family.criterion
+        measured = re.split(" [<>]= | is estimated", criterion)[0]
+        ax.set_title(_wrapped(f"Judged: {_without(says, keys)}", 46, 2), fontsize=7)
+        words = f"{_wrapped(_without(measured, keys), 34, 3)}\n{level()} interval"
+        ax.set_ylabel(words, fontsize=7)
         ax.set_xlabel(f"{keys[0]}")
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
     return picture
+
+
+def _wrapped(text: str, width: int, lines: int) -> str:
+    return "\n".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" ..."))
+
+
+def _without(text: str, keys: list[str]) -> str:
+    """A sentence without the values of the swept keys, "at n = 10"."""
+    for key in keys:
+        name = re.escape(key.rpartition(".")[2])
+        text = re.sub(rf",?( (at|for|of|with))? \b{name} = [-+.\w]*\w", "", text)
+    return text
 
 
 def _panel(ax: "Axes", dataset: "xr.Dataset", keys: list[str], ids: list[str]) -> None:

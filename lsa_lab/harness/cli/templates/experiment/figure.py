@@ -5,8 +5,7 @@ question; the runs, d and n follow by themselves.
 """
 
 from lsa_lab.harness.draw import style
-from lsa_lab.judging.claims import evidence
-from lsa_lab.judging.statistics import level
+from lsa_lab.judging.claims import evidence, judge
 from lsa_lab.store import results
 
 from . import claims
@@ -19,9 +18,9 @@ def plot(dataset):
 def training(ax, dataset):
     config = results.config_of(dataset)
     loss = dataset.loss.coarsen(step=max(1, config.steps // 20), boundary="trim").mean()
-    style.mean_band(ax, loss.step, loss, "layers", style.COLOURS[0])
+    style.band(ax, loss.step, loss, "layers", marker=None)
     ax.axhline(float(dataset.step_risk), color=style.BLACK, label="one step of descent")
-    ax.set(title="Layers learn a step", xlabel="steps of training", ylabel="risk")
+    ax.set(title="Risk in training", xlabel="steps of training", ylabel="risk")
     ax.legend()
 
 
@@ -29,7 +28,8 @@ def runs(ax, dataset):
     """Every run, and the bound that their interval is to keep."""
     (judged,), samples = evidence(claims, dataset)
     ratios = samples[judged.id]
-    ax.plot(ratios, "o", color=style.COLOURS[0])
+    ax.plot(range(1, len(ratios) + 1), ratios, "o", color=style.COLOURS[0])
+    ax.set_xticks(range(1, len(ratios) + 1))
     ax.axhline(judged.at_most, color="grey", ls="--", label="bound")
     ax.set(xlabel="run", ylabel="risk of layer / step's")
     ax.set_title(f"{(ratios <= judged.at_most).sum()} of {len(ratios)} runs keep the bound")
@@ -37,8 +37,8 @@ def runs(ax, dataset):
 
 
 def caption(dataset):
-    ratio = evidence(claims, dataset)[1]["as_good"].mean()
+    (judged,) = judge(*evidence(claims, dataset))
     return (
-        f"One trained layer has {ratio:.3g} times the risk of the best step of descent. "
-        f"a: mean of the runs with its {level()} interval."
+        f"One trained layer has {judged.value:.3g} times the risk of the best step of descent. "
+        "The line in a is the median of the runs, and the band is the middle 80 % of them."
     )
