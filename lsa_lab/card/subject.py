@@ -262,13 +262,14 @@ def _check_causal(subject: Subject, params: Any, tokens: Array, before: np.ndarr
                 f"the predictions before token {place} change by {change:.2g} when later tokens "
                 "do: mask later tokens, or say causal=False"
             )
-    alone, shortest = jax.jit(subject.slots), min(max(subject.d // 2, 1), length - 1)
-    least = _OTHER_LENGTH * np.abs(before[0, -1]).max() + 8 * float(jnp.finfo(subject.dtype).eps)
+    shortest = min(max(subject.d // 2, 1), length - 1)
+    least = _OTHER_LENGTH * np.abs(before[:, -1]).max() + 8 * float(jnp.finfo(subject.dtype).eps)
     for place in (shortest, max(shortest, length // 2)):
-        change = abs(float(alone(params, tokens[0, : place + 1])[-1, -1]) - before[0, -1, place])
+        alone = np.asarray(subject.many(params, tokens[:, : place + 1]), float)
+        change = np.abs(alone - before[..., : place + 1])[:, -1].max()
         if not change <= least:
             raise UnfitError(
-                f"the prediction at token {place} changes by {change:.2g} when tokens follow it, "
+                f"the predictions up to token {place} change by {change:.2g} when tokens follow, "
                 "of whatever values: the model depends on the number of tokens. Divide by the "
                 "number of those seen so far, or give a model of the query alone with "
                 "causal=False (--query), which is asked at every length anew"
