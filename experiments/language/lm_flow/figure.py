@@ -31,10 +31,9 @@ def plot(dataset):
         axes[1].plot(runs.mean(), row, ls="none", ms=4.5, **LOOKS[rule])
     axes[1].axvline(0, color="grey", lw=0.8)
     axes[1].set_yticks(range(len(gains)), list(gains), fontsize=7)
-    axes[1].set(xlabel="nats more than a random choice")
     gain = gains["GradS"].mean()
     axes[1].set_title(f"GradS {'adds' if gain > 0 else 'takes away'} {abs(gain):.2f} nats")
-    axes[1].set_ylim(len(gains) - 0.4, -0.6)
+    axes[1].set(xlabel="nats more than a random choice", ylim=(len(gains) - 0.4, -0.6))
     return figure
 
 
