@@ -283,6 +283,10 @@ def test_many_supports_are_refused_with_their_number():
             "prior_covariance is not symmetric",
         ),
         (
+            lambda p: estimators.descent_predictions(p.x_query, p.x_query, [np.nan], [4]),
+            "step_sizes",
+        ),
+        (
             lambda p: estimators.descent_predictions(p.x_query, p.x_query, [0.1], np.array([-4])),
             "numbers of steps are whole and not negative",
         ),

@@ -133,6 +133,7 @@ def descent_predictions(
         1,
         custom_message="curvatures [d], step_sizes [E], num_steps [T]; vmap over prompts",
     )
+    check_finite(step_sizes, "step_sizes")
     if is_concrete(num_steps) and not np.all((np.asarray(num_steps) >= 0) & (num_steps % 1 == 0)):
         raise ValueError(f"num_steps = {num_steps}: numbers of steps are whole and not negative")
     shares = step_sizes[:, None] * curvatures[None]  # [E, d]  ηκ
