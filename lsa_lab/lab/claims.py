@@ -77,7 +77,9 @@ class Claim:
 
         Raises ClaimError if the samples of a cell are missing, empty or not finite.
         """
-        samples = [(cell, x) for cell in self.cells if (x := self._samples(result, cell)) is not None]
+        samples = [
+            (cell, x) for cell in self.cells if (x := self._samples(result, cell)) is not None
+        ]
         confidence = 1 - 0.05 / (len(self.cells) if self.simultaneous else 1)
         return [self._row(cell, x, confidence) for cell, x in samples]
 
@@ -86,12 +88,16 @@ class Claim:
         try:
             samples = self.sample(result, **cell)
         except (KeyError, AttributeError) as error:
-            raise ClaimError(f"{name}: its sample asks for {error}, which the result lacks") from error
+            raise ClaimError(
+                f"{name}: its sample asks for {error}, which the result lacks"
+            ) from error
         if samples is None:
             return None
         x = np.atleast_1d(np.asarray(samples, float))
         if x.ndim != 1 or x.size == 0 or (self.statistic == "value" and x.size != 1):
-            raise ClaimError(f"{name}: its sample has shape {x.shape}; expected a number for a unit")
+            raise ClaimError(
+                f"{name}: its sample has shape {x.shape}; expected a number for a unit"
+            )
         if not np.isfinite(x).all():
             bad = int((~np.isfinite(x)).sum())
             raise ClaimError(f"{name}: {bad} of {x.size} samples are not finite")

@@ -225,9 +225,7 @@ def end_labels(ax: "Axes", heights: Mapping[str, float], colors: Sequence[str]) 
     )[:, 1]
     places, order = np.clip(ends, 0, 1) * height, np.argsort(ends, kind="stable")
     below = _LINE_HEIGHT * np.arange(len(ends))
-    free = np.clip(
-        isotonic_regression(places[order] - below).x, 0, max(0.0, height - below[-1])
-    )
+    free = np.clip(isotonic_regression(places[order] - below).x, 0, max(0.0, height - below[-1]))
     places[order] = free + below
     for name, place, color in zip(heights, places, colors, strict=False):
         ax.annotate(
