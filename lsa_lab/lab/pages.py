@@ -184,14 +184,20 @@ def paper_rows(records: Mapping[str, Row], papers: ModuleType | None) -> list[di
                 "key": statement.key,
                 "says": statement.says,
                 "finding": finding,
-                "verdict": "proved" if not statement.experiment else "",
+                "verdict": "" if statement.experiment else _decided_by_theorem(statement),
                 "null": statement.null,
                 "proof": statement.proof,
+                "counterexample": getattr(statement, "counterexample", ""),
                 "experiment": statement.experiment if row is not None else "",
             }
             | ({} if row is None else {"verdict": row["verdict"] + status})
         )
     return rows
+
+
+def _decided_by_theorem(statement: Any) -> str:
+    refuted = bool(getattr(statement, "counterexample", ""))
+    return "refuted" if refuted and not statement.proof else "proved"
 
 
 def render_claims(records: Mapping[str, Row], papers: ModuleType | None) -> str:
@@ -204,14 +210,16 @@ def render_claims(records: Mapping[str, Row], papers: ModuleType | None) -> str:
             lines.append(f"- **{paper.key}**: *{paper.title}*, {link}; we had {paper.text}.")
         lines += [
             "",
-            "| The paper says | We find | Verdict | Null | Proved by |",
+            "| The paper says | We find | Verdict | Null | Theorem |",
             "|---|---|---|---|---|",
         ]
         for row in paper_rows(records, papers):
             finding = row["finding"]
             if row["experiment"]:
                 finding += f" ([{row['experiment']}]({row['experiment']}/README.md))"
-            proof = f"[test](../{row['proof']})" if row["proof"] else ""
+            proof = f"[proof](../{row['proof']})" if row["proof"] else ""
+            if row["counterexample"]:
+                proof += f" [counterexample](../{row['counterexample']})"
             cells = (f"{row['key']}: {row['says']}", finding, row["verdict"], row["null"], proof)
             lines.append(f"| {' | '.join(cells)} |")
         lines.append("")

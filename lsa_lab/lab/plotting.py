@@ -251,15 +251,16 @@ def encode(picture: "Figure", kind: str) -> bytes:
 
 
 def keep_panel(picture: "Figure", letter: str) -> None:
-    """Remove every panel but the one with this letter; raise ValueError if there is none."""
+    """Keep the panel with this letter alone; raise ValueError if there is none."""
     letters = {ax.get_title(loc="left"): ax for ax in picture.axes}
     if letter not in letters:
         raise ValueError(f"no panel {letter!r}: the figure has {', '.join(filter(None, letters))}")
     for ax in picture.axes:
         if ax is not letters[letter]:
             ax.remove()
-    size = letters[letter].get_gridspec()
-    width, height = picture.get_size_inches()
-    picture.set_size_inches(width / size.ncols, height / size.nrows)
-    letters[letter].set_subplotspec(picture.add_gridspec(1, 1)[0])
     letters[letter].set_title("", loc="left")
+    grid = letters[letter].get_gridspec()
+    if grid is not None:
+        width, height = picture.get_size_inches()
+        picture.set_size_inches(width / grid.ncols, height / grid.nrows)
+        letters[letter].set_subplotspec(picture.add_gridspec(1, 1)[0])
