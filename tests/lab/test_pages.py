@@ -91,7 +91,7 @@ def test_the_index_opens_and_its_filter_works(tmp_path):
         pytest.skip("needs Chromium")
     from playwright.sync_api import sync_playwright
 
-    rows = [row(), row(id="loss", statement="It loses", verdict="fails")]
+    rows = [row(), row(id="loss", claim="loss", statement="It loses", verdict="fails")]
     (tmp_path / "amplify").mkdir()
     (tmp_path / "amplify/claims.json").write_text(json.dumps(record(*rows)))
     pages.write_report(tmp_path, papers(statement()), "experiments")
