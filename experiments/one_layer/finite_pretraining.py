@@ -38,8 +38,8 @@ class Config:
 
 
 TIERS = {
-    "smoke": Config(sizes=(4, 8), alphas=(10.0,), kappas=(0.5, 8.0), runs=3, seed=1),
-    "quick": Config(sizes=(10, 20), runs=16, seed=2),
+    "smoke": Config((4, 8), (10.0,), (0.5, 8.0), (0.2, 0.4, 1.1, 2.5, 5.0), runs=3, seed=1),
+    "quick": Config(sizes=(10, 20), seed=2),
     "full": Config(),
 }
 
@@ -297,7 +297,7 @@ def plot_prompts(ax, result):
         points = risks["measured"].transpose("run", "tau")
         plotting.mean_points(ax, risks["tau"], points, color=color, fmt=marker, mfc="white")
     plotting.log_axes(ax, x=True, y=True, ticks=(0.1, 0.25, 0.5, 1, 2, 4, 10))
-    ax.set(xlabel="prompts N / d²", ylabel="risk on new tasks", ylim=(None, 30))
+    ax.set(xlabel="prompts N / d²", ylabel="risk on new tasks", ylim=(None, 50))
     ax.set_title("New tasks by number of prompts")
     ax.legend()
 
@@ -310,6 +310,7 @@ def plot_tasks(ax, result):
         points = risks["measured"].isel(tau=-1).transpose("run", "kappa")
         plotting.mean_points(ax, risks["kappa"], points, color=color, fmt=marker, mfc="white")
     plotting.log_axes(ax, x=True, y=True, ticks=(0.1, 0.5, 1, 2, 4, 10))
+    ax.set_yticks((0.25, 0.5, 1, 2), ("0.25", "0.5", "1", "2"))
     ax.set(xlabel="tasks k / d", ylabel="risk", title="Risks by number of tasks")
     ax.legend()
 
