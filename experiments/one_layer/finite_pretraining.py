@@ -168,18 +168,14 @@ def compute(config, models):
     places = list(enumerate(itertools.product(*grid)))
     risks = np.stack(lab.each("fits", places, partial(simulate, config)))
     risks = risks.reshape(*map(len, grid), *risks.shape[1:])
+    at_places = closed_forms(config, config.kappas, config.taus)
+    over_tau = closed_forms(config, config.kappas, LINE)
     over_kappa = closed_forms(config, LINE, config.taus[-1:])[:, :, 0]
     return xr.Dataset(
         {
             "measured": (("d", "alpha", "kappa", "run", "tau", "risk"), risks),
-            "closed_form": (
-                ("alpha", "kappa", "tau", "risk"),
-                closed_forms(config, config.kappas, config.taus),
-            ),
-            "over_tau": (
-                ("alpha", "kappa", "line", "risk"),
-                closed_forms(config, config.kappas, LINE),
-            ),
+            "closed_form": (("alpha", "kappa", "tau", "risk"), at_places),
+            "over_tau": (("alpha", "kappa", "line", "risk"), over_tau),
             "over_kappa": (("alpha", "line", "risk"), over_kappa),
         },
         {
@@ -219,56 +215,31 @@ def gap(result, kappa):  # -> [R]
 
 FULL = TIERS["full"]
 BELOW, ABOVE = FULL.taus[1], FULL.taus[-2]  # prompts / d² on either side of the peak
-SOURCE = "Lu et al. 2405.11751"
-ratio = partial(Claim, statistic="ratio")
+GAP = "the risk on new tasks over that on pretraining tasks, at the largest alpha, tau and d"
+ratio = partial(Claim, source="Lu et al. 2405.11751", statistic="ratio")
 CLAIMS = (
-    ratio(
-        "closed_form",
-        SOURCE,
-        "The closed form is the limit of the risk on {risk} as d grows, "
-        "at alpha = {alpha}, kappa = {kappa}, tau = {tau}",
-        "the risk over the closed form, its log extrapolated linearly in 1/d to 1/d = 0",
-        limit,
-        at_least=1 / 1.1,
-        at_most=1.1,
-        over={"risk": RISKS, "alpha": FULL.alphas, "kappa": FULL.kappas, "tau": (BELOW, ABOVE)},
-        null="none: the closed form has no free parameter",
-        simultaneous=True,
-    ),
-    ratio(
-        "peak",
-        SOURCE,
-        "The risk on new tasks has a peak where prompts are as many as entries of the layer, "
-        "at alpha = {alpha}, kappa = {kappa}",
-        "the risk on new tasks just above tau = 1 over the larger of the risks at "
-        f"tau = {BELOW:g} and tau = {ABOVE:g}, at the larger d",
-        peak,
-        at_least=1.1,
-        over={"alpha": FULL.alphas, "kappa": FULL.kappas},
-        null="none: without a peak the ratio is at most 1",
-        simultaneous=True,
-    ),
-    ratio(
-        "memorised",
-        SOURCE,
-        "With fewer tasks than dimensions a layer memorises these tasks and fails on new ones",
-        "the risk on new tasks over that on pretraining tasks at "
-        f"kappa = {FULL.kappas[0]:g} and the largest alpha, tau and d",
-        partial(gap, kappa=0),
-        at_least=1.1,
-        null="learned",
-    ),
-    ratio(
-        "learned",
-        SOURCE,
-        "With many more tasks than dimensions a layer answers new tasks as well as its own",
-        "the risk on new tasks over that on pretraining tasks at "
-        f"kappa = {FULL.kappas[-1]:g} and the largest alpha, tau and d",
-        partial(gap, kappa=-1),
-        at_most=1.1,
-        null="none: this claim is the null of another claim",
-    ),
-)
+    ratio("closed_form", statement="The closed form is the limit of the risk on {risk} as d grows, "
+          "at alpha = {alpha}, kappa = {kappa}, tau = {tau}",
+          quantity="the risk over the closed form, its log extrapolated linearly in 1/d to 1/d = 0",
+          sample=limit, at_least=1 / 1.1, at_most=1.1, simultaneous=True,
+          over={"risk": RISKS, "alpha": FULL.alphas, "kappa": FULL.kappas, "tau": (BELOW, ABOVE)},
+          null="none: the closed form has no free parameter"),
+    ratio("peak", statement="The risk on new tasks has a peak where prompts are as many as entries "
+          "of the layer, at alpha = {alpha}, kappa = {kappa}",
+          quantity="the risk on new tasks just above tau = 1 over the larger of the risks at "
+          f"tau = {BELOW:g} and tau = {ABOVE:g}, at the larger d",
+          sample=peak, at_least=1.1, simultaneous=True,
+          over={"alpha": FULL.alphas, "kappa": FULL.kappas},
+          null="none: without a peak the ratio is at most 1"),
+    ratio("memorised", statement="With fewer tasks than dimensions a layer memorises these tasks "
+          "and fails on new ones",
+          quantity=f"{GAP}, kappa = {FULL.kappas[0]:g}", sample=partial(gap, kappa=0),
+          at_least=1.1, null="learned"),
+    ratio("learned", statement="With many more tasks than dimensions a layer answers new tasks as "
+          "well as those of the pretraining",
+          quantity=f"{GAP}, kappa = {FULL.kappas[-1]:g}", sample=partial(gap, kappa=-1),
+          at_most=1.1, null="none: this claim is the null of another claim"),
+)  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption

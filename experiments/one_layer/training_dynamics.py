@@ -168,40 +168,23 @@ def delay(result, mode):  # -> [R]
     return halves[:, mode - 1] / halves[:, mode - 2]
 
 
-SOURCE = "derived here from Zhang et al. 2306.09927"
+derived = partial(Claim, source="derived here")
 CLAIMS = (
-    Claim(
-        "samples",
-        SOURCE,
-        "Descent on fresh samples with every entry free follows the logistic law of the flow",
-        "|a - law| / a(∞), averaged over time",
-        lambda result: distances(result, "n"),
-        at_most=0.05,
-        null="samples_infinite",
-    ),
-    Claim(
-        "samples_infinite",
-        SOURCE,
-        "The logistic law for infinitely many demonstrations is farther from descent on samples",
-        "the distance to the law for n = ∞ over the distance to the law for n",
-        lambda result: distances(result, "infinite") / distances(result, "n"),
-        at_least=1.0,
-        statistic="ratio",
-        null="none: this claim is the null of another claim",
-    ),
-    Claim(
-        "order",
-        SOURCE,
-        "Mode {mode}, counted from the largest eigenvalue, is learnt later than the mode before it",
-        "the time to half of a mode's limit over that of the mode before it",
-        delay,
-        at_least=1.0,
-        statistic="ratio",
-        over={"mode": (2, 3, 4)},
-        null="none: modes that grow alike have the ratio 1, which is the bound",
-        simultaneous=True,
-    ),
-)
+    derived("samples", statement="Descent on fresh samples with every entry free follows the "
+            "logistic law of the flow",
+            quantity="|a - law| / a(∞), averaged over time",
+            sample=partial(distances, demonstrations="n"), at_most=0.05, null="samples_infinite"),
+    derived("samples_infinite", statement="The logistic law for infinitely many demonstrations is "
+            "farther from descent on samples than the law for n",
+            quantity="the distance to the law for n = ∞ over the distance to the law for n",
+            sample=lambda r: distances(r, "infinite") / distances(r, "n"), at_least=1.0,
+            statistic="ratio", null="none: this claim is the null of another claim"),
+    derived("order", statement="Mode {mode}, counted from the largest eigenvalue, is learnt later "
+            "than the mode before it",
+            quantity="the time to half of a mode's limit over that of the mode before it",
+            sample=delay, at_least=1.0, statistic="ratio", over={"mode": (2, 3, 4)},
+            null="none: modes that are learnt together have the ratio 1", simultaneous=True),
+)  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption
@@ -222,7 +205,7 @@ def plot(result, config):  # -> Figure, caption
 def plot_isotropic(ax, result):
     color, times = plotting.METHOD["linear"]["color"], result["time"].values
     steps, laws = (100 * result[name] / result["limit"] for name in ("step", "law"))
-    plotting.band(ax, times, steps, None, color, marker=None)
+    plotting.band(ax, times, steps, None, color)
     plotting.line(ax, times, laws.sel(demonstrations="n"))
     plotting.line(ax, times, laws.sel(demonstrations="infinite"), None, "dimgrey", ":")
     names = {"descent on samples": color, "law": plotting.BLACK, "law, n = ∞ (dotted)": "dimgrey"}
@@ -242,7 +225,7 @@ def plot_modes(ax, result):
     shades = colormaps["viridis"](np.linspace(0, 0.85, len(values)))
     for i, (value, shade) in enumerate(zip(values, shades, strict=True)):
         mode = percent.isel(eigenvalue=i)
-        plotting.band(ax, times, mode, None, shade, marker=None)
+        plotting.band(ax, times, mode, None, shade)
         plotting.line(ax, times, laws.isel(eigenvalue=i), style="--")
         plotting.direct_label(ax, halves[i], 50, f"λ = {value:g}", shade, (4, 0))
     plotting.log_axes(ax, x=True)
