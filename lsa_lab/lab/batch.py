@@ -67,6 +67,10 @@ def run_one(
     experiment: Experiment, *, command: arguments.Run, config: list[str], out: Path
 ) -> dict[str, Any] | str:
     """Run one experiment; return its record, or a message if it failed."""
+    last = _expected(experiment, command.tier)
+    took = f"; it took {format_seconds(last)} last time" if last and not config else ""
+    said = "".join(f" {word}" for word in config)
+    print(f"{experiment.name}, {command.tier} tier{said}{took}", flush=True)
     settings.configure(command.tier)
     from lsa_lab.lab import run
 
@@ -76,10 +80,6 @@ def run_one(
     values = arguments.parse_config(module, command.tier, config, experiment.name)
     changes = run.find_changes(module.TIERS[command.tier], values)
     folder = run.choose_folder(experiment, command.tier, changes, out)
-    said = ", ".join(f"{name} = {value}" for name, value in changes.items())
-    last = format_seconds(None if changes else _expected(experiment, command.tier))
-    took = "" if last == "?" else f"; it took {last} last time"
-    print(f"{experiment.name}, {command.tier} tier{f', {said}' if said else ''}{took}", flush=True)
     try:
         job = run.Job(experiment, command.tier, values, folder)
         return run.run(job, publish=command.publish) | {
@@ -161,5 +161,5 @@ def _write_index(experiments: Sequence[Experiment], out: Path, command: argument
     folders = [out / each.name for each in experiments if (out / each.name).exists()]
     if not folders:
         return ""
-    pages.write_report(out, None, command.package)
+    pages.write_report(out)
     return relative((out / "index.html").resolve())

@@ -100,7 +100,7 @@ def test_a_script_runs_by_itself(package):
         timeout=120,
     )
     assert left.returncode == 0, left.stderr
-    assert "question, smoke tier, n = 4" in left.stdout
+    assert "question, smoke tier --config.n 4" in left.stdout
 
 
 def test_all_experiments_two_at_a_time(package):

@@ -47,14 +47,17 @@ def papers(*statements):
     return SimpleNamespace(PAPERS=(paper,), STATEMENTS=statements)
 
 
-def test_claims_open_with_the_statements_of_the_papers():
+def test_claims_open_with_the_statements_of_the_papers(tmp_path):
     theorem = statement(
         key="A1, Eq. 2", experiment="", claim="", finding="It is s P.", proof="t.py"
     )
     waiting = statement(key="A1, order", experiment="later")
-    text = pages.render_claims(
-        {"amplify": record(row(status="exploratory"))}, papers(theorem, statement(), waiting)
-    )
+    records = {"amplify": record(row(status="exploratory"))}
+    for name, each in records.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "claims.json").write_text(json.dumps(each))
+    pages.write_report(tmp_path, papers(theorem, statement(), waiting))
+    text = (tmp_path / "CLAIMS.md").read_text()
     lines = [line for line in text.splitlines() if line.startswith("| A1")]
     assert "It is s P. | proved" in lines[0]
     assert (
@@ -67,7 +70,7 @@ def test_claims_open_with_the_statements_of_the_papers():
 def test_a_finding_of_several_cells_is_refused():
     rows = [row(id="gain[1]", cell="1"), row(id="gain[2]", cell="2")]
     with pytest.raises(UsageError, match="names 2 rows; name the id of one"):
-        pages.paper_rows({"amplify": record(*rows)}, papers(statement()))
+        pages.answer_statements({"amplify": record(*rows)}, [statement()])
 
 
 def test_counts_of_verdicts():
@@ -78,10 +81,10 @@ def test_counts_of_verdicts():
 def test_a_report_of_unchanged_results_changes_nothing(package):
     package.run("quick")
     out = package.root / "out"
-    pages.write_report(out, None, package.name)
+    pages.write_report(out)
     before = {path.name: path.read_bytes() for path in out.glob("*.*")}
     assert set(before) == {"CLAIMS.md", "claims.csv", "index.html"}
-    pages.write_report(out, None, package.name)
+    pages.write_report(out)
     assert before == {path.name: path.read_bytes() for path in out.glob("*.*")}
 
 
@@ -94,7 +97,7 @@ def test_the_index_opens_and_its_filter_works(tmp_path):
     rows = [row(), row(id="loss", claim="loss", statement="It loses", verdict="fails")]
     (tmp_path / "amplify").mkdir()
     (tmp_path / "amplify/claims.json").write_text(json.dumps(record(*rows)))
-    pages.write_report(tmp_path, papers(statement()), "experiments")
+    pages.write_report(tmp_path, papers(statement()))
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
