@@ -52,7 +52,7 @@ class Config:
 
 
 SMOKE = dict(d=2, lengths=(4,), heads=(1,), scales=(FAR,), shift_lengths=(6,), batch=16, runs=3)
-QUICK = dict(lengths=(4, 16, 64), shift_lengths=(6, 24, 96), steps=600, batch=64, runs=9)
+QUICK = dict(lengths=(4, 16, 64), shift_lengths=(6, 24, 96), steps=1000, batch=128, runs=9)
 TIERS = {
     "smoke": Config(**SMOKE, test_prompts=64, steps=20, seed=1),
     "quick": Config(**QUICK, test_prompts=4000, seed=2),
@@ -202,7 +202,7 @@ def compute_shift(config, layers):
 
 
 def load_table(name):  # -> [rows, e]
-    """Load a table of scikit-learn with standardised columns, the label last; nothing is downloaded.
+    """Load a table of scikit-learn, nothing is downloaded; standardise columns, the label last.
 
     The labels are the progression of diabetes (442 patients, 10 columns), the alcohol of a wine
     (178 wines, 12 columns) and the diagnosis of a tumour (569 patients, the 10 mean measurements).

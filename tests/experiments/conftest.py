@@ -5,7 +5,7 @@ from lsa_lab.harness.run.laboratory import experiments_of
 SHARED = ("test_doors.py", "test_pictures.py")
 # Of each theme one whose smoke tier takes seconds.
 EXAMPLES = (
-    *("finite_pretraining", "implicit_trajectories", "flow_factors", "truncation_norms"),
+    *("implicit_trajectories", "flow_factors", "truncation_norms"),
     *("many_shots", "layer_probes", "learning_curves", "lm_one_number"),
 )
 
