@@ -287,7 +287,7 @@ NULL = "none: this claim is the null of another claim"
 derived = partial(Claim, source="derived here")
 CLAIMS = (
     Claim("risk", "Zhang et al. 2306.09927",
-          "On the {task} task with n = {length} a trained layer of {heads} heads has the least "
+          "On the {task} task with n = {length} a trained layer with H = {heads} has the least "
           "risk that any layer can have",
           "the excess over the optimum's risk on the same prompts, as a share of that risk",
           excess, at_most=0.02, simultaneous=True,
