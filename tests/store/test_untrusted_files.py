@@ -1,4 +1,4 @@
-"""Files of strangers are not unpickled, and a path may hold any character that the system allows."""
+"""Files of strangers are not unpickled, and a path may hold any character of the system."""
 
 import io
 import json
