@@ -116,8 +116,8 @@ LOOKS = {"holds": ("C0", "o"), "fails": ("C1", "X"), "undecided": ("black", "D")
 
 def judge(numbers, **changes):
     """The row of a claim about these samples, whose bounds are changed."""
-    one = dataclasses.replace(claim, over={}, sample=lambda _: numbers, **changes)
-    return one.judge(None)[0]
+    fields = {"statement": "The ratio is bounded", "over": {}, "sample": lambda _: numbers}
+    return dataclasses.replace(claim, **fields | changes).judge(None)[0]
 
 
 row = judge(samples)
