@@ -1,0 +1,48 @@
+"""Join the tasks of a job that submitit has started into one computation of jax.
+
+    def task():
+        cluster.join_job()
+        return fit(training, params, keys, files=files)  # each task trains a share, returns all
+
+    executor = submitit.AutoExecutor("jobs")  # SLURM where there is one, else this machine
+    executor.update_parameters(nodes=2, tasks_per_node=8, gpus_per_node=8)
+    run = executor.submit(task).result()
+
+A task uses the GPUs that it is given; on hosts it uses one core, so that a node has a task a core.
+"""
+
+import atexit
+import subprocess
+
+from lsa_lab.training.mesh_runs import LOST
+
+
+def join_job(heartbeat: int = 30) -> None:
+    """Join all tasks of this job. To be called once in each of them, before any use of jax.
+
+    A task that gives no sign of life for ``heartbeat`` seconds is lost, and ends the others.
+    """
+    import jax
+    import submitit
+
+    task = submitit.JobEnvironment()
+    if task.num_tasks == 1:
+        return
+    host = "127.0.0.1" if task.cluster == "local" else task.hostnames[0]
+    port = 10_000 + int("".join(filter(str.isdigit, task.job_id))) % 20_000
+    _announce_loss()
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(
+        f"{host}:{port}", task.num_tasks, task.global_rank, heartbeat_timeout_seconds=heartbeat
+    )
+
+
+def _announce_loss() -> None:
+    """Print a last sentence if this process is aborted, as jax does when another one is lost.
+
+    Nothing of Python runs after an abort: a shell waits for the end of a pipe instead. It is told
+    of a normal exit after jax, which registers its own function later, has left the job.
+    """
+    words = ["sh", "-c", 'read -r _ || echo "$0" >&2', LOST]
+    shell = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
+    atexit.register(shell.communicate, b"\n")
