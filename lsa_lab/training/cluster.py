@@ -38,11 +38,17 @@ def join_job(heartbeat: int = 30) -> None:
 
 
 def _announce_loss() -> None:
-    """Print a last sentence if this process is aborted, as jax does when another one is lost.
+    """Print a last sentence where jax aborts this process, or cannot leave the job at its end.
 
-    Nothing of Python runs after an abort: a shell waits for the end of a pipe instead. It is told
-    of a normal exit after jax, which registers its own function later, has left the job.
+    No Python runs after an abort: a shell waits for the end of a pipe instead. ``leave`` is called
+    after the function that jax registers later, and tells the shell of a normal end.
     """
+    import jax
+
     words = ["sh", "-c", 'read -r _ || echo "$0" >&2', LOST]
     shell = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
-    atexit.register(shell.communicate, b"\n")
+
+    def leave() -> None:
+        shell.communicate(b"" if jax.distributed.is_initialized() else b"\n")
+
+    atexit.register(leave)

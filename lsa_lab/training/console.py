@@ -16,28 +16,25 @@ import numpy as np
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from lsa_lab.training.plan import Plan
+
 # Windows knows no SIGHUP.
 _SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 def make_reporter(
-    label: str,
-    log: str | Path | None,
-    progress: "Progress | None",
-    runs: int,
-    steps: int,
-    done: int,
+    plan: "Plan", log: str | Path | None, progress: "Progress | None", done: int
 ) -> Callable:
-    """Return a function that reports each chunk to the bar and to the log; ``done`` steps were
-    taken before.
+    """Return a function that reports each chunk to the bar and to the log, after ``done`` steps.
 
     The loss is the median over the runs that have not diverged of the mean over the chunk.
     """
+    label, steps, runs = plan.training.label, plan.training.steps, plan.num_runs
     logged = 0
     if log is not None:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
-        _drop_partial_line(Path(log))
-        logged = _last_logged(Path(log), label) if done else 0
+        lines = _drop_partial_line(Path(log))
+        logged = _last_logged(lines, label) if done else 0
     bar, name = None, label or "training"
     if progress is not None:
         task = progress.add_task(name, total=runs * steps, completed=runs * done)
@@ -47,12 +44,9 @@ def make_reporter(
         alive = len(losses)
         loss = float(np.median(losses.mean(1))) if alive else None
         if bar is not None:
-            median = f"{loss:.4g}" if alive else "none"
-            diverged = f", {runs - alive} diverged" if alive < runs else ""
-            bar(
-                completed=runs * (step if alive else steps),
-                description=f"{name}: loss {median}{diverged}",
-            )
+            text = f"{name}: loss {loss:.4g}" if alive else f"{name}: no loss"
+            text += f", {runs - alive} diverged" if alive < runs else ""
+            bar(completed=runs * (step if alive else steps), description=text)
         if log is not None and step > logged:
             line = {"label": label, "step": step, "loss": loss, "diverged": runs - alive}
             with open(log, "a") as file:
@@ -66,17 +60,18 @@ def log(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _drop_partial_line(log: Path) -> None:
-    """Cut off a line that was not written to its end, so that the next one begins a new line."""
+def _drop_partial_line(log: Path) -> list[bytes]:
+    """Cut off a line that was not written to its end, and return the whole lines."""
     content = log.read_bytes() if log.exists() else b""
-    length = content.rfind(b"\n") + 1
-    if length < len(content):
-        os.truncate(log, length)
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        os.truncate(log, len(whole))
+    return whole.splitlines()
 
 
-def _last_logged(log: Path, label: str) -> int:
+def _last_logged(lines: list[bytes], label: str) -> int:
     step = 0
-    for line in log.read_bytes().splitlines() if log.exists() else ():
+    for line in lines:
         with contextlib.suppress(ValueError, TypeError, KeyError):  # a damaged line is passed over
             entry = json.loads(line)
             step = entry["step"] if entry["label"] == label else step

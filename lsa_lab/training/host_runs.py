@@ -1,10 +1,10 @@
 """R runs on the cores of one host, by threads. A run's bits do not depend on the other runs."""
 
+from collections.abc import Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -28,32 +28,30 @@ class HostRuns:
     def __init__(self, plan: Plan, state: runs.State):
         self._plan = plan
         states, self._inputs = self._split(state), self._split(plan.inputs[1:])
-        advance = _compile(plan.step, plan.impl, plan.chunk)
-        lowered = advance.lower(states[0], *self._inputs[0], *self._times(0))
+        program = _make_program(plan.step, plan.impl, plan.chunk)
+        lowered = program.lower(states[0], *self._inputs[0], np.int32(0), np.int32(0))
         self._advance = lowered.compile()
-        if advance not in _serial:
-            _serial[advance] = "lapack_" in lowered.as_text()
-        self._is_serial = _serial[advance]
+        # Of a host's batched factorisations, which share its threads, two can wait for each other
+        # for ever (jaxlib 0.10).
+        self._is_serial = "lapack_" in lowered.as_text()
         self._pool = ThreadPoolExecutor(1 if self._is_serial else min(cores(), len(states)))
         self.first: Chunk = [Future() for _ in states]  # before the first step
         for future, row in zip(self.first, states, strict=True):
             future.set_result((row, None))
 
-    def __enter__(self) -> "HostRuns":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)  # unfinished chunks are not read
 
     def advance(self, before: Chunk, first: int, alive: np.ndarray) -> Chunk:
         """Begin the chunk of steps from ``first`` on, of the runs that are alive."""
+        times = np.int32(first), np.int32(self._plan.training.steps)
+        nan = np.full(self._plan.chunk, np.nan)
 
         def train(r: int) -> tuple[runs.State, Any]:
             state, _ = before[r].result()
             if not alive[r]:
-                return state, None
-            results = self._advance(state, *self._inputs[r], *self._times(first))
-            return jax.block_until_ready(results)
+                return state, dict.fromkeys(("loss", "grad_norm"), nan)
+            return jax.block_until_ready(self._advance(state, *self._inputs[r], *times))
 
         return [self._pool.submit(train, r) for r in range(self._plan.num_runs)]
 
@@ -63,13 +61,9 @@ class HostRuns:
 
     def records(self, chunk: Chunk) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return which runs are alive [R], and the records [R, chunk], NaN where none was made."""
-        alive = np.array([np.asarray(run.result()[0].finite).all() for run in chunk])
-        shape = (self._plan.num_runs, self._plan.chunk)
-        records = {name: np.full(shape, np.nan) for name in ("loss", "grad_norm")}
-        for r, run in enumerate(chunk):
-            for name, values in (run.result()[1] or {}).items():
-                records[name][r] = values
-        return alive, records
+        states, records = zip(*(run.result() for run in chunk), strict=True)
+        alive = np.array([np.asarray(state.finite).all() for state in states])
+        return alive, _stack(records)
 
     def watched(self, chunk: Chunk) -> Any:
         """Return what is watched of the params after a chunk, arrays [R, ...]."""
@@ -79,15 +73,11 @@ class HostRuns:
 
     def state(self, chunk: Chunk) -> runs.State:
         """Return the states after a chunk as one of NumPy rows [R, ...]."""
-        states = [run.result()[0] for run in chunk]
-        return jax.tree.map(lambda *x: np.stack([np.asarray(row) for row in x]), *states)
+        return _stack([run.result()[0] for run in chunk])
 
     def agree(self, stop: bool, due: bool) -> tuple[bool, bool]:
         """Return whether to stop and whether to save, for all processes: here there is one."""
         return stop, due
-
-    def _times(self, first: int) -> tuple[np.int32, np.int32]:
-        return np.int32(first), np.int32(self._plan.training.steps)
 
     def _split(self, rows: Any) -> list[Any]:
         """Return rows [R, ...] as one tree for each run, on the first device."""
@@ -96,13 +86,12 @@ class HostRuns:
         return [jax.device_put(tree, device) for tree in trees]
 
 
+def _stack(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *rows: np.stack([np.asarray(row) for row in rows]), *trees)
+
+
 @cached
-def _compile(training: Training, impl: str | None, chunk: int) -> jax.stages.Wrapped:
+def _make_program(training: Training, impl: str | None, chunk: int) -> jax.stages.Wrapped:
     """Return the program (state, key, own, first, steps) -> state and records [chunk]."""
     advance = partial(runs.advance, training, impl, chunk)
     return jax.jit(advance, compiler_options=moments.compiler_options())
-
-
-# Whether programs must run one after the other: of a host's batched factorisations, which share its
-# threads, two can wait for each other for ever (jaxlib 0.10). To look takes long, hence the table.
-_serial: WeakKeyDictionary[jax.stages.Wrapped, bool] = WeakKeyDictionary()

@@ -19,7 +19,7 @@ the other runs, on ``chunk``, on the number of cores, or on where it was interru
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -98,12 +98,10 @@ def _resume(plan: Plan, files: Files, progress: "Progress | None") -> Snapshot:
     file = checkpoint.file if is_main else None
     with safe_files.owned(file) if file else nullcontext():
         snapshot = checkpoint.resume()
+        done = plan.training.steps if snapshot.is_finished() else int(snapshot.step)
         log, bar = (files.log, progress) if is_main else (None, None)
-        steps, label = plan.training.steps, plan.training.label
-        finished = snapshot.is_finished()
-        done = steps if finished else int(snapshot.step)
-        report = console.make_reporter(label, log, bar, plan.num_runs, steps, done)
-        return snapshot if finished else _train(plan, snapshot, report, checkpoint)
+        report = console.make_reporter(plan, log, bar, done)
+        return snapshot if snapshot.is_finished() else _train(plan, snapshot, report, checkpoint)
 
 
 def _train(plan: Plan, snapshot: Snapshot, report: Callable, checkpoint: Checkpoint) -> Snapshot:
@@ -112,11 +110,10 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, checkpoint: Checkpo
     steps, history, step = plan.training.steps, snapshot.history, int(snapshot.step)
     alive = np.all(snapshot.state.finite, 1)
     last_saved, failed = time.monotonic(), False
-    strategy = _choose_strategy()
-    with console.interrupts_wait() as interrupt, strategy(plan, snapshot.state) as trained:
+    with console.interrupts_wait() as interrupt, closing(_begin(plan, snapshot)) as trained:
         chunk: Any = trained.first
         ahead = trained.advance(chunk, step, alive)
-        began, stop = time.monotonic(), interrupt.is_set()
+        began, stop = time.monotonic(), False
         while step < steps and alive.any() and not stop:
             first, end = step, min(step + plan.chunk, steps)
             after = trained.advance(ahead, end, alive) if end < steps else None
@@ -137,18 +134,21 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, checkpoint: Checkpo
                     checkpoint.save(Snapshot(np.int64(step), trained.state(chunk), history))
                 except OSError as error:  # the last checkpoint is whole, and the end saves again
                     if not failed:
-                        console.log(f"{plan.training.label or 'training'}: step {step} is not saved: {error}")
+                        name = plan.training.label or "training"
+                        console.log(f"{name}: step {step} is not saved: {error}")
                     failed = True
                 last_saved = time.monotonic()
         snapshot = Snapshot(np.int64(step), trained.state(chunk), history)
         checkpoint.save(snapshot)
+        if stop and not interrupt.is_set():
+            raise KeyboardInterrupt("another process of this job was asked to stop")
     return snapshot
 
 
-def _choose_strategy() -> type[HostRuns] | type[MeshRuns]:
-    """Return threads for the cores of one host, and else one program on a mesh of all devices."""
+def _begin(plan: Plan, snapshot: Snapshot) -> Any:
+    """Return threads for the cores of one host, or else one program on a mesh of all devices."""
     alone = jax.process_count() == 1 and jax.default_backend() == "cpu"
-    return HostRuns if alone else MeshRuns
+    return (HostRuns if alone else MeshRuns)(plan, snapshot.state)
 
 
 def _finish(trained: Any, chunk: Any, interrupt: Event) -> bool:

@@ -7,7 +7,6 @@ the host reads (records, states) is gathered.
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import jax
@@ -37,14 +36,11 @@ class MeshRuns:
     def __init__(self, plan: Plan, state: runs.State):
         self._plan, self._mesh = plan, _make_mesh()
         self._inputs = self._place(plan.inputs[1:])
-        self._advance = _compile(plan.step, plan.impl, plan.chunk, self._mesh)
+        self._advance = _make_program(plan.step, plan.impl, plan.chunk, self._mesh)
         self.first: Chunk = (self._place(state), None)  # before the first step
 
-    def __enter__(self) -> "MeshRuns":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """There is nothing to close."""
+    def close(self) -> None:
+        """Do nothing: no thread waits."""
 
     def advance(self, before: Chunk, first: int, alive: np.ndarray) -> Chunk:
         """Begin the chunk of steps from ``first`` on."""
@@ -57,11 +53,11 @@ class MeshRuns:
         if jax.process_count() > 1:
             jax.block_until_ready(chunk)
         end = time.monotonic() + timeout
-        while not (done := all(x.is_ready() for x in jax.tree.leaves(chunk))):
+        while not all(x.is_ready() for x in jax.tree.leaves(chunk)):
             if time.monotonic() > end:
-                break
+                return False
             time.sleep(1e-3)
-        return done
+        return True
 
     def records(self, chunk: Chunk) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return which runs are alive [R], and the records [R, chunk]."""
@@ -78,9 +74,9 @@ class MeshRuns:
         return self._gather(chunk[0])
 
     def agree(self, stop: bool, due: bool) -> tuple[bool, bool]:
-        """Return whether to stop, if any process was asked to, and whether the first one is due to
-        save."""
-        votes = _exchange(np.array([stop, due]), tiled=False)
+        """Return whether any process was asked to stop, and whether the first is due to save."""
+        with _explain_loss():
+            votes = multihost_utils.process_allgather(np.array([stop, due]))
         return bool(votes[:, 0].any()), bool(votes[0, 1])
 
     def _place(self, rows: Any) -> Any:
@@ -97,7 +93,9 @@ class MeshRuns:
 
     def _gather(self, tree: Any) -> Any:
         """Return the rows of all devices in NumPy, [R, ...], the same in every process."""
-        return jax.tree.map(lambda x: x[: self._plan.num_runs], _exchange(tree, tiled=True))
+        with _explain_loss():
+            rows = multihost_utils.process_allgather(tree, tiled=True)
+        return jax.tree.map(lambda x: x[: self._plan.num_runs], rows)
 
 
 def broadcast(content: bytes) -> bytes:
@@ -106,11 +104,6 @@ def broadcast(content: bytes) -> bytes:
         size = int(multihost_utils.broadcast_one_to_all(np.int32(len(content))))
         row = np.frombuffer(content[:size].ljust(size, b"\0"), np.uint8)
         return np.asarray(multihost_utils.broadcast_one_to_all(row)).tobytes()
-
-
-def _exchange(tree: Any, tiled: bool) -> Any:
-    with _explain_loss():
-        return multihost_utils.process_allgather(tree, tiled=tiled)
 
 
 @contextlib.contextmanager
@@ -128,34 +121,31 @@ def _make_mesh() -> Mesh:
     """Return a mesh of all accelerators, or of one device of each process on hosts."""
     devices = jax.devices()
     if devices[0].platform == "cpu":
-        devices = list({device.process_index: device for device in reversed(devices)}.values())
-        devices.sort(key=lambda device: device.process_index)
+        devices = list({d.process_index: d for d in reversed(devices)}.values())[::-1]
     return jax.make_mesh((len(devices),), ("runs",), (AxisType.Auto,), devices=devices)
 
 
 @cached
-def _compile(training: Training, impl: str | None, chunk: int, mesh: Mesh) -> Callable:
+def _make_program(training: Training, impl: str | None, chunk: int, mesh: Mesh) -> Callable:
     """Return the program (states, keys, own, first, steps) -> states and records [R, chunk]."""
-    advance = partial(runs.advance, training, impl, chunk)
+    is_host = mesh.devices.flat[0].platform == "cpu"
 
-    def advance_all(state: Any, keys: Any, own: Any, first: Any, steps: Any) -> tuple:
-        def one(rows: tuple) -> tuple:
-            return advance(*rows, first, steps)
+    def advance(state: Any, keys: Any, own: Any, first: Any, steps: Any) -> tuple:
+        def advance_one(rows: tuple) -> tuple:
+            return runs.advance(training, impl, chunk, *rows, first=first, steps=steps)
 
-        # On a host, one run after the other is faster than all runs side by side.
-        one_by_one = len(keys) == 1 or mesh.devices.flat[0].platform == "cpu"
-        rows = (state, keys, own)
-        return jax.lax.map(one, rows) if one_by_one else jax.vmap(one)(rows)
+        rows = state, keys, own
+        if is_host or len(keys) == 1:  # faster than all runs side by side
+            return jax.lax.map(advance_one, rows)
+        return jax.vmap(advance_one)(rows)
 
-    specs = [PartitionSpec("runs")] * 3 + [PartitionSpec()] * 2
-    return _share(advance_all, mesh, *specs)
+    return _share(advance, mesh, *[PartitionSpec("runs")] * 3, *[PartitionSpec()] * 2)
 
 
 @cached
 def _share(function: Callable, mesh: Mesh, *specs: PartitionSpec) -> Callable:
     """Return a program in which each device calls the function on its own rows."""
     rows = PartitionSpec("runs")
-    spread = jax.shard_map(
-        function, mesh=mesh, in_specs=specs or rows, out_specs=rows, check_vma=False
-    )
-    return jax.jit(spread, compiler_options=moments.compiler_options())
+    layout: dict[str, Any] = dict(mesh=mesh, in_specs=specs or rows, out_specs=rows)
+    shared = jax.shard_map(function, check_vma=False, **layout)
+    return jax.jit(shared, compiler_options=moments.compiler_options())

@@ -22,7 +22,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # no task imports t
 
 
 def train(folder):
-    """Return params, losses and what is watched of seven runs, one fewer than two tasks can fill."""
+    """Return params, losses and what is watched of seven runs: two tasks have room for eight."""
     training = Training(
         lambda params, batch: ((params[None] - batch) ** 2).mean(),
         lambda key: jax.random.normal(key, (20, 3)),

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ from lsa_lab.tasks.curricula import staircase
 from lsa_lab.training import Files, Training, fit, loop, runs
 from lsa_lab.training.host_runs import HostRuns
 from lsa_lab.training.snapshots import Checkpoint
-from lsa_lab.training.status import DivergedError, Status, refuse_divergence, classify_run
+from lsa_lab.training.status import DivergedError, Status, classify_run, refuse_divergence
 
 TASK = linear.LinearTask(n=6, d=2)
 KEYS = jax.random.split(jax.random.key(1), 5)

@@ -21,14 +21,6 @@ from lsa_lab.store.provenance import HOUSE_FLAGS, cores
 MOST_DEVICES = 8
 ENOUGH_MAPPINGS = 30_000
 INTERRUPTED = 130, 128 + signal.SIGTERM  # exit statuses after Ctrl-C, and after a request to end
-HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
-
-# What launchers tell each process of the number that they have started together.
-_STARTED = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
-_ADDRESS, _COUNT, _INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
-_EXCHANGE = "LSA_LAB_EXCHANGE"  # in the place of an address: the folder that shares of submit use
-PUT_OFF = 75  # the exit status of a share that makes room for one that has not begun
-_LATE = 300.0  # seconds: a network disk may show a file of another machine a minute late
 
 
 def set_environment() -> None:
@@ -137,50 +129,3 @@ _last_words: list[str] = []
 def _end(*_: object) -> None:
     os.write(2, f"{_last_words[0]}\n".encode())
     os._exit(130)
-
-
-@contextlib.contextmanager
-def join_launched() -> Iterator[None]:
-    """Beside the other processes that a launcher has started together with this one, if any has.
-
-    They share the work by ``store.processes``. SLURM's srun and Open MPI's mpirun tell jax who they
-    are; for other launchers JAX_COORDINATOR_ADDRESS (a machine and a port), JAX_NUM_PROCESSES and
-    JAX_PROCESS_ID do.
-    """
-    arguments = _launch_arguments()
-    if arguments is None:
-        yield
-        return
-    import jax
-
-    from lsa_lab.store import processes
-
-    if _EXCHANGE in os.environ:
-        index, count = arguments["process_id"], arguments["num_processes"]
-        late = {"heartbeat": _LATE, "patience": _LATE}
-        with processes.use(processes.Folder(os.environ[_EXCHANGE], index, count, **late)):
-            yield
-        return
-
-    # A process that outlives another one ends its share and then says so: it is not aborted.
-    jax.config.update("jax_enable_recoverability", True)
-    jax.distributed.initialize(**arguments, heartbeat_timeout_seconds=HEARTBEAT)
-    with processes.use(processes.Distributed()):
-        yield
-        if not processes.leads():  # the first process serves the others: it is the last to leave
-            jax.distributed.shutdown()
-        processes.wait("the end")
-
-
-def is_launched() -> bool:
-    """Whether a launcher has started others together with this process."""
-    return _launch_arguments() is not None
-
-
-def _launch_arguments() -> dict | None:
-    """Arguments of jax.distributed.initialize, which finds out the rest; None for one process."""
-    names = os.environ.keys()
-    if {_COUNT, _INDEX} <= names and names & {_ADDRESS, _EXCHANGE}:
-        count, index = int(os.environ[_COUNT]), int(os.environ[_INDEX])
-        return {"num_processes": count, "process_id": index} if count > 1 else None
-    return {} if any(int(os.environ.get(name, "1")) > 1 for name in _STARTED) else None

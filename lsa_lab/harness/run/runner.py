@@ -45,12 +45,8 @@ class Job:
 
     @property
     def checkpoints(self) -> Path:
-        """A folder for this configuration alone: another one cannot be resumed by mistake. Each of
-        several processes that share the computation has one of its own."""
-        from lsa_lab.store import processes
-
-        several = f"-{processes.index()}-of-{processes.count()}" if processes.count() > 1 else ""
-        return process.cache() / "checkpoints" / f"{self.identity}{several}"
+        """A folder for this configuration alone: another one cannot be resumed by mistake."""
+        return process.cache() / "checkpoints" / self.identity
 
     @property
     def staging(self) -> Path:
@@ -71,13 +67,6 @@ def run_one(job: Job, progress: "Progress | None" = None) -> Outcome:
     """
     with safe_files.owned(job.checkpoints), safe_files.owned(job.folder):
         return _run_owned(job, progress)
-
-
-def run_share(job: Job) -> None:
-    """The share of a process that does not lead: the one that does has all of it in the end."""
-    with safe_files.owned(job.checkpoints):
-        compute(job, None)
-        shutil.rmtree(job.checkpoints)
 
 
 def compute(

@@ -15,7 +15,7 @@ from lsa_lab.harness.run.folders import folder_of, reproductions
 from lsa_lab.harness.run.laboratory import TIERS
 from lsa_lab.harness.run.outcomes import Outcome, comparison, describe
 from lsa_lab.harness.run.records import last_run
-from lsa_lab.harness.run.runner import Job, NotJudgedError, run_one, run_share
+from lsa_lab.harness.run.runner import Job, NotJudgedError, run_one
 from lsa_lab.store import results
 from lsa_lab.store.provenance import cores
 from lsa_lab.store.safe_files import OwnedError
@@ -40,18 +40,7 @@ class Unfinished(KeyboardInterrupt):
 def run(jobs: list[Job]) -> int:
     """Carry the jobs out, one after the other; the exit status: 1 if one has no result, or none
     that is judged, 3 if that is because a training diverged.
-
-    Of several processes that share each computation, one leads; the others say nothing.
     """
-    from lsa_lab.store import processes
-
-    if not processes.leads():
-        for i, job in enumerate(jobs):
-            try:
-                run_share(job)
-            except (KeyboardInterrupt, SystemExit) as end:
-                raise Unfinished(jobs[i:], end) from None
-        return 0
     console, statuses = Console(), [0]
     outcomes: dict[str, Outcome] = {}
     bars = progress.bars(console)
@@ -75,16 +64,12 @@ def run(jobs: list[Job]) -> int:
 
 def attempt(job: Job, bars: Progress) -> tuple[Outcome | None, int, str]:
     """One job: what it has left, its exit status, and what there is to say of it."""
-    from lsa_lab.store import processes
-
     name = job.experiment.name
     process.free_mappings()  # one process runs all experiments
     with progress.own_bar(bars, f"{name} ({last_time(job)})"):
         try:
             outcome = run_one(job, bars)
         except (NotJudgedError, OwnedError) as error:
-            if processes.count() > 1 and isinstance(error, OwnedError):
-                raise  # the others are computing it
             return None, 1, f"error: {error}"
         except DivergedError as error:
             kept = f"its checkpoints are kept in {job.checkpoints}"

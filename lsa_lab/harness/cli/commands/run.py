@@ -33,8 +33,6 @@ def obey(options: argparse.Namespace) -> int:
 
 
 def _compute(options: argparse.Namespace) -> int:
-    if options.sweep and process.is_launched():
-        raise RefusalError("--sweep is for one process: leave out what starts several")
     jobs = jobs_of(options)
     keys, cells = sweep_of(options, jobs[0]) if options.sweep else ([], {})
     print(_first_line(jobs, len(cells)), flush=True)
@@ -103,15 +101,8 @@ def _run(jobs: list["Job"], options: argparse.Namespace) -> int:
             print(f"error: {lost}; to go on: {options.program} {words}", file=sys.stderr)
             return 1
     process.configure()
-    from lsa_lab.store.processes import LostProcessError, NotBegunError
-
     process.hear_interrupts()
-    try:
-        with process.join_launched():
-            return series.run(jobs)
-    except LostProcessError as lost:
-        print(f"error: {lost}", file=sys.stderr)
-        return process.PUT_OFF if isinstance(lost, NotBegunError) else 1
+    return series.run(jobs)
 
 
 def _check_together(count: int | None) -> None:
@@ -119,5 +110,3 @@ def _check_together(count: int | None) -> None:
     if count is not None and not 1 <= count <= most:
         best = min(max(count, 1), most)
         raise RefusalError(f"--together {count}: choose 1 to {most}, the cores; nearest {best}")
-    if count not in (None, 1) and process.is_launched():
-        raise RefusalError("--together is for one process: these share every experiment")
