@@ -12,7 +12,9 @@ A task uses the GPUs that it is given; on hosts it uses one core, so that a node
 """
 
 import atexit
+import os
 import subprocess
+import sys
 
 from lsa_lab.training.mesh_runs import LOST
 
@@ -38,10 +40,10 @@ def join_job(heartbeat: int = 30) -> None:
 
 
 def _announce_loss() -> None:
-    """Print a last sentence where jax aborts this process, or cannot leave the job at its end.
+    """Let LOST be the last words of this process where another one is lost.
 
-    No Python runs after an abort: a shell waits for the end of a pipe instead. ``leave`` is called
-    after the function that jax registers later, and tells the shell of a normal end.
+    jax aborts the process then, and no Python runs any more: a shell waits for the end of a pipe
+    instead, and is told of an orderly end.
     """
     import jax
 
@@ -49,6 +51,13 @@ def _announce_loss() -> None:
     shell = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
 
     def leave() -> None:
-        shell.communicate(b"" if jax.distributed.is_initialized() else b"\n")
+        failed = hasattr(sys, "last_value")  # the exception that ends this process, if one does
+        if not failed:
+            jax.distributed.shutdown()
+        shell.communicate(b"\n")
+        if failed:  # to leave in order is to wait for the others, and they wait for this one
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)
 
     atexit.register(leave)

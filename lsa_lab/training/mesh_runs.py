@@ -120,7 +120,7 @@ def _explain_loss() -> Iterator[None]:
 def _make_mesh() -> Mesh:
     """Return a mesh of all accelerators, or of one device of each process on hosts."""
     devices = jax.devices()
-    if devices[0].platform == "cpu":
+    if jax.default_backend() == "cpu":
         devices = list({d.process_index: d for d in reversed(devices)}.values())[::-1]
     return jax.make_mesh((len(devices),), ("runs",), (AxisType.Auto,), devices=devices)
 
@@ -128,14 +128,13 @@ def _make_mesh() -> Mesh:
 @cached
 def _make_program(training: Training, impl: str | None, chunk: int, mesh: Mesh) -> Callable:
     """Return the program (states, keys, own, first, steps) -> states and records [R, chunk]."""
-    is_host = mesh.devices.flat[0].platform == "cpu"
 
     def advance(state: Any, keys: Any, own: Any, first: Any, steps: Any) -> tuple:
         def advance_one(rows: tuple) -> tuple:
             return runs.advance(training, impl, chunk, *rows, first=first, steps=steps)
 
         rows = state, keys, own
-        if is_host or len(keys) == 1:  # faster than all runs side by side
+        if jax.default_backend() == "cpu" or len(keys) == 1:  # faster than all side by side
             return jax.lax.map(advance_one, rows)
         return jax.vmap(advance_one)(rows)
 

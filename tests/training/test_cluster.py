@@ -61,8 +61,12 @@ def test_two_processes_train_the_runs_of_one(tmp_path):
     for own, other, expected in zip(first, second, train(tmp_path / "alone"), strict=True):
         np.testing.assert_array_equal(own, other)
         np.testing.assert_allclose(own, expected, rtol=1e-12)
-    lines = (tmp_path / "log.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [10, 20, 30, 40]
+    assert logged_steps(tmp_path) == [10, 20, 30, 40]
+
+
+def logged_steps(folder):
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    return [json.loads(line)["step"] for line in lines]
 
 
 @pytest.mark.parametrize("dies", [0, 1])
@@ -77,5 +81,39 @@ def test_a_job_that_loses_a_process_ends_with_a_sentence_and_resumes(tmp_path, d
     again, _ = start_job(tmp_path).results()
     for own, expected in zip(again, train(tmp_path / "alone"), strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-12)
-    lines = (tmp_path / "log.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [10, 20, 30, 40]
+    assert logged_steps(tmp_path) == [10, 20, 30, 40]
+
+
+ACCELERATORS = """
+import os, signal, sys
+from pathlib import Path
+import jax, numpy as np
+jax.default_backend = lambda: "gpu"  # the devices of this host stand for accelerators
+from lsa_lab.training import loop, mesh_runs
+sys.path.append("tests/training")
+import test_cluster
+
+folder, expected = Path(sys.argv[1]), np.load(sys.argv[2])
+assert mesh_runs._make_mesh().size == 4
+keep, loop._SAVE_EVERY = loop._keep, 0.0
+
+def interrupt(*arguments):
+    keep(*arguments)
+    os.kill(os.getpid(), signal.SIGINT)
+
+loop._keep = interrupt
+for step in (10, 20):
+    try:
+        test_cluster.train(folder)
+    except KeyboardInterrupt:
+        assert test_cluster.logged_steps(folder)[-1] == step
+loop._keep = keep
+for own, name in zip(test_cluster.train(folder), expected.files):
+    np.testing.assert_allclose(own, expected[name], rtol=1e-12)
+"""
+
+
+def test_several_devices_of_one_process_train_the_runs_of_one_and_resume(tmp_path, on_devices):
+    np.savez(tmp_path / "expected.npz", *train(tmp_path / "alone"))
+    on_devices(4, ACCELERATORS, tmp_path, tmp_path / "expected.npz")
+    assert logged_steps(tmp_path) == [10, 20, 30, 40]
