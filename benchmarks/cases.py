@@ -44,7 +44,6 @@ def _linear_case(name: str, sizes: dict, steps: dict[str, dict], **more) -> Case
     title = "linear attention, n {n}, d {d}, L {layers}, batch {batch}".format(**sizes)
     forms = {
         "ours": "linear:ours",
-        "ours, 2 shards": "linear:ours",
         "ours, moments drawn": "linear:ours_moments",
         "plain JAX": "linear:plain",
     }
@@ -116,7 +115,6 @@ CASES = (
         W1,
         {
             "ours": dict(chunk=100),
-            "ours, 2 shards": dict(chunk=100, shards=2),
             "plain JAX": dict(steps=25),
         },
         goal="1.0 ms",
@@ -155,12 +153,11 @@ CASES = (
         "W5",
         "32 runs of W1",
         W1 | dict(runs=32),
-        {"ours": "linear:ours", "ours, width 8": "linear:ours", "plain JAX": "linear:plain"},
+        {"ours": "linear:ours", "plain JAX": "linear:plain"},
         (_linear(**W1, runs=32),),
         "ms a step of all",
         {
             "ours": dict(chunk=25),
-            "ours, width 8": dict(chunk=10, width=8),
             "plain JAX": dict(steps=2),
         },
         goal="16 ms, compiled once",

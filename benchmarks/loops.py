@@ -32,27 +32,25 @@ def fit_form(
     *,
     chunk: int,
     chunks: int = 3,
-    shards: int = 1,
-    **how: Any,
 ) -> Form:
     """Steps of ``fit`` as a user calls it: each turn is one call, whose first chunk isn't counted.
 
     With ``runs`` a step is one of all runs; every leaf of ``params`` then has that axis in front.
-    ``sample_of(size)`` draws a batch of that size from a key, one for each shard.
+    ``sample_of(size)`` draws a batch of that size from a key.
     """
-    steps, sample = chunk * chunks, sample_of(batch // shards)
+    steps, sample = chunk * chunks, sample_of(batch)
     training = Training(loss=loss, sample=sample, optimizer=optax.adam(RATE), steps=steps)
     key = jax.random.key(1)
     keys = key if runs is None else jax.random.split(key, runs)
 
     def turn() -> list[Spent]:
         clock = Clock()
-        run = fit(training, params, keys, chunk=chunk, shards=shards, progress=clock, **how)
+        run = fit(training, params, keys, chunk=chunk, progress=clock)
         assert "diverged" not in str(run.status), run.status
         return [clock.spent(steps - chunk)]
 
     single = params if runs is None else jax.tree.map(lambda leaf: leaf[0], params)
-    return Form(turn, [steps], lambda: [step_flops(loss, sample_of(batch), single) * (runs or 1)])
+    return Form(turn, [steps], lambda: [step_flops(loss, sample, single) * (runs or 1)])
 
 
 def hand_form(loss: Callable, sample: Callable, params: Any, runs: int = 1, *, steps: int) -> Form:

@@ -106,7 +106,6 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: fit(optimizer="adam"), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(optimizer=optax.adam), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(per_run=jnp.ones(())), r"beside per_run it is own -> optax.adam\(own\)"),
-        (lambda: fit(mesh=2), "mesh is 2: give one of devices, models.sharding.mesh"),
         (lambda: rivals.stratified(KEY, I2, 1), r"labels are \[m\], one for each candidate"),
         (lambda: diversity.leverage(I2.astype(jnp.bfloat16)), "points is bfloat16: no matrix is"),
         (lambda: projection.project([I2], KEY, 1.5), "width = 1.5: it is a whole number"),

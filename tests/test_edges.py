@@ -13,7 +13,7 @@ import pytest
 from lsa_lab import estimators
 from lsa_lab.analyses import amplification, clipping, disparity, head_subsets, heads
 from lsa_lab.analyses.clipping import ranks
-from lsa_lab.models import linear_attention, sharding, sparse_constructions, transformer
+from lsa_lab.models import linear_attention, sparse_constructions, transformer
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import diversity, gradient_matching, oracles, projection, rivals, scores
@@ -176,7 +176,6 @@ EDGES = {  # a call, what it takes, what it refuses
         [1, 3],
         [0, 4],
     ),
-    "rows of devices": (sharding.mesh, [1], [0, 2]),
     "an initial scale": (lambda scale: Config(2, 1, 1, 1, init_scale=scale), [0.1], [0, INF]),
     "tokens of a linear layer": (
         lambda count: linear_attention.forward(

@@ -5,7 +5,6 @@ A decoder comes from a source, from a file or a folder, or is a tiny random one.
 
 import hashlib
 import itertools
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from lsa_lab.lm import sources, tokens, weights
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params
 from lsa_lab.lm.sources import SOURCES
-from lsa_lab.store.grids import grid
+from lsa_lab.store import checkpoints, provenance
 
 _WORDS = ("Review:", "Sentiment:", "negative", "positive", *INVENTED_WORDS)
 
@@ -67,19 +66,23 @@ def cells(
     label: str = "cells",
     **facts: str,
 ) -> dict[str, np.ndarray]:
-    """``grid`` of ``measure(*place)``, with a bar; without a folder nothing is kept."""
-    if folder is None:
-        with tempfile.TemporaryDirectory() as passing:
-            return cells(places, measure, progress, Path(passing), label, **facts)
-    report = None
-    if progress is not None:
-        bar = progress.add_task(label)
-
-        def report(done: int, every: int) -> None:
-            progress.update(bar, completed=done, total=every)
-
-    facts = {"measured": label} | facts
-    return grid(places, lambda place: measure(*place), folder, facts=facts, progress=report)
+    """Return the arrays of ``measure(*place)`` of all places, stacked. With a folder each place is
+    kept there as soon as it is measured, and the same call resumes."""
+    facts = {"measured": label} | facts | provenance.arithmetic()
+    bar = progress.add_task(label, total=len(places)) if progress else None
+    rows = []
+    for place in places:
+        file = folder and folder / f"{'-'.join(map(str, place))}.cell"
+        if file and file.exists():
+            row = checkpoints.read(file, facts)
+        else:
+            row = {f"['{name}']": np.asarray(x) for name, x in measure(*place).items()}
+            if file:
+                checkpoints.save(file, {name[2:-2]: x for name, x in row.items()}, facts)
+        rows.append(row)
+        if progress:
+            progress.advance(bar)
+    return {name[2:-2]: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
 def table(

@@ -124,7 +124,7 @@ def cached(spec: Spec, log: Path | None = None) -> Files:
 def _code() -> str:
     """A digest of the code that draws, runs and trains: weights of other code are not ours."""
     library, here = Path(lsa_lab.__file__).parent, Path(__file__).parent
-    of_fit = ("recipe", "loop", "plan", "runs", "groups", "shards", "snapshots")
+    of_fit = ("recipe", "loop", "plan", "runs", "host_runs", "mesh_runs", "snapshots")
     files = [library / "prompts.py"]
     files += [library / "training" / f"{name}.py" for name in of_fit]
     files += [here / name for name in ("model.py", "tasks.py", "train.py")]

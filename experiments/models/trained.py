@@ -13,7 +13,7 @@ from experiments.models import runs, train
 from experiments.models.named import MODELS, Named
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
-from lsa_lab.store import processes, results, safe_files
+from lsa_lab.store import results, safe_files
 from lsa_lab.training.status import refuse_divergence
 
 
@@ -40,7 +40,7 @@ def _trained(spec: Spec, name: str, label: str, *, retrain: bool, progress) -> R
     assert files.checkpoint is not None
     if not Path(files.checkpoint).exists():
         print(f"{label}: {_why_trained(spec, name, retrain)}", file=sys.stderr, flush=True)
-    turn = Path(files.checkpoint).with_suffix(f".{processes.index()}-of-{processes.count()}")
+    turn = Path(files.checkpoint).with_suffix("")
     with safe_files.owned(turn, wait=True):  # another experiment may be training the same
         run = train.train(spec, label, files=files, progress=progress)
     refuse_divergence(run.status, label, files.checkpoint)

@@ -167,12 +167,9 @@ def _fit(
 ) -> Run:
     params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[init(key) for key in keys])
     data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
-    # All runs in one program: programs side by side, each with LAPACK's batched calls (a triangular
-    # system in a layer), can wait for each other for ever on CPU (jaxlib 0.10).
     own = jnp.asarray(rates), jnp.full(len(rates), float(steps))
     recipe = replace(training, steps=steps)
-    sizes: dict[str, Any] = {"width": len(rates), "chunk": STRIDE}
-    return fit(recipe, params, data_keys, per_run=own, watch=watch, files=files, **sizes)
+    return fit(recipe, params, data_keys, per_run=own, watch=watch, files=files, chunk=STRIDE)
 
 
 def _loss(subject: Subject, tier: Tier) -> Callable[[Any, Prompt], Array]:

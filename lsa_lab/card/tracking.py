@@ -51,7 +51,7 @@ def state_tracking(bench: Bench) -> list[Probe]:
     params = jax.tree.map(lambda *leaves: jnp.stack(leaves * 2), *map(init, keys))
     data = jax.vmap(lambda key: jax.random.fold_in(key, 1))(jnp.concatenate([keys, keys]))
     moduli = jnp.repeat(jnp.asarray([2, 3], subject.dtype), runs)
-    run = fit(training, params, data, per_run=moduli, width=2 * runs)
+    run = fit(training, params, data, per_run=moduli)
     probes = []
     for i, (modulus, words) in enumerate(_NAMES.items()):
         for length in (_LENGTH, 4 * _LENGTH):

@@ -89,8 +89,7 @@ def predictions(
 ) -> Array:  # [B, T, e] -> [B]
     """``predict`` for a batch of prompts, in the form that trains fastest.
 
-    The same numbers up to rounding, with derivatives in reverse mode. What a step keeps of a wide
-    model should fit the processor's cache: ``fit(..., shards=4)`` with a quarter of the batch.
+    The same numbers up to rounding, with derivatives in reverse mode.
     """
     return -_batch_slots(params, tokens, config, head_mask, slice(-1, None))[:, 0]
 

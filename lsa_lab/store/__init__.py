@@ -1,1 +1,1 @@
-"""What outlasts a process: results, checkpoints, cells, and what several processes exchange."""
+"""Results and checkpoints: what outlasts a process."""

@@ -47,7 +47,12 @@ def load(path: str | Path, like: Any, facts: Facts) -> Any:
     Raises ValueError if the file is damaged, or if a fact or an array's name, shape or dtype is not
     the one expected.
     """
-    leaves = read(path, facts)
+    return restore(Path(path).read_bytes(), path, like, facts)
+
+
+def restore(content: bytes, path: str | Path, like: Any, facts: Facts) -> Any:
+    """Return what ``load`` does of a file with this content; ``path`` names it in errors."""
+    leaves = checked(content, path, facts)
     layout = {name: f"{x.dtype.name} {list(x.shape)}" for name, x in leaves.items()}
     expected = {name: f"{x.dtype.name} {list(x.shape)}" for name, x in _named(like).items()}
     _expect(path, layout, expected)

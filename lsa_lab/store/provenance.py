@@ -48,8 +48,6 @@ def facts() -> dict:
     """What decides the last bits of a computation that begins or ends now."""
     import jax
 
-    from lsa_lab.store import transports  # which imports jax
-
     versions = {"lsa_lab": __version__, "python": platform.python_version()}
     for package in ("jax", "jaxlib", "flax", "optax", "numpy"):
         try:
@@ -61,9 +59,8 @@ def facts() -> dict:
     return {
         "versions": json.dumps(versions),
         "device": jax.devices()[0].device_kind,
-        # Of all processes: one that several share is counted by each.
-        "device_count": len(jax.local_devices()) * transports.count(),
-        "process_count": transports.count(),
+        "device_count": jax.device_count(),
+        "process_count": jax.process_count(),
         "precision": f"{width}, matmul {matmul}",
         **_unusual(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

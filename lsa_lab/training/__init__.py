@@ -1,7 +1,6 @@
-"""``fit`` minimises what a Training says, leaves Files, and returns a Run.
+"""``fit`` minimises the loss of a Training, writes Files, and returns a Run.
 
-The four are loaded when they are first used: what a program says while a training lasts, and how
-one ended, leave jax out.
+All four are imported at first use: ``console`` and ``status`` do not need jax.
 """
 
 import importlib

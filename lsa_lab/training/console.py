@@ -1,6 +1,5 @@
-"""A long computation and the person at the keyboard: progress bar, log and Ctrl-C."""
+"""Progress bar, log and Ctrl-C of a long computation."""
 
-import _thread
 import contextlib
 import json
 import os
@@ -17,42 +16,37 @@ import numpy as np
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from lsa_lab.training.plan import Plan
+
 # Windows knows no SIGHUP.
 _SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
-def reporter(
-    label: str,
-    log: str | Path | None,
-    progress: "Progress | None",
-    runs: int,
-    steps: int,
-    done: int,
+def make_reporter(
+    plan: "Plan", log: str | Path | None, progress: "Progress | None", done: int
 ) -> Callable:
-    """A function that reports each chunk to the bar and the log, ``done`` steps being done before.
+    """Return a function that reports each chunk to the bar and to the log, after ``done`` steps.
 
-    The loss is the median, over the runs that have not diverged, of the chunk's mean.
+    The loss is the median over the runs that have not diverged of the mean over the chunk.
     """
+    label, steps, runs = plan.training.label, plan.training.steps, plan.num_runs
     logged = 0
     if log is not None:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
-        _drop_half_a_line(Path(log))
-        logged = _last_logged(Path(log), label) if done else 0
-    bar = None
+        lines = _drop_partial_line(Path(log))
+        logged = _last_logged(lines, label) if done else 0
+    bar, name = None, label or "training"
     if progress is not None:
-        task = progress.add_task(label, total=runs * steps, completed=runs * done)
+        task = progress.add_task(name, total=runs * steps, completed=runs * done)
         bar = partial(progress.update, task)
 
     def report(step: int, losses: np.ndarray, seconds: float) -> None:  # losses [runs alive, chunk]
         alive = len(losses)
         loss = float(np.median(losses.mean(1))) if alive else None
         if bar is not None:
-            median = f"{loss:.4g}" if alive else "none"
-            diverged = f", {runs - alive} diverged" if alive < runs else ""
-            bar(
-                completed=runs * (step if alive else steps),
-                description=f"{label}: loss {median}{diverged}",
-            )
+            text = f"{name}: loss {loss:.4g}" if alive else f"{name}: no loss"
+            text += f", {runs - alive} diverged" if alive < runs else ""
+            bar(completed=runs * (step if alive else steps), description=text)
         if log is not None and step > logged:
             line = {"label": label, "step": step, "loss": loss, "diverged": runs - alive}
             with open(log, "a") as file:
@@ -61,43 +55,35 @@ def reporter(
     return report
 
 
-def say(words: str) -> None:
-    """Write a line to the terminal, beside what the program is asked for."""
-    print(words, file=sys.stderr)
+def log(line: str) -> None:
+    """Write a line to stderr; stdout is for results."""
+    print(line, file=sys.stderr)
 
 
-def _drop_half_a_line(log: Path) -> None:
-    """Cut off what an end in the midst of a line has left, so that the next line begins anew."""
+def _drop_partial_line(log: Path) -> list[bytes]:
+    """Cut off a line that was not written to its end, and return the whole lines."""
     content = log.read_bytes() if log.exists() else b""
-    length = content.rfind(b"\n") + 1
-    if length < len(content):
-        os.truncate(log, length)
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        os.truncate(log, len(whole))
+    return whole.splitlines()
 
 
-def _last_logged(log: Path, label: str) -> int:
+def _last_logged(lines: list[bytes], label: str) -> int:
     step = 0
-    for line in log.read_bytes().splitlines() if log.exists() else ():
-        with contextlib.suppress(ValueError, TypeError, KeyError):  # a damaged line is none
+    for line in lines:
+        with contextlib.suppress(ValueError, TypeError, KeyError):  # a damaged line is passed over
             entry = json.loads(line)
             step = entry["step"] if entry["label"] == label else step
     return step
 
 
-def interrupt() -> None:
-    """What Ctrl-C does, from any thread."""
-    main = threading.main_thread().ident
-    if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, signal.SIGINT)  # which ends what the thread waits for
-    else:
-        _thread.interrupt_main(signal.SIGINT)
-
-
 @contextlib.contextmanager
 def interrupts_wait() -> Iterator[threading.Event]:
-    """Ctrl-C, a request to end (SIGTERM) and a lost terminal (SIGHUP) set the event that this
+    """Let Ctrl-C, a request to end (SIGTERM) and a lost terminal (SIGHUP) set the event that this
     yields, and act only at the end: as KeyboardInterrupt, the others as SystemExit of 128 + signal.
 
-    A second one acts at once. Outside the main thread, and for signals that are ignored, nothing
+    A second signal acts at once. Outside the main thread, and for signals that are ignored, nothing
     changes.
     """
     interrupt = threading.Event()

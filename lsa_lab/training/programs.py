@@ -1,4 +1,4 @@
-"""What a function of arrays computes, as a digest: the same for the same program and constants."""
+"""Digests of the programs that functions of arrays trace."""
 
 import hashlib
 import re
@@ -11,10 +11,10 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 
 def digest(function: Callable, *arguments: Any) -> str:
-    """sha256 of the jaxpr that the arguments trace, and of every array it closes over.
+    """Return the sha256 of the jaxpr that the arguments trace and of every array it closes over.
 
-    Renaming and comments in the source leave it; another operation, order or constant does not.
-    Raises ValueError for a callback, whose host function no digest sees.
+    New names and comments in the source leave the digest as it is; another operation, order or
+    constant changes it. Raises ValueError for a callback: its host function is in no jaxpr.
     """
     closed = jax.make_jaxpr(function)(*arguments)
     total = hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", str(closed)).encode())  # no addresses
@@ -27,7 +27,7 @@ def digest(function: Callable, *arguments: Any) -> str:
 
 
 def _constants(closed: ClosedJaxpr) -> Iterator[Any]:
-    """Arrays of the program and of the programs inside it: a long array is cut short in print."""
+    """Yield the arrays of the program and of the programs inside it, which print cuts short."""
     yield from (np.asarray(x) if np.isscalar(x) else x for x in closed.consts)
     yield from _inside(closed.jaxpr)
 

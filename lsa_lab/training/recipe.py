@@ -1,4 +1,4 @@
-"""What a training is, where it leaves its files, and what comes of it."""
+"""The arguments and the result of ``fit``: Training, Files, Run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from lsa_lab.training.status import Status
 
 @dataclass(frozen=True)
 class Training:
-    """What is minimised, on which batches, by which rule, and for how many steps.
+    """The loss, the batches, the optimiser and the number of steps of a training.
 
     The functions are loss(params, batch) and sample(key) -> batch. If each run has leaves of its
     own (``per_run`` of ``fit``), they are loss(params, batch, own), sample(key, own) and
-    optimizer(own) -> transformation. A ``curriculum``, an optax-style schedule step -> stage
-    (``tasks.curricula``), makes it sample(key, stage) or sample(key, stage, own). Progress bar and
-    log call the training by its ``label``.
+    optimizer(own) -> transformation. With a ``curriculum``, an optax-style schedule step -> stage
+    (``tasks.curricula``), the sampler is sample(key, stage) or sample(key, stage, own). Progress
+    bar and log name the training by its ``label``.
     """
 
     loss: Callable
@@ -26,18 +26,18 @@ class Training:
     optimizer: optax.GradientTransformation | Callable
     steps: int
     curriculum: Callable | None = None
-    label: str = "training"
+    label: str = ""
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where a training leaves its checkpoint and its log.
+    """The files of a training: its checkpoint and its log.
 
     With ``checkpoint`` the same call, repeated after any end, resumes to the same bits, and returns
-    at once when nothing is left to do: the caller deletes the file. Another loss, sample or
-    optimizer (the programs that they trace, and their constants), other arrays or versions are
-    refused by name; ``identity`` is for whatever else must agree. ``log`` gains one JSON line a
-    chunk; resuming repeats none of them, a start from nothing begins to count again.
+    at once when no step is left; the caller deletes the file. Another loss, sample or optimizer
+    (the programs that they trace, and their constants), other arrays or versions are refused by
+    name; ``identity`` is for whatever else must agree. ``log`` gains one JSON line for each chunk,
+    and resuming repeats none of them.
     """
 
     checkpoint: str | Path | None = None
@@ -47,11 +47,12 @@ class Files:
 
 @dataclass(frozen=True)
 class Run:
-    """The last finite params, a record of every step, and how it ended; leading axis R for many.
+    """The result of ``fit``, with a leading axis R for many runs.
 
-    ``history`` has "loss" and "grad_norm", both before the step's update, in float64 whatever the
-    model's precision, NaN from the step on at which a run diverged; and "watch", if given, of
-    the params before the first step and after every chunk (those of a diverged run stand still).
+    ``params`` are the last finite ones. ``history`` has "loss" and "grad_norm", both before the
+    update of the step, in float64 whatever the precision of the model, NaN from the step on at
+    which a run diverged; and "watch", if given, of the params before the first step and after every
+    chunk (constant once a run has diverged).
     """
 
     params: Any

@@ -20,13 +20,13 @@ _CAUSES = (
 
 @dataclass(frozen=True)
 class Status:
-    """How a run ended; ``step`` counts the steps taken, hence the valid entries of its history.
+    """How a run ended; ``step`` counts the completed steps, and so the valid entries of history.
 
     "diverged": at step ``step`` the loss, the gradient or the new params were not finite, first in
-    ``leaf``, which is "loss" or a leaf of params. "level": over the last fifth of the steps the
-    loss has the mean of the fifth before, within two standard errors from ten block means each, or
-    stays the same to rounding, 0 included; which does not say that it is low. "not trained": level,
-    and no lower than over the first fifth, or at the first step. "finished": none of these.
+    ``leaf``, which is "loss" or a leaf of params. "level": the mean loss of the last two fifths of
+    the steps is the same within two standard errors from ten block means each, or the loss does not
+    change beyond rounding; a level loss need not be low. "not trained": level, and no lower than
+    over the first fifth, or at the first step. "finished": none of these.
     """
 
     kind: Literal["level", "not trained", "finished", "diverged"]
@@ -40,8 +40,8 @@ class Status:
 
     @property
     def advice(self) -> str:
-        """The three likely causes of a divergence, the likeliest first, and what to try; empty for
-        a run that ended otherwise."""
+        """The three likely causes of a divergence, the likeliest first, and what to try; empty if
+        the run has not diverged."""
         if self.kind != "diverged":
             return ""
         # Steps that are too long need some before they show.
@@ -50,7 +50,7 @@ class Status:
 
 
 class DivergedError(ArithmeticError):
-    """A training of which no run is left, or not all that are needed."""
+    """All runs of a training have diverged, or one of those that are needed."""
 
 
 def refuse_divergence(
@@ -60,8 +60,7 @@ def refuse_divergence(
     *,
     needs_all: bool = False,
 ) -> None:
-    """Raise DivergedError if every run of a training diverged: there is nothing to look at; with
-    ``needs_all`` if any did.
+    """Raise DivergedError if every run of a training diverged; with ``needs_all`` if any did.
 
     The message has the causes, and says where ``checkpoint`` keeps the last finite params.
     """
@@ -78,19 +77,23 @@ def refuse_divergence(
     )
 
 
-def status_of(
-    finite: np.ndarray, taken: np.ndarray, losses: np.ndarray, names: list[str]
+def classify_run(
+    finite: np.ndarray, steps_completed: np.ndarray, losses: np.ndarray, names: list[str]
 ) -> Status:
+    """Return how a run ended, whose params have leaves of these ``names``."""
+    step = int(steps_completed)
     if not finite.all():
-        return Status("diverged", int(taken), ["loss", *names, *names][int(np.argmin(finite))])
-    return Status(_kind(losses), int(taken))
+        return Status("diverged", step, ["loss", *names, *names][int(np.argmin(finite))])
+    return Status(_classify_losses(losses), step)
 
 
-def _kind(losses: np.ndarray) -> Literal["level", "not trained", "finished"]:  # [steps]
-    """The means m and their variances v over fifths of the steps tell: level if
-    |m_4 - m_5| <= 2 √(v_4 + v_5), and fallen if m_1 - m_5 > 3 √(v_1 + v_5), or if the first loss is
-    above all but a hundredth of the last fifth's: a fall within a few steps is lost in m_1. Level
-    is also a last fifth that stays the same."""
+def _classify_losses(losses: np.ndarray) -> Literal["level", "not trained", "finished"]:  # [steps]
+    """Compare the means m of the losses over fifths of the steps, with variances v.
+
+    Level: |m_4 - m_5| <= 2 √(v_4 + v_5), or the last fifth stays the same. Fallen:
+    m_1 - m_5 > 3 √(v_1 + v_5), or the first loss is above all but a hundredth of the last fifth,
+    because a fall within a few steps hardly changes m_1.
+    """
     size = len(losses) // (5 * _BLOCKS)
     if size == 0:
         return "finished"

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -26,11 +25,12 @@ from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import tokens
 from lsa_lab.store import checkpoints, provenance
-from lsa_lab.store.grids import grid
 from lsa_lab.tasks import linear
 from lsa_lab.tasks.curricula import staircase
-from lsa_lab.training import Files, Training, fit, groups, loop, runs
-from lsa_lab.training.status import DivergedError, Status, refuse_divergence, status_of
+from lsa_lab.training import Files, Training, fit, loop, runs
+from lsa_lab.training.host_runs import HostRuns
+from lsa_lab.training.snapshots import Checkpoint
+from lsa_lab.training.status import DivergedError, Status, classify_run, refuse_divergence
 
 TASK = linear.LinearTask(n=6, d=2)
 KEYS = jax.random.split(jax.random.key(1), 5)
@@ -73,13 +73,13 @@ def attention_loss(params, batch):
     return jnp.mean((predictions - batch.y_query) ** 2)
 
 
-def attend(runs, width):
+def attend(runs):
     """Two layers of linear attention; the runs are among five."""
     start = jax.vmap(lambda key: linear_attention.init(key, 2, 1, 2, scale=0.3))(KEYS)
     start = jax.tree.map(lambda leaf: leaf[np.array(runs)], start)
     keys = KEYS[np.array(runs)]
     training = Training(attention_loss, prompts, optax.adam(0.02), 25)
-    return fit(training, start, keys, chunk=9, width=width)
+    return fit(training, start, keys, chunk=9)
 
 
 attend_once = cache(attend)
@@ -113,9 +113,7 @@ def test_the_chunk_does_not_change_a_bit():
 
 
 def test_a_run_does_not_know_its_company():
-    alone = attend_once((3,), 1)
-    assert bits(attend_once((0, 1, 2, 3, 4), 1), 3) == bits(alone, 0)
-    assert bits(attend((4, 3), 3), 1) == bits(attend((0, 1, 2, 3, 4), 3), 3)
+    assert bits(attend_once((0, 1, 2, 3, 4)), 3) == bits(attend_once((3,)), 0)
 
 
 SUBPROCESS = """
@@ -140,25 +138,12 @@ def in_another_process(code, devices=1, cores=None):
     )
 
 
-def of_runs_of_shards_and_of_cells():
-    in_shards = with_leaves_of_its_own(slice(None), shards=3, width=2, steps=4)
-    with tempfile.TemporaryDirectory() as folder:
-        cells = grid(
-            [(i,) for i in range(4)],
-            lambda cell: {"a": noise(KEYS[cell[0]])},
-            folder,
-            devices=jax.devices(),
-        )
-    shared = bits(attend_once((0, 1, 2, 3, 4), 1)), bits(in_shards), checkpoints.digest(cells)
-    return " ".join(shared)
-
-
 def test_the_number_of_devices_and_of_cores_does_not_change_a_bit():
     devices = 1 if jax.local_device_count() > 1 else 2
-    code = "print(test_training.of_runs_of_shards_and_of_cells())"
+    code = "print(test_training.bits(test_training.attend_once((0, 1, 2, 3, 4))))"
     cores = 1 if len(os.sched_getaffinity(0)) > 1 else None
     other, _ = in_another_process(code, devices, cores).communicate(timeout=300)
-    assert other.strip() == of_runs_of_shards_and_of_cells()
+    assert other.strip() == bits(attend_once((0, 1, 2, 3, 4)))
 
 
 def with_leaves_of_its_own(runs, steps=20, **arguments):
@@ -180,34 +165,6 @@ def test_each_run_has_leaves_of_its_own():
     many, alone = with_leaves_of_its_own(slice(None)), with_leaves_of_its_own(1)
     assert bits(many, 1) == bits(alone)
     assert len({bits(many, run) for run in range(3)}) == 3
-
-
-def test_a_step_in_shards_takes_the_mean_over_their_batches(tmp_path):
-    curriculum = staircase(1, 3, interval=2)
-
-    def staged(key, stage):
-        return jnp.asarray(stage, float) * noise(key)
-
-    def whole(key, stage):
-        return jnp.stack([staged(jax.random.fold_in(key, s), stage) for s in range(4)])
-
-    def mean(params, batches):
-        return jax.vmap(quartic, (None, 0))(params, batches).mean()
-
-    checkpoint = tmp_path / "fit.ckpt"
-    changes = {"sample": staged, "curriculum": curriculum, "shards": 4, "checkpoint": checkpoint}
-    run = descend(5, chunk=2, **changes)
-    expected = descend(5, loss=mean, sample=whole, curriculum=curriculum)
-    np.testing.assert_allclose(run.params["w"], expected.params["w"], rtol=1e-12)
-    np.testing.assert_allclose(run.history["loss"], expected.history["loss"], rtol=1e-12)
-    assert bits(descend(5, **changes | {"checkpoint": None})) == bits(run)  # any chunk
-    with pytest.raises(ValueError, match="has shards = 4, and this call has 2"):
-        descend(5, **changes | {"shards": 2})
-    # Control: batches of the same key are no four batches.
-    with pytest.raises(AssertionError):
-        np.testing.assert_allclose(
-            run.params["w"], descend(5, **changes | {"shards": 1, "checkpoint": None}).params["w"]
-        )
 
 
 def diverging(steps, **changes):
@@ -264,12 +221,9 @@ def test_a_diverged_run_keeps_its_last_finite_params():
     assert checkpoints.digest(until.params) == checkpoints.digest(
         jax.tree.map(lambda leaf: leaf[1], many.params)
     )
-    # A neighbour that diverges changes nothing for the others, beside one another or not.
+    # A run that diverges changes nothing for the others.
     calm = diverging(60, params=STARTS, key=KEYS)
     assert [bits(many, run) for run in (0, 2)] == [bits(calm, run) for run in (0, 2)]
-    beside = diverging(60, params=start, key=KEYS, width=5)
-    assert beside.status[1].step == step
-    assert np.isnan(beside.history["loss"]).sum(1).tolist() == [0, 60 - step, 0, 0, 0]
 
 
 def test_a_diverged_run_does_not_come_alive_again():
@@ -314,7 +268,7 @@ def test_the_status_names_what_was_not_finite(start, optimizer, leaf):
 
 
 def status_from(losses):
-    return status_of(np.ones(3, bool), np.int32(len(losses)), losses, ["w"]).kind
+    return classify_run(np.ones(3, bool), np.int32(len(losses)), losses, ["w"]).kind
 
 
 def test_level_means_that_the_loss_has_stopped_falling():
@@ -371,8 +325,10 @@ def test_what_is_watched_is_kept_of_every_chunk():
     [
         optax.chain(optax.add_noise(0.1, 0.5, 0), optax.sgd(0.02)),
         optax.chain(optax.sgd(0.02), optax.contrib.reduce_on_plateau(patience=2)),
+        optax.lbfgs(0.02),
+        optax.chain(optax.sgd(0.02), optax.scale_by_backtracking_linesearch(5)),
     ],
-    ids=["a key in the state", "reads the loss"],
+    ids=["a key in the state", "reads the loss", "L-BFGS", "backtracking line search"],
 )
 def test_optimizers_go_through_a_checkpoint(tmp_path, optimizer, monkeypatch):
     monkeypatch.setattr(loop, "_SAVE_EVERY", 0.0)
@@ -382,7 +338,7 @@ def test_optimizers_go_through_a_checkpoint(tmp_path, optimizer, monkeypatch):
 
 
 def test_whole_numbers_of_numpy_go_into_a_checkpoint(tmp_path):
-    sizes = dict(chunk=np.int64(12), width=np.int64(1), watch=lambda params: params["w"])
+    sizes = dict(chunk=np.int64(12), watch=lambda params: params["w"])
     run = descend(np.int64(36), checkpoint=tmp_path / "fit.ckpt", **sizes)
     assert bits(run) == bits(descend(36, chunk=12, watch=sizes["watch"]))
 
@@ -391,21 +347,21 @@ def test_a_checkpoint_that_cannot_be_written_on_the_way_is_told_once_and_stops_n
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(loop, "_SAVE_EVERY", 0.0)
-    save, attempts = loop.snapshots.Store.save, []
+    save, attempts = Checkpoint.save, []
 
-    def fails(store, snapshot, times=2):
+    def fails(checkpoint, snapshot, times=2):
         attempts.append(int(snapshot.step))
         if len(attempts) <= times:
             raise OSError(errno.ENOSPC, "No space left on device")
-        save(store, snapshot)
+        save(checkpoint, snapshot)
 
-    monkeypatch.setattr(loop.snapshots.Store, "save", fails)
+    monkeypatch.setattr(Checkpoint, "save", fails)
     path = tmp_path / "fit.ckpt"
     assert bits(descend(chunk=10, checkpoint=path)) == bits(descend(chunk=10))
     assert len(attempts) > 3
     assert capsys.readouterr().err.count("is not saved: [Errno 28] No space left on device") == 1
     # Control: at its end it has to be written.
-    monkeypatch.setattr(loop.snapshots.Store, "save", lambda *given: fails(*given, times=100))
+    monkeypatch.setattr(Checkpoint, "save", lambda *given: fails(*given, times=100))
     with pytest.raises(OSError, match="No space left"):
         descend(chunk=10, checkpoint=tmp_path / "other.ckpt")
 
@@ -471,7 +427,7 @@ def test_a_request_to_stop_waits_for_a_slow_chunk_no_longer_than_it_has_patience
     tmp_path, monkeypatch
 ):
     """The steps of that chunk are lost, and taken again to the same bits."""
-    released, advance = threading.Event(), groups.RunGroups.advance
+    released, advance = threading.Event(), HostRuns.advance
 
     def slow(self, before, first, alive):
         if first != 20:
@@ -481,7 +437,7 @@ def test_a_request_to_stop_waits_for_a_slow_chunk_no_longer_than_it_has_patience
 
     with monkeypatch.context() as patched:
         patched.setattr(loop, "_PATIENCE", 0.1)
-        patched.setattr(groups.RunGroups, "advance", slow)
+        patched.setattr(HostRuns, "advance", slow)
         began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             descend(chunk=10, checkpoint=tmp_path / "fit.ckpt")
@@ -583,8 +539,6 @@ def test_a_checkpoint_of_other_arithmetic_is_refused_by_name(
     [
         ({"steps": 0}, "steps = 0"),
         ({"chunk": 0}, "chunk = 0"),
-        ({"width": 0}, "width = 0"),
-        ({"shards": 0}, "shards = 0"),
         ({"key": KEYS[:0], "params": {"w": STARTS["w"][:0]}}, "key has shape"),
         ({"key": KEYS[None]}, "key has shape"),
         ({"key": KEYS[:4], "params": STARTS}, r"params.w has shape \(5, 3\): with 4 keys"),
