@@ -1,9 +1,9 @@
-# make figures: compute every result again. make test: everything that must hold.
+# make figures: every figure, computed again. make test: everything that must hold.
 # Both need Python 3.11 to 3.14 and nothing else; they install into .venv.
 #
 # Without make:
 #   python3 -m venv .venv && .venv/bin/pip install -e ".[dev]"
-#   .venv/bin/lsa-lab run all --tier quick && .venv/bin/lsa-lab report
+#   .venv/bin/lsa-lab run all --tier quick
 #   .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/lint-imports && \
 #       .venv/bin/mypy && .venv/bin/python -m pytest -n 2
 
@@ -12,10 +12,11 @@ BIN := .venv/bin
 # Processes that run tests, and experiments at a time.
 JOBS ?= 2
 
-.PHONY: help test tests soak mutants lint style types figures smoke bench explore notebooks docs pages install cuda clean
+.PHONY: help test tests soak mutants lint style types figures reproduce smoke bench explore notebooks docs pages install cuda clean
 
 help:
-	@echo "make figures   compute every result in its quick tier"
+	@echo "make figures   compute the quick tier of every experiment beside the committed verdicts"
+	@echo "make reproduce the same with the full tier; Ctrl-C is safe, the same command resumes"
 	@echo "make test      lint and run the tests, the smoke tier of one experiment a theme included"
 	@echo "make soak      a thousand draws for every theorem instead of ten, ten minutes"
 	@echo "make mutants   change the library by small steps, each of which a test must notice; hours"
@@ -62,10 +63,13 @@ style: .venv/installed
 types: .venv/installed
 	$(BIN)/mypy
 
+# Results go to .cache/figures; the command prints them beside the committed ones, and the index.
 figures: .venv/installed
 	$(BIN)/lsa-lab run all --tier quick --jobs $(if $(CUDA),1,$(JOBS))
-	$(BIN)/lsa-lab report
-	@echo figures/index.html
+
+# Each training uses all cores already.
+reproduce: .venv/installed
+	$(BIN)/lsa-lab run all --tier full
 
 smoke: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments

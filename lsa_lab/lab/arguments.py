@@ -181,8 +181,8 @@ def _shorten(text: str, prefix: str, prog: str) -> str:
         metavar = re.search(rf"--{re.escape(wrong[1])} ([A-Z|\[\]{{}}. ]+?) [a-z(]", joined)
         usual = re.search(r"\(default: (.*?)\)", joined)
         kind = f", expected {metavar[1]}" if metavar else ""
-        near = f"; the usual value is {usual[1]}" if usual else ""
-        return f"{prefix}{wrong[1]}: {wrong[2]}{kind}{near}"
+        advice = f"; the usual value is {usual[1]}" if usual else ""
+        return f"{prefix}{wrong[1]}: {wrong[2]}{kind}{advice}"
     if missing := re.search(r"[Rr]equired options? .*?--([\w.-]+)", joined):
         return f"{prefix}{missing[1]} is missing; {prog} -h shows a call"
     return f"{joined[:200]}; {prog} -h shows a call"

@@ -88,9 +88,7 @@ class Claim:
         try:
             samples = self.sample(result, **cell)
         except (KeyError, AttributeError) as error:
-            raise ClaimError(
-                f"{name}: its sample asks for {error}, which the result lacks"
-            ) from error
+            raise ClaimError(f"{name}: the result lacks {error}") from error
         if samples is None:
             return None
         x = np.atleast_1d(np.asarray(samples, float))

@@ -5,9 +5,10 @@ import importlib
 import importlib.util
 import io
 import itertools
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,6 +28,12 @@ LEGEND = (
     "and is **undecided** otherwise; an **estimate** has no bounds. It is *registered* if the "
     "commit that computed the result already held the claim as it stands, else *exploratory*."
 )
+CONVERSIONS = {
+    "value": lambda x: x,
+    "percent": lambda x: 100 * x,
+    "gain": lambda x: 100 * (x - 1),
+    "loss": lambda x: 100 * (1 - x),
+}
 
 
 def format_value(row: Row) -> str:
@@ -38,101 +45,92 @@ def format_value(row: Row) -> str:
 
 def count_verdicts(rows: Iterable[Row]) -> str:
     """Return how many cells have each verdict, as "3 hold, 1 undecided"."""
-    counts = Counter(row["verdict"] for row in rows)
-    plural = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
-    words = []
-    for verdict, count in sorted(counts.items(), key=lambda item: -item[1]):
-        one, many = plural.get(verdict, (verdict, verdict + "s" * (verdict == "estimate")))
-        words.append(f"{count} {one if count == 1 else many}")
+    plurals = {"holds": "hold", "fails": "fail", "estimate": "estimates"}
+    counts = Counter(row["verdict"] for row in rows).most_common()
+    words = [f"{n} {word if n == 1 else plurals.get(word, word)}" for word, n in counts]
     return ", ".join(words)
+
+
+def _render(template: str, **values: Any) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("lsa_lab.lab"),
+        autoescape=jinja2.select_autoescape(),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["number"] = format_value
+    environment.filters["counts"] = count_verdicts
+    environment.filters["seconds"] = format_seconds
+    environment.filters["cell"] = lambda text: text.replace("|", "\\|")
+    text = environment.get_template(template).render(honesty=HONESTY, legend=LEGEND, **values)
+    return re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
 
 
 def render_result(experiment: Experiment, record: Row, module: ModuleType) -> str:
     """Return the page of a result: question, figure, caption, claims, and how to run it again."""
-    notes = [f"- `{claim.id}`: {claim.note}" for claim in module.CLAIMS if claim.note]
-    registered = (
-        f"Registered {record['registered']}, computed" if record["registered"] else "Computed"
-    )
-    context = (module.__doc__ or "").strip().partition("\n")[2].strip()
     command = f"lsa-lab run {experiment.name} --tier {record['tier']}"
     if experiment.package != "experiments":
         command += f" --package {experiment.package}"
-    lines = [
-        f"# {record['question']}",
-        "",
-        *([context, ""] if context else []),
-        f"![{record['caption']}](figure.png)",
-        "",
-        record["caption"],
-        "",
-        *_claims_table(record["claims"]),
-        "",
-        *(["Notes:", "", *notes, ""] if notes else []),
-        LEGEND,
-        "",
-        f"{registered} {record['date']}, {record['tier']} tier, {format_seconds(record['seconds'])}"
-        + (f", commit {record['commit'][:12]}." if record["commit"] else "."),
-        "Compute it again:",
-        "",
-        f"    {command}",
-        "",
-        "`result.nc` has the data (open it with xarray), `claims.json` the table above.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _claims_table(rows: Sequence[Row]) -> list[str]:
-    """Return a Markdown table: a claim, then a line for each of its cells."""
-    lines = [
-        "| Claim | Criterion | Value, 95 % interval | Units | Verdict | Null |",
-        "|---|---|---|---|---|---|",
-    ]
-    for _, group in itertools.groupby(rows, key=lambda row: row["claim"]):
-        cells = list(group)
-        for i, row in enumerate(cells):
-            claim = f"{row['statement']} ({row['source']}, `{row['claim']}`)"
-            if i:
-                claim = f"the same for {row['cell']}"
-            verdict = f"{row['verdict']}, {row['status']}"
-            values = (
-                claim,
-                row["criterion"] if i == 0 else "",
-                format_value(row),
-                str(row["runs"]),
-                verdict,
-                row["null"] if i == 0 else "",
-            )
-            lines.append(f"| {' | '.join(value.replace('|', chr(92) + '|') for value in values)} |")
-    return lines
+    context = (module.__doc__ or "").strip().partition("\n")[2].strip()
+    notes = [f"`{claim.id}`: {claim.note}" for claim in module.CLAIMS if claim.note]
+    return _render("result.md", record=record, context=context, notes=notes, command=command)
 
 
 def report(package: str) -> list[Path]:
     """Write CLAIMS.md, claims.csv and index.html from the committed results of a package."""
     experiments = find(package)
     root = next((each.root for each in experiments.values()), Path.cwd())
-    return write_report(root / "figures", _load_papers(package, root), package)
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    has_papers = importlib.util.find_spec(f"{package}.papers") is not None
+    papers = importlib.import_module(f"{package}.papers") if has_papers else None
+    return write_report(root / "figures", papers)
 
 
-def write_report(figures: Path, papers: ModuleType | None, package: str) -> list[Path]:
+def write_report(figures: Path, papers: Any = None) -> list[Path]:
     """Write the pages of all results below a folder; return their paths."""
     records = dict(results.find_records(figures))
+    values = {
+        "records": records,
+        "papers": papers.PAPERS if papers else (),
+        "statements": answer_statements(records, papers.STATEMENTS) if papers else (),
+        "themes": _group_by_theme(records),
+    }
     contents = {
-        "CLAIMS.md": render_claims(records, papers),
-        "claims.csv": render_csv(records),
-        "index.html": render_index(records, papers),
+        "CLAIMS.md": _render("claims.md", **values),
+        "claims.csv": _render_csv(records),
+        "index.html": _render("index.html", **values),
     }
     for name, content in contents.items():
         write(figures / name, content.encode())
     return [figures / name for name in contents]
 
 
-def _load_papers(package: str, root: Path) -> ModuleType | None:
-    """Return ``papers.py`` of a package, if it has one."""
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
-    if importlib.util.find_spec(f"{package}.papers") is None:
-        return None
-    return importlib.import_module(f"{package}.papers")
+def _group_by_theme(records: Mapping[str, Row]) -> list[tuple[str, list[tuple[str, Row]]]]:
+    named = sorted(records.items(), key=lambda item: (item[1]["theme"], item[0]))
+    groups = itertools.groupby(named, key=lambda item: item[1]["theme"])
+    return [(theme, list(group)) for theme, group in groups]
+
+
+def answer_statements(
+    records: Mapping[str, Row], statements: Iterable[Any]
+) -> list[dict[str, Any]]:
+    """Return each statement of the papers with our finding and its verdict, where computed."""
+    answers = []
+    for statement in statements:
+        row = find_row(records, statement.experiment, statement.claim)
+        finding, verdict = "not computed for 1.0 yet", ""
+        if row is not None:
+            finding, verdict = fill_finding(statement.finding, row), row["verdict"]
+            verdict += "" if row["status"] == "registered" else ", exploratory"
+        elif not statement.experiment:
+            refuted = statement.counterexample and not statement.proof
+            finding, verdict = statement.finding, "refuted" if refuted else "proved"
+        answer = {"computed": row is not None, "finding": finding, "verdict": verdict}
+        answers.append(vars(statement) | answer)
+    return answers
 
 
 def find_row(records: Mapping[str, Row], experiment: str, claim: str) -> Row | None:
@@ -140,7 +138,7 @@ def find_row(records: Mapping[str, Row], experiment: str, claim: str) -> Row | N
 
     Raises UsageError if the result lacks the claim, or if the claim has several cells.
     """
-    if experiment not in records or not claim:
+    if experiment not in records:
         return None
     rows = [row for row in records[experiment]["claims"] if claim in (row["id"], row["claim"])]
     if len(rows) != 1:
@@ -151,113 +149,23 @@ def find_row(records: Mapping[str, Row], experiment: str, claim: str) -> Row | N
 
 
 def fill_finding(finding: str, row: Row) -> str:
-    """Return the sentence of a finding with its number and the interval behind it."""
-    names = {
-        "value": lambda x: x,
-        "percent": lambda x: 100 * x,
-        "gain": lambda x: 100 * (x - 1),
-        "loss": lambda x: 100 * (1 - x),
-    }
-    used = [name for name in names if f"{{{name}}}" in finding]
-    ends = [row["low"], row["high"]]
-    if not used or None in ends:
-        return finding.format(**{name: f"{f(row['value']):.3g}" for name, f in names.items()})
-    convert = names[used[0]]
-    low, high = sorted(map(convert, ends))
+    """Return the sentence of a finding with its number, and the interval behind it."""
+    used = [name for name in CONVERSIONS if f"{{{name}}}" in finding]
+    if not used:
+        return finding
+    convert = CONVERSIONS[used[0]]
     text = finding.format(**{used[0]: f"{convert(row['value']):.3g}"})
+    if row["low"] is None:
+        return text
+    low, high = sorted([convert(row["low"]), convert(row["high"])])
     return f"{text.rstrip('.')} [{low:.3g}, {high:.3g}]."
 
 
-def paper_rows(records: Mapping[str, Row], papers: ModuleType | None) -> list[dict[str, str]]:
-    """Return the table of the papers' statements: says, finding, verdict, null, proof."""
-    rows = []
-    for statement in papers.STATEMENTS if papers else ():
-        row = find_row(records, statement.experiment, statement.claim)
-        finding = "not computed for 1.0 yet"
-        if row is not None:
-            finding = fill_finding(statement.finding, row)
-        elif not statement.experiment:
-            finding = statement.finding
-        status = "" if row is None or row["status"] == "registered" else ", exploratory"
-        rows.append(
-            {
-                "key": statement.key,
-                "says": statement.says,
-                "finding": finding,
-                "verdict": "proved" if not statement.experiment else "",
-                "null": statement.null,
-                "proof": statement.proof,
-                "experiment": statement.experiment if row is not None else "",
-            }
-            | ({} if row is None else {"verdict": row["verdict"] + status})
-        )
-    return rows
-
-
-def render_claims(records: Mapping[str, Row], papers: ModuleType | None) -> str:
-    """Return CLAIMS.md: the statements of the papers in order, then the experiments by theme."""
-    lines = ["# Claims", "", HONESTY, "", LEGEND, ""]
-    if papers:
-        lines += ["## What the papers say, and what we find", ""]
-        for paper in papers.PAPERS:
-            link = f"[{paper.arxiv}](https://arxiv.org/abs/{paper.arxiv})"
-            lines.append(f"- **{paper.key}**: *{paper.title}*, {link}; we had {paper.text}.")
-        lines += [
-            "",
-            "| The paper says | We find | Verdict | Null | Proved by |",
-            "|---|---|---|---|---|",
-        ]
-        for row in paper_rows(records, papers):
-            finding = row["finding"]
-            if row["experiment"]:
-                finding += f" ([{row['experiment']}]({row['experiment']}/README.md))"
-            proof = f"[test](../{row['proof']})" if row["proof"] else ""
-            cells = (f"{row['key']}: {row['says']}", finding, row["verdict"], row["null"], proof)
-            lines.append(f"| {' | '.join(cells)} |")
-        lines.append("")
-    for theme, named in itertools.groupby(
-        sorted(records.items(), key=lambda item: (item[1]["theme"], item[0])),
-        key=lambda item: item[1]["theme"],
-    ):
-        lines += [f"## {(theme or 'Experiments').replace('_', ' ').capitalize()}", ""]
-        for name, record in named:
-            lines += [
-                f"### [{name}]({name}/README.md)",
-                "",
-                f"{record['question']} {count_verdicts(record['claims'])}.",
-                "",
-                *_claims_table(record["claims"]),
-                "",
-            ]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def render_csv(records: Mapping[str, Row]) -> str:
-    """Return every claim of all results as one table."""
-    rows = [
-        {"experiment": name} | row for name, record in records.items() for row in record["claims"]
-    ]
+def _render_csv(records: Mapping[str, Row]) -> str:
+    rows = [{"experiment": name} | row for name in records for row in records[name]["claims"]]
     content = io.StringIO()
     if rows:
         writer = csv.DictWriter(content, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     return content.getvalue()
-
-
-def render_index(records: Mapping[str, Row], papers: ModuleType | None) -> str:
-    """Return index.html: all figures, and the claims with filters."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("lsa_lab.lab"), autoescape=True, trim_blocks=True
-    )
-    environment.filters["number"] = format_value
-    environment.filters["counts"] = count_verdicts
-    return environment.get_template("index.html").render(
-        records=records,
-        papers=papers.PAPERS if papers else (),
-        statements=paper_rows(records, papers),
-        legend=LEGEND.replace("*", ""),
-        honesty=HONESTY,
-    )

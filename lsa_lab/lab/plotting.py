@@ -7,14 +7,14 @@ with any kind of colour vision; yellow is too pale for a line on white.
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab.lab.intervals import mean_interval, median_interval, ratio_interval
+from lsa_lab.lab.claims import STATISTICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,55 +115,21 @@ def band(
     ax.fill_between(np.asarray(x), low, high, color=color, alpha=0.25, linewidth=0)
 
 
-def mean_band(
-    ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
-) -> None:
-    """Draw the mean of the runs [R, len(x)] as a line and its interval as a band."""
-    samples = _check_runs(samples, x)
-    low, high = np.transpose([mean_interval(column) for column in samples.T])
-    ax.plot(np.asarray(x), samples.mean(0), label=label, **look)
-    if np.isfinite(low).all():
-        ax.fill_between(np.asarray(x), low, high, color=look.get("color"), alpha=0.2, linewidth=0)
-
-
 def mean_points(
-    ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
-) -> None:
-    """Draw the mean of the runs [R, len(x)] as points with intervals as bars."""
-    _draw_points(ax, x, samples, lambda column: column.mean(), mean_interval, label, look)
-
-
-def ratio_points(
-    ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
-) -> None:
-    """Draw the geometric mean of the runs [R, len(x)] as points with intervals as bars."""
-
-    def centre(column: np.ndarray) -> float:
-        return float(np.exp(np.log(column).mean()))
-
-    _draw_points(ax, x, samples, centre, ratio_interval, label, look)
-
-
-def median_points(
-    ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, **look: Any
-) -> None:
-    """Draw the median of the runs [R, len(x)] as points with intervals as bars."""
-    _draw_points(ax, x, samples, np.median, median_interval, label, look)
-
-
-def _draw_points(
     ax: "Axes",
     x: ArrayLike,
     samples: ArrayLike,
-    centre: Callable,
-    interval: Callable,
-    label: str | None,
-    look: dict[str, Any],
+    label: str | None = None,
+    statistic: str = "mean",
+    **look: Any,
 ) -> None:
-    samples = _check_runs(samples, x)
+    """Draw the mean of the runs [R, len(x)] as points with intervals as bars.
+
+    ``statistic`` may be that of a claim: "mean", "median" or "ratio", the geometric mean.
+    """
+    samples, (centre, interval) = _check_runs(samples, x), STATISTICS[statistic]
     middle = np.array([centre(column) for column in samples.T])
-    ends = np.transpose([interval(column) for column in samples.T])
-    bars = np.abs(ends - middle)
+    bars = np.abs(np.transpose([interval(column) for column in samples.T]) - middle)
     bars = np.where(np.isfinite(bars), bars, 0.0)  # too few runs to know an interval
     ax.errorbar(np.asarray(x), middle, bars, label=label, **{"elinewidth": 0.8} | look)
 
@@ -251,15 +217,16 @@ def encode(picture: "Figure", kind: str) -> bytes:
 
 
 def keep_panel(picture: "Figure", letter: str) -> None:
-    """Remove every panel but the one with this letter; raise ValueError if there is none."""
+    """Keep the panel with this letter alone; raise ValueError if there is none."""
     letters = {ax.get_title(loc="left"): ax for ax in picture.axes}
     if letter not in letters:
         raise ValueError(f"no panel {letter!r}: the figure has {', '.join(filter(None, letters))}")
     for ax in picture.axes:
         if ax is not letters[letter]:
             ax.remove()
-    size = letters[letter].get_gridspec()
-    width, height = picture.get_size_inches()
-    picture.set_size_inches(width / size.ncols, height / size.nrows)
-    letters[letter].set_subplotspec(picture.add_gridspec(1, 1)[0])
     letters[letter].set_title("", loc="left")
+    grid = letters[letter].get_gridspec()
+    if grid is not None:
+        width, height = picture.get_size_inches()
+        picture.set_size_inches(width / grid.ncols, height / grid.nrows)
+        letters[letter].set_subplotspec(picture.add_gridspec(1, 1)[0])

@@ -35,7 +35,7 @@ def restore_config(kind: type, values: Mapping[str, Any]) -> Any:
 
 def _restore(hint: Any, value: Any) -> Any:
     if isinstance(value, dict):
-        kinds = [each for each in (hint, *get_args(hint)) if dataclasses.is_dataclass(each)]
+        kinds: list[Any] = [x for x in (hint, *get_args(hint)) if dataclasses.is_dataclass(x)]
         return restore_config(kinds[0], value) if kinds else value
     if isinstance(value, list):
         inner = get_args(hint)

@@ -7,7 +7,7 @@ import importlib
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,11 +51,9 @@ def find_changes(usual: Any, config: Any) -> dict[str, Any]:
     return {name: value for name, value in now.items() if value != before.get(name)}
 
 
-def choose_folder(experiment: Experiment, tier: str, changes: dict[str, Any], out: Path) -> Path:
-    """Return the folder of a run below ``out``: quick ones in NAME, all others in one inside."""
-    words = [tier] if tier != "quick" else []
-    words += [f"{name}={_word(value)}" for name, value in changes.items()]
-    name = ",".join(words)
+def choose_folder(experiment: Experiment, changes: dict[str, Any], out: Path) -> Path:
+    """Return the folder of a run below ``out``: NAME, or one inside for a changed configuration."""
+    name = ",".join(f"{key}={_word(value)}" for key, value in changes.items())
     if len(name) > 100:
         name = f"{name[:80]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return out / experiment.name / name if name else out / experiment.name
@@ -72,6 +70,8 @@ def run(job: Job, *, publish: bool = False) -> dict[str, Any]:
     With ``publish`` the files go to the folder of committed results; that takes the full tier as it
     is declared, and code as it is committed.
     """
+    import jax
+
     module, experiment = job.experiment.load(), job.experiment
     facts = results.collect_facts(experiment.root, job.config)
     facts |= {"experiment": experiment.name, "package": experiment.package, "tier": job.tier}
@@ -82,6 +82,9 @@ def run(job: Job, *, publish: bool = False) -> dict[str, Any]:
         _check_publishable(job.experiment, facts)
     parts = _parts_folder(job, module)
     folder = experiment.figures if publish else job.folder
+    if jax.process_index() > 0:  # one of several processes that share the trainings
+        _compute_dataset(job, module, parts)
+        return {"caption": "computed for the first process", "claims": [], "seconds": 0.0}
     with _lock(parts), _lock(folder):
         content = _compute(job, module, parts, facts)
         record = write_result(experiment, module, content, folder)
@@ -127,8 +130,7 @@ def _compute(job: Job, module: ModuleType, parts: Path, facts: dict[str, Any]) -
         print(f"  resuming after {format_seconds(before)}", flush=True)
     start = time.monotonic()
     try:
-        with show_progress() as progress, session(parts, progress):
-            result = module.compute(job.config, _load_models(job, progress))
+        result = _compute_dataset(job, module, parts)
     finally:
         seconds = before + time.monotonic() - start
         with contextlib.suppress(OSError):
@@ -136,6 +138,11 @@ def _compute(job: Job, module: ModuleType, parts: Path, facts: dict[str, Any]) -
     content = results.encode(result, facts | {"seconds": round(seconds, 1)})
     write(finished, content)
     return content
+
+
+def _compute_dataset(job: Job, module: ModuleType, parts: Path) -> Any:
+    with show_progress() as progress, session(parts, progress):
+        return module.compute(job.config, _load_models(job, progress))
 
 
 def _load_models(job: Job, progress: Any) -> dict[str, Any]:
@@ -189,7 +196,7 @@ def write_result(
     return record
 
 
-def _find_quick_seconds(experiment: Experiment, facts: dict[str, Any]) -> float | None:
+def _find_quick_seconds(experiment: Experiment, facts: Mapping[Any, Any]) -> float | None:
     """Return the seconds of the quick tier: of this result, or of the last one in the cache."""
     if facts["tier"] == "quick":
         return float(facts["seconds"])

@@ -76,7 +76,8 @@ def each(label: str, items: Sequence, function: Callable[[Any], Any]) -> list[An
 def _save(path: Path, result: Any) -> None:
     named = result if isinstance(result, dict) else {"": result}
     content = io.BytesIO()
-    np.savez(content, **{f"_{name}": np.asarray(value) for name, value in named.items()})
+    arrays: Any = {f"_{name}": np.asarray(value) for name, value in named.items()}
+    np.savez(content, **arrays)
     write(path, content.getvalue())
 
 

@@ -5,7 +5,7 @@ from experiments.__main__ import MODULES
 SHARED = ("test_doors.py", "test_pictures.py")
 # One of each theme, whose smoke tier takes seconds.
 EXAMPLES = (
-    *("finite_pretraining", "implicit_trajectories", "flow_factors", "truncation_norms"),
+    *("implicit_trajectories", "flow_factors", "truncation_norms"),
     *("many_shots", "layer_probes", "learning_curves", "lm_one_number"),
 )
 
