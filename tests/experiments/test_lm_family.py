@@ -120,6 +120,8 @@ def test_committed_decoders_learn_from_demonstrations():
 @pytest.mark.slow
 def test_the_theme_asks_a_decoder_of_the_family(tmp_path):
     model = {"model": str(DECODERS[0]), "model_name": DECODERS[0].name, "sha256": ""}
-    config = dataclasses.replace(program.load("lm_flow", "config").TIERS["smoke"], **model)
+    smoke = program.load("lm_flow", "config").TIERS["smoke"]
+    grads = dataclasses.replace(smoke.grads, layers=(1, 2))  # it has two layers
+    config = dataclasses.replace(smoke, layers=(1, 2), grads=grads, **model)
     dataset = program.compute("lm_flow", config, tmp_path)
     assert np.isfinite(dataset.shared).all()

@@ -148,7 +148,7 @@ def test_committed_weights_of_another_spec_are_refused_by_the_number(committed, 
     noisier = changed(TINY, "task", noise_std=0.75)
     assert resolved(noisier).status, "a Spec that nobody committed is trained"
     monkeypatch.setitem(named.MODELS, "laptop", {"tiny one": noisier})
-    with pytest.raises(ValueError, match=r"task.noise_std = 0.5 in the file.*retrain True"):
+    with pytest.raises(ValueError, match=r"task.noise_std = 0.5 in the file.*retrain=True"):
         resolved(noisier)
 
 
