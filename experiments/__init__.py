@@ -2,10 +2,7 @@
 
 # In the order in which they are run and reported.
 EXPERIMENTS = (
-    "one_layer.one_layer_optimum",
-    "one_layer.training_dynamics",
     "descent.depth",
-    "one_layer.finite_pretraining",
     "descent.common_map",
     "descent.noisy_descent",
     "descent.norms_and_updates",

@@ -3,24 +3,15 @@
 The library reads no environment and sets nothing; tests choose stricter settings of their own.
 """
 
-import _thread
-import contextlib
 import gc
 import os
-import signal
-import sys
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import HOUSE_FLAGS, cores
 
 MOST_DEVICES = 8
 ENOUGH_MAPPINGS = 30_000
-INTERRUPTED = 130, 128 + signal.SIGTERM  # exit statuses after Ctrl-C, and after a request to end
 
 
 def set_environment() -> None:
@@ -76,56 +67,3 @@ def free_mappings() -> None:
     if mappings.exists() and mappings.read_text().count("\n") > ENOUGH_MAPPINGS:
         jax.clear_caches()
         gc.collect()
-
-
-@contextlib.contextmanager
-def interrupts_return() -> Iterator[None]:
-    """An interrupt that is lost in a callback, as while jax is imported, is raised again."""
-
-    def interrupt_later() -> None:
-        time.sleep(0.1)
-        _thread.interrupt_main()
-
-    def raise_again(unraisable: Any) -> None:
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            # A Timer's start waits for its thread: raised meanwhile, an interrupt is lost in here.
-            _thread.start_new_thread(interrupt_later, ())
-        else:
-            hook(unraisable)
-
-    hook, sys.unraisablehook = sys.unraisablehook, raise_again
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook
-
-
-@contextlib.contextmanager
-def interrupts_end(advice: str) -> Iterator[None]:
-    """Ctrl-C ends this process at once with status 130 and this advice, until ``hear_interrupts``:
-    raised while jax is imported it is lost in a callback, or ends in a segmentation fault."""
-    before = signal.getsignal(signal.SIGINT)
-    is_usual = before is signal.default_int_handler
-    if is_usual and threading.current_thread() is threading.main_thread():
-        _last_words[:] = [advice]
-        signal.signal(signal.SIGINT, _end)
-    try:
-        with interrupts_return():
-            yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is _end:
-            signal.signal(signal.SIGINT, before)
-
-
-def hear_interrupts() -> None:
-    """Ctrl-C is KeyboardInterrupt again from here on: what is computed is saved by it."""
-    if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-_last_words: list[str] = []
-
-
-def _end(*_: object) -> None:
-    os.write(2, f"{_last_words[0]}\n".encode())
-    os._exit(130)

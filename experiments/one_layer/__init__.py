@@ -1,1 +1,0 @@
-"""One trained layer, and the optimum that theory writes down."""

@@ -1,1 +1,0 @@
-"""How many prompts and tasks teach one layer to answer new tasks?"""

@@ -1,1 +1,0 @@
-"""Do the closed laws of gradient flow describe descent on samples?"""

@@ -1,0 +1,409 @@
+"""The statements of the four papers, in the papers' order, and the sentence that answers each one.
+
+``says`` is the statement in our words; "We read:" marks a reading that goes beyond the text at
+hand. ``finding`` is filled from the row of the primary claim, whose name was fixed before the run:
+{value} is its value, {percent} is 100 value, {gain} is 100 (value - 1), {loss} is 100 (1 - value).
+A statement that a theorem decides alone has no claim and no number.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, and what we had of it."""
+
+    key: str
+    title: str
+    arxiv: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a paper, the claim that decides it, and our answer with one number."""
+
+    key: str  # the `source` of claims: "A1, Theorem 1"
+    says: str
+    experiment: str  # "" if a theorem decides it
+    claim: str  # the id of the primary claim of this experiment
+    finding: str
+    null: str = ""  # what the number would be without the effect
+    proof: str = ""  # the test of a theorem that proves the statement, or a case of it
+    counterexample: str = ""  # the test of a theorem that refutes it as a law
+
+
+PAPERS = (
+    Paper(
+        "A1",
+        "Multi-layer attention is the amplifier of demonstration effectiveness",
+        "2508.00385",
+        "a summary of the text, without its formulas, conditions and figures",
+    ),
+    Paper(
+        "A2",
+        "Enhancing in-context learning performance with just SVD-based weight pruning: "
+        "a theoretical perspective",
+        "2406.03768",
+        "the text without its formulas, the code, and the logs beside the code",
+    ),
+    Paper(
+        "A3",
+        "Selecting demonstrations for many-shot in-context learning via gradient matching",
+        "2506.04579",
+        "a summary of the text, and the code",
+    ),
+    Paper(
+        "A4",
+        "How transformers utilize multi-head attention in in-context learning? "
+        "A case study on sparse linear regression",
+        "2408.04532",
+        "a summary of the text, and a list of its figures",
+    ),
+)
+
+A1 = (
+    Statement("A1, Abstract",
+        "Demonstrations selected by their gradient (GradS) beat those of the strongest other rule.",
+        "lm_flow", "grads_less_similarity",
+        "In SmolLM2 the log-probability of the right label after demonstrations that GradS "
+        "selects, less that after the most similar ones, is {value} nats.",
+        null="0"),
+    Statement("A1, Effectiveness",
+        "The size of its gradient measures how effective a demonstration is.",
+        "flow_factors", "share_of_ceiling",
+        "The rank correlation between a demonstration's gradient and its effect on the error is "
+        "{percent} % of the highest that any predictor can reach.",
+        null="0"),
+    Statement("A1, Eq. 2",
+        "The gradient through one demonstration of one linear layer is composed of its relevance "
+        "to the query and of what the model has not yet learnt.",
+        "", "",
+        "For all weights the gradient is s P + (P d)(K q)ᵀ, with s = d·K q.",
+        proof="tests/theorems/test_one_shot_flow.py"),
+    Statement("A1, Eq. 2, dichotomy",
+        "We read: no gradient flows from a demonstration that is irrelevant or already learnt.",
+        "flow_factors", "irrelevant_gradient",
+        "An irrelevant demonstration has {percent} % of the gradient of a relevant and new one, "
+        "although its gradient times its input is exactly zero.",
+        null="100",
+        counterexample="tests/theorems/test_when_the_flow_vanishes.py"),
+    Statement("A1, Eq. 2, effect",
+        "A demonstration that is relevant and new to the model lowers the error.",
+        "flow_factors", "helps",
+        "A relevant and new demonstration multiplies the mean error of one layer of linear "
+        "attention by {value}.",
+        null="1",
+        proof="tests/theorems/test_worth_to_the_bayes_rule.py"),
+    Statement("A1, Theorem 1",
+        "The ratio of the gradients of two demonstrations grows with the number of layers.",
+        "amplification", "trained_alone",
+        "With one demonstration, trained linear attention makes two gradients {value} times as "
+        "unequal after the last layer as after the first.",
+        null="1",
+        proof="tests/theorems/test_depth_amplifies_what_is_longer_and_aligned.py",
+        counterexample="tests/theorems/test_layers_turn_the_order_of_flows.py"),
+    Statement("A1, Theorem 1, order",
+        "We read: the demonstration with the larger gradient after one layer keeps it.",
+        "", "",
+        "Layers of width one that pull tokens towards zero reverse the order of the two gradients; "
+        "layers that push tokens away keep it.",
+        counterexample="tests/theorems/test_layers_turn_the_order_of_flows.py"),
+    Statement("A1, Figures on depth",
+        "We read: in trained models with many demonstrations, too, gradients become more unequal "
+        "from layer to layer.",
+        "amplification", "trained_together",
+        "With many demonstrations, trained transformers make two gradients {value} times as "
+        "unequal after the last layer as after the first.",
+        null="1"),
+    Statement("A1, Ablation of layers",
+        "We read: the gradient of the last layer selects better than that of an earlier one.",
+        "grads", "last_layer",
+        "Without label noise, selection by the gradient of the last layer leaves {value} times "
+        "the error of selection by the gradient of a model with one layer.",
+        null="1"),
+    Statement("A1, Open question 1",
+        "How do relevance and novelty act together where they are in conflict?",
+        "flow_factors", "product_less_sum",
+        "The share of the variance of error reductions that a product of relevance and novelty "
+        "explains, less the share that a sum explains, is {value}.",
+        null="0",
+        proof="tests/theorems/test_worth_to_the_bayes_rule.py"),
+    Statement("A1, Open question 2",
+        "How do softmax and MLPs change the amplification?",
+        "lm_flow", "alone",
+        "Training multiplies by {value} the factor by which the layers of SmolLM2 make the "
+        "gradients of two demonstrations shown alone more unequal.",
+        null="1"),
+    Statement("A1, Open question 3",
+        "Does the amplification persist among many demonstrations that interact?",
+        "many_shot_flow", "agreement_rises",
+        "The correlation between log gradients of trained linear attention and those of the Bayes "
+        "rule, at the last layer less at the first, is {value}.",
+        null="0"),
+    Statement("A1, Limitation, residual connection",
+        "Residual connections dampen the amplification.",
+        "amplification", "residual",
+        "In random linear stacks the growth of the inequality of two gradients with a weak "
+        "residual connection is {value} times that with the usual one.",
+        null="1"),
+)  # fmt: skip
+
+A2 = (
+    Statement("A2, Figure 1 (i)",
+        "Truncating singular values of one weight matrix improves the model, in shallow and in "
+        "deep layers.",
+        "clipping_curves", "best_edit",
+        "The truncation that is best for other runs multiplies the risk of a trained transformer "
+        "by {value}.",
+        null="1"),
+    Statement("A2, Figure 1 (ii), deep layers",
+        "Deep layers can be truncated drastically without much loss.",
+        "clipping_curves", "last_attention",
+        "Drastic clipping of the last layer's attention multiplies the risk of trained "
+        "transformers by {value}.",
+        null="1"),
+    Statement("A2, Figure 1 (ii), shallow layers",
+        "Sharp truncation of shallow layers makes the model collapse, unlike that of deep layers.",
+        "clipping_curves", "first_over_last",
+        "Drastic clipping of the first layer's attention multiplies the risk by {value} times the "
+        "factor of the last layer's.",
+        null="1"),
+    Statement("A2, Figure 2",
+        "With fewer shots the model collapses more slowly when shallow layers are truncated.",
+        "clipping_curves", "few_shots",
+        "At few shots, clipping the first layer's attention multiplies the risk by {value} times "
+        "its factor at as many shots as in training.",
+        null="1"),
+    Statement("A2, Remark 1",
+        "Models depend on the order of the demonstrations, and read both ends of a prompt best, "
+        "as other work reports.",
+        "order", "share",
+        "In causal stacks the spread of answers over orders is {percent} % of their spread over "
+        "other demonstrations.",
+        null="0",
+        counterexample="tests/theorems/test_order_of_demonstrations.py"),
+    Statement("A2, Theorem 1",
+        "In linear attention one matrix W_t = I + Σ G_i takes every token to layer t.",
+        "", "",
+        "The matrix exists at every layer; the weights and the second moment of the "
+        "demonstrations determine it.",
+        proof="tests/theorems/test_moments_suffice.py"),
+    Statement("A2, Assumption 1",
+        "The noise of implicit gradients is Gaussian.",
+        "noisy_descent", "gaussian",
+        "The excess kurtosis of the noise of updates in trained linear stacks, less that of one "
+        "step of descent, is {value}.",
+        null="not 0: Gaussian noise has 0",
+        counterexample="tests/theorems/test_noise_of_an_update_is_not_gaussian.py"),
+    Statement("A2, Remark 3",
+        "Descent with that noise (Eq. 4) tests like stochastic gradient descent, and so does "
+        "in-context learning.",
+        "noisy_descent", "tests_like_sgd",
+        "Descent with the noise of Eq. 4 has {value} times the risk of stochastic gradient "
+        "descent.",
+        null="not 1: equal risks give 1"),
+    Statement("A2, Theorem 2",
+        "A sum over layers of logarithms of |G_t|² bounds the expected generalisation error.",
+        "bound_and_gap", "bound_less_gap",
+        "For descent without added noise the best bound, less the generalisation gap, is {value} "
+        "times the largest possible loss, which no gap exceeds.",
+        null="0"),
+    Statement("A2, Remark 4",
+        "Truncating a weight matrix lowers the bound, and may so lower the risk.",
+        "bound_and_gap", "bound_rises",
+        "Truncating a matrix of a trained stack raises the bound in {percent} % of cases.",
+        null="50"),
+    Statement("A2, Examples 1 to 3",
+        "Truncating W_V, W_K or W_Q lowers an upper bound on the size of the update.",
+        "", "",
+        "The upper bound never rises, whichever of the matrices is truncated.",
+        proof="tests/theorems/test_norms_under_truncation.py"),
+    Statement("A2, Remark 5",
+        "The deeper the adjusted layer, the steadier its influence on the sum of |G_t|².",
+        "", "",
+        "A truncated layer leaves the terms of earlier layers as they are, so that a deeper layer "
+        "changes fewer terms of the sum.",
+        proof="tests/theorems/test_norms_under_truncation.py"),
+    Statement("A2, Remarks 4 and 6",
+        "Truncating a weight matrix lowers |G_t| itself, and with it the sum of |G_t|².",
+        "bound_and_gap", "updates_rise",
+        "The share of truncations of trained stacks that raise the sum of squared updates, less "
+        "that of random edits of the same norm, is {percent} percentage points.",
+        null="0",
+        counterexample="tests/theorems/test_norms_under_truncation.py"),
+    Statement("A2, Figure 3",
+        "Deep layers, the last ones above all, have larger condition numbers.",
+        "condition_numbers", "deep",
+        "Training multiplies the ratio of the condition numbers of deep layers to those of "
+        "shallow layers by {value}.",
+        null="1"),
+    Statement("A2, Figure 4",
+        "A rate searched at the layer with the largest condition number (Algorithm 1) improves "
+        "the model, by an amount that depends on model and task.",
+        "lm_clipping", "algorithm_less_random",
+        "The accuracy of SmolLM2 after Algorithm 1, less that after the same search among random "
+        "edits of the same norm, is {percent} percentage points.",
+        null="0"),
+    Statement("A2, Section 4 (i)",
+        "How does the theory extend to standard transformers?",
+        "common_map", "softmax",
+        "In softmax attention the best common matrix for all tokens misses {percent} % of what "
+        "the layers write.",
+        null="0, as in linear attention"),
+    Statement("A2, Appendix B.3",
+        "Truncating W_K alone, at a searched rate, gains next to nothing.",
+        "clipping_search", "keys_alone",
+        "A searched rate for W_K alone multiplies the risk of trained transformers by {value}.",
+        null="1"),
+    Statement("A2, Appendix B.6",
+        "Dropping a whole layer neither harms nor improves performance.",
+        "lm_clipping", "dropped",
+        "The accuracy of SmolLM2 without the attention of its last layer, less that of the whole "
+        "model, is {percent} percentage points.",
+        null="0"),
+)  # fmt: skip
+
+A3 = (
+    Statement("A3, Abstract, hypothesis",
+        "Demonstrations that teach in fine-tuning teach in context.",
+        "matching_transfer", "tuned_given_bayes",
+        "The rank correlation of fine-tuned with in-context errors over random subsets, given the "
+        "errors of the Bayes rule, is {value}.",
+        null="0",
+        proof="tests/theorems/test_matched_gradients_predict_alike.py"),
+    Statement("A3, Abstract, open models",
+        "Subsets whose mean gradients match those of the pool teach better than random subsets.",
+        "gradient_matching", "over_random",
+        "Matched subsets leave {percent} % of the error of random subsets, in the geometric mean "
+        "over sizes.",
+        null="100"),
+    Statement("A3, Abstract, transfer",
+        "Subsets chosen on a small model serve larger models.",
+        "matching_transfer", "prefix_to_transformer",
+        "Subsets chosen on a one-layer prefix leave a trained transformer {percent} % of the "
+        "error of random subsets.",
+        null="100"),
+    Statement("A3, Curriculum",
+        "We read: gradients along the whole training choose better than early ones alone.",
+        "gradient_matching", "early_checkpoints",
+        "Subsets matched at early checkpoints leave {value} times the error of subsets matched "
+        "at as many checkpoints along the whole training.",
+        null="1"),
+    Statement("A3, Run time",
+        "Selection takes three to four times as long as the tuning of the prefix.",
+        "gradient_matching", "time",
+        "Tuning, gradients and search together take {value} times as long as tuning alone."),
+    Statement("A3, Tables, baselines",
+        "We read: matched subsets teach better than those of clustering and of retrieval.",
+        "gradient_matching", "over_k_means",
+        "Matched subsets leave {value} times the error of subsets chosen by k-means, in the "
+        "geometric mean over sizes.",
+        null="1"),
+    Statement("A3, Section 4.6",
+        "Up to 1024 shots open-ended tasks improve, while classification gets worse.",
+        "many_shots", "classes",
+        "With the most demonstrations, trained softmax attention makes {value} times as many "
+        "classification errors as with the fewest.",
+        null="1"),
+    Statement("A3, Figure 4",
+        "Subsets whose gradients mismatch the pool's teach worse than random subsets.",
+        "gradient_matching", "mismatched",
+        "Mismatched subsets leave {value} times the error of random subsets, in the geometric "
+        "mean over sizes.",
+        null="1"),
+    Statement("A3, Table 6",
+        "The label shares of matched subsets are closer to the test set's than those of random "
+        "subsets.",
+        "coverage", "with_intercept",
+        "With an intercept in the small model, the KL divergence of label shares from a test "
+        "set's, matched less random subsets, is {value}.",
+        null="0",
+        proof="tests/theorems/test_intercept_keeps_the_shares.py"),
+    Statement("A3, Hybrid selection",
+        "Fixed demonstrations together with demonstrations chosen for the query do better still.",
+        "fixed_and_per_query", "both",
+        "Where clusters have tasks of their own, both kinds together leave {value} times the error "
+        "of the better kind alone.",
+        null="1"),
+    Statement("A3, Open question 3",
+        "Does matching amplify or lessen bias?",
+        "coverage", "minority",
+        "Matched subsets leave {value} times the error on the minority that random subsets leave.",
+        null="1"),
+)  # fmt: skip
+
+A4 = (
+    Statement("A4, Abstract, pattern",
+        "Many heads count in the first layer, and one is enough in each later layer.",
+        "heads_per_layer", "over_even",
+        "Many heads first and one in each later layer have {value} times the risk of as many "
+        "heads placed evenly.",
+        null="1"),
+    Statement("A4, Abstract, against ridge",
+        "Many heads first and one in each later layer beat ridge regression and descent.",
+        "heads_per_layer", "over_ridge",
+        "Models with many heads first and one in each later layer have {percent} % of the excess "
+        "risk of ridge regression, in the geometric mean over numbers of demonstrations.",
+        null="100"),
+    Statement("A4, Figure 1b",
+        "We read: models with more heads have a lower risk.",
+        "heads_per_layer", "more_heads",
+        "Many heads in each layer have {value} times the risk of one head in each layer with as "
+        "many parameters.",
+        null="1"),
+    Statement("A4, Figure 1c, first layer",
+        "All heads of the first layer matter.",
+        "head_pruning", "first_layer",
+        "The number of effective heads in the first layer of softmax models, less that in a layer "
+        "chosen at random, is {value}.",
+        null="0"),
+    Statement("A4, Figure 1c, later layers",
+        "One head dominates each later layer.",
+        "head_pruning", "later_layers",
+        "The later layers of softmax models have {value} effective heads on average.",
+        null="all heads of the layer"),
+    Statement("A4, Figure 1d",
+        "Removing all but the top head of each later layer, without retraining, changes little.",
+        "head_pruning", "pruned",
+        "Removing all but the top head of each later layer multiplies the risk by {value}.",
+        null="1"),
+    Statement("A4, Mechanism",
+        "The first layer preprocesses the covariates, and later layers descend on them.",
+        "layer_probes", "later_layers",
+        "The later layers have {value} times the risk of as many steps of descent on what the "
+        "first layer writes.",
+        null="not 1: equal risks give 1"),
+    Statement("A4, Construction",
+        "Many heads in the first layer and one in each later layer can implement this algorithm.",
+        "", "",
+        "With a head for each coordinate, every later layer is exactly one step of the algorithm.",
+        proof="tests/theorems/test_preprocess_then_optimise_construction.py"),
+    Statement("A4, Heads needed",
+        "We read: the first layer needs d heads to preprocess d covariates.",
+        "preprocess_then_optimise", "fewer_heads",
+        "Descent on what fewer than d heads write has {value} times the risk of descent on what d "
+        "heads write.",
+        null="1",
+        proof="tests/theorems/test_head_lower_bound.py"),
+    Statement("A4, Risk, against descent and ridge",
+        "Preprocessed descent has a lower excess risk than plain descent and ridge regression.",
+        "sparse_risk", "over_ridge",
+        "For sparse Gaussian weights preprocessed descent has {value} times the excess risk of "
+        "ridge regression, in the geometric mean over numbers of demonstrations.",
+        null="1"),
+    Statement("A4, Risk, against the Lasso",
+        "We read: its excess risk is comparable with that of the Lasso.",
+        "sparse_risk", "over_lasso",
+        "Preprocessed descent has {value} times the excess risk of the Lasso, in the geometric "
+        "mean over settings.",
+        null="not 1: equal risks give 1"),
+    Statement("A4, Figure 5",
+        "We read: the answer becomes more readable from layer to layer.",
+        "layer_probes", "readable",
+        "A layer multiplies the risk of a linear reader of its output by {value} times the factor "
+        "of a layer with random weights.",
+        null="1"),
+)  # fmt: skip
+
+STATEMENTS = A1 + A2 + A3 + A4

@@ -1,0 +1,93 @@
+"""The commands ``card`` and ``fetch``: a report card of a model, and files of language models."""
+
+import dataclasses
+import importlib
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from lsa_lab.lab import arguments, settings
+from lsa_lab.lab.catalogue import UsageError, check_known, relative
+
+_EXAMPLE = "lsa-lab card my_package:forward my_package:init --name mine"
+
+
+def card(command: arguments.Card) -> int:
+    """Train a model, examine it, and write its card."""
+    name = command.name
+    if len(command.names) != 2 or any(":" not in word for word in command.names):
+        raise UsageError(f"card takes two addresses, MODULE:FORWARD and MODULE:INIT: {_EXAMPLE}")
+    if Path(name).name != name or name.startswith("."):
+        raise UsageError(f"--name {name}: a name is that of one folder, without a path")
+    settings.configure()
+    import jax
+
+    from lsa_lab.card import UnfitError, report_card, shelf
+    from lsa_lab.training.status import DivergedError
+
+    jax.config.update("jax_enable_x64", False)  # layers are trained in float32
+    start = time.monotonic()
+
+    def log(text: str) -> None:
+        print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
+
+    forward, init = map(find_object, command.names)
+    parts = settings.cache() / "cards" / f"{name}-{command.tier}-{command.seeds}"
+    try:
+        made = report_card(
+            forward,
+            init,
+            tier=command.tier,
+            seeds=command.seeds,
+            causal=not command.query,
+            folder=parts,
+            say=log,
+        )
+    except UnfitError as error:
+        raise UsageError(str(error)) from None
+    except DivergedError as error:
+        print(f"error: {name}: {error}", file=sys.stderr)
+        return 1
+    made = dataclasses.replace(made, facts=made.facts | {"code": shlex.join(command.names)})
+    folder = made.save(command.out.expanduser() / name)
+    shutil.rmtree(parts, ignore_errors=True)
+    index = shelf.write_index(folder.parent)
+    print(f"{made.headline}\n{relative(folder.resolve() / 'index.html')}, table: {relative(index)}")
+    return 0
+
+
+def find_object(address: str) -> Any:
+    """Return the object with an address MODULE:NAME or MODULE:NAME.ATTRIBUTE."""
+    module, _, names = address.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        value: Any = importlib.import_module(module)
+    except Exception as error:  # the module's own code runs, and may raise anything
+        raise UsageError(f"{address}: the module {module} cannot be imported: {error}") from None
+    for part in names.split("."):
+        if not hasattr(value, part):
+            raise UsageError(f"{address}: there is no {part} in {module}")
+        value = getattr(value, part)
+    return value
+
+
+def fetch(command: arguments.Fetch) -> int:
+    """Download sources into the cache; what is there is not downloaded again."""
+    from lsa_lab.lm import sources
+
+    for name in command.names:
+        check_known("source", name, sources.SOURCES)
+    failed = 0
+    for name in command.names or sources.SOURCES:
+        source = sources.SOURCES[name]
+        print(f"{name}, {source.megabytes} MB, {source.licence}: ", end="", flush=True)
+        try:
+            print(sources.fetch(name), flush=True)
+        except (OSError, ValueError) as error:
+            failed = 1
+            print(f"not fetched: {error}", flush=True)
+    return failed

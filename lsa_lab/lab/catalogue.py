@@ -1,0 +1,122 @@
+"""The experiments of a package: scripts with ``CLAIMS`` and ``compute``, found without import."""
+
+import ast
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+TIERS = ("smoke", "quick", "full")
+PARTS = ("Config", "TIERS", "compute", "CLAIMS", "plot")
+
+
+class UsageError(Exception):
+    """A wrong call; the message is one sentence that says what would do."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One script of a package of experiments."""
+
+    package: str
+    path: Path  # of the script
+    root: Path  # the folder that holds the package; figures lie beside it
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def theme(self) -> str:
+        """The folder between package and script; empty without one."""
+        parts = self.path.relative_to(self.root).parts[len(self.package.split(".")) : -1]
+        return ".".join(parts)
+
+    @property
+    def module(self) -> str:
+        return ".".join(filter(None, (self.package, self.theme, self.name)))
+
+    @property
+    def figures(self) -> Path:
+        """The folder of the committed result."""
+        return self.root / "figures" / self.name
+
+    @property
+    def question(self) -> str:
+        """The first line of the docstring."""
+        docstring = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
+        return docstring.partition("\n")[0]
+
+    def load(self) -> ModuleType:
+        """Import the script; raise UsageError if a part of an experiment is missing."""
+        if str(self.root) not in sys.path:
+            sys.path.insert(0, str(self.root))
+        module = importlib.import_module(self.module)
+        missing = [name for name in PARTS if not hasattr(module, name)]
+        if missing:
+            raise UsageError(f"{self.path} has no {missing[0]}: a script has {', '.join(PARTS)}")
+        return module
+
+
+def find(package: str) -> dict[str, Experiment]:
+    """Return the experiments of a package by name, from this folder or one above it."""
+    folder = Path(*package.split("."))
+    here = Path.cwd()
+    root = next((each for each in (here, *here.parents) if (each / folder).is_dir()), None)
+    if root is None:
+        raise UsageError(
+            f"no folder {folder} here or above: go to a clone of lsa_lab, write a first experiment "
+            f"with lsa-lab new {folder}/question, or name another folder with --package"
+        )
+    found = {}
+    for path in sorted([*(root / folder).glob("*.py"), *(root / folder).glob("*/*.py")]):
+        text = path.read_text(encoding="utf-8")
+        if "\nCLAIMS" in text and "\ndef compute(" in text:
+            if path.stem in found:
+                raise UsageError(f"two scripts are called {path.stem}: rename one of them")
+            found[path.stem] = Experiment(package, path, root)
+    return found
+
+
+def find_script(file: str) -> Experiment:
+    """Return the experiment of a script, whose package is the folder with ``registered.json``.
+
+    Without that file the package is the folder of the script, or the one above it if the working
+    directory is above both.
+    """
+    path = Path(file).resolve()
+    folders = [path.parent, path.parent.parent]
+    packages = [folder for folder in folders if (folder / "registered.json").exists()]
+    if not packages:
+        packages = [folder for folder in folders if folder.parent == Path.cwd()] or folders
+    return Experiment(packages[0].name, path, packages[0].parent)
+
+
+def choose(names: Iterable[str], experiments: dict[str, Experiment]) -> list[Experiment]:
+    """Return the experiments with these names, "all" for all; refuse unknown names."""
+    chosen: dict[str, Experiment] = {}
+    for name in names:
+        if name == "all":
+            chosen |= experiments
+        else:
+            check_known("experiment", name, [*experiments, "all"])
+            chosen[name] = experiments[name]
+    return list(chosen.values())
+
+
+def check_known(kind: str, word: str, known: Iterable[str]) -> None:
+    """Raise UsageError if a word is not known, with the nearest known one."""
+    known = list(known)
+    if word not in known:
+        near = difflib.get_close_matches(word, known, 1, cutoff=0.4)
+        advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise UsageError(f"unknown {kind} {word!r}: {advice}")
+
+
+def relative(path: Path) -> str:
+    """Return a path as it is shown: relative to the working directory where it lies below."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,0 +1,137 @@
+"""Claims: a sentence, the quantity that decides it, and its bounds."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from lsa_lab.lab.intervals import Interval, mean_interval, median_interval, ratio_interval
+
+STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
+    "mean": (np.mean, mean_interval),
+    "median": (np.median, median_interval),
+    "ratio": (lambda x: np.exp(np.log(x).mean()), ratio_interval),
+}
+VERDICTS = ("holds", "fails", "undecided", "estimate")
+
+
+class ClaimError(ValueError):
+    """A claim that cannot be evaluated on a result; the message names claim and cell."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement, the quantity measured for it, and bounds that are chosen before the run.
+
+    ``sample(result, **cell)`` returns the samples [R] of one cell, or None where a tier lacks the
+    cell; with ``over``, there is a cell for each combination of these axes, and ``{axis}`` in the
+    statement stands for its value. ``statistic`` "ratio" is the geometric mean, "value" a single
+    number without spread. ``null`` is the id of the claim that says what the number would be
+    without the effect, or "none: why". A ``simultaneous`` claim is one statement about all of its K
+    cells: each is evaluated at level .05 / K.
+    """
+
+    id: str
+    source: str  # a key of papers.py, such as "A1, Theorem 1", or "derived here"
+    statement: str
+    quantity: str  # what a sample is, as a noun phrase
+    sample: Callable[..., Any]
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    statistic: Literal["mean", "median", "ratio", "value"] = "mean"
+    over: Mapping[str, Sequence] = dataclasses.field(default_factory=dict)
+    null: str = ""
+    note: str = ""
+    simultaneous: bool = False
+
+    def __post_init__(self) -> None:
+        if self.statistic not in (*STATISTICS, "value"):
+            raise ValueError(f"{self.id}: statistic {self.statistic!r}: choose mean, median, ratio")
+        if not self.at_least <= self.at_most:
+            raise ValueError(f"{self.id}: at_least {self.at_least} is above {self.at_most}")
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The combinations of the axes of ``over``; one empty cell without axes."""
+        values = itertools.product(*self.over.values())
+        return [dict(zip(self.over, cell, strict=True)) for cell in values]
+
+    @property
+    def criterion(self) -> str:
+        """The statistic, the quantity and its bounds, as "mean of the risk: at most 0.02"."""
+        bounds = [f"at least {self.at_least:g}"] * math.isfinite(self.at_least)
+        bounds += [f"at most {self.at_most:g}"] * math.isfinite(self.at_most)
+        head = {"value": "", "ratio": "geometric mean of "}.get(
+            self.statistic, f"{self.statistic} of "
+        )
+        text = f"{head}{self.quantity}"
+        text += f": {' and '.join(bounds)}" if bounds else ""
+        return text + (", at every place" if self.simultaneous else "")
+
+    def judge(self, result: Any) -> list[dict[str, Any]]:
+        """Return a row for each cell that has samples: value, interval, runs, verdict.
+
+        Raises ClaimError if the samples of a cell are missing, empty or not finite.
+        """
+        samples = [
+            (cell, x) for cell in self.cells if (x := self._samples(result, cell)) is not None
+        ]
+        confidence = 1 - 0.05 / (len(self.cells) if self.simultaneous else 1)
+        return [self._row(cell, x, confidence) for cell, x in samples]
+
+    def _samples(self, result: Any, cell: dict[str, Any]) -> np.ndarray | None:
+        name = self._name(cell)
+        try:
+            samples = self.sample(result, **cell)
+        except (KeyError, AttributeError) as error:
+            raise ClaimError(f"{name}: the result lacks {error}") from error
+        if samples is None:
+            return None
+        x = np.atleast_1d(np.asarray(samples, float))
+        if x.ndim != 1 or x.size == 0 or (self.statistic == "value" and x.size != 1):
+            raise ClaimError(
+                f"{name}: its sample has shape {x.shape}; expected a number for a unit"
+            )
+        if not np.isfinite(x).all():
+            bad = int((~np.isfinite(x)).sum())
+            raise ClaimError(f"{name}: {bad} of {x.size} samples are not finite")
+        if self.statistic == "ratio" and (x <= 0).any():
+            raise ClaimError(f"{name}: {int((x <= 0).sum())} of {x.size} ratios are not positive")
+        return x
+
+    def _row(self, cell: dict[str, Any], x: np.ndarray, confidence: float) -> dict[str, Any]:
+        if self.statistic == "value":
+            value = low = high = float(x[0])
+        else:
+            centre, interval = STATISTICS[self.statistic]
+            value, (low, high) = float(centre(x)), interval(x, confidence)
+        return {
+            "id": self._name(cell),
+            "claim": self.id,
+            "cell": ", ".join(map(str, cell.values())),
+            "source": self.source,
+            "statement": self.statement.format(**cell),
+            "criterion": self.criterion,
+            "value": value,
+            "low": low if math.isfinite(low) else None,
+            "high": high if math.isfinite(high) else None,
+            "runs": len(x),
+            "verdict": self._verdict(low, high),
+            "null": self.null,
+            "status": "exploratory",  # until the registration of the run is compared
+        }
+
+    def _verdict(self, low: float, high: float) -> str:
+        if math.isinf(self.at_least) and math.isinf(self.at_most):
+            return "estimate"
+        if self.at_least <= low and high <= self.at_most:
+            return "holds"
+        return "fails" if high < self.at_least or low > self.at_most else "undecided"
+
+    def _name(self, cell: dict[str, Any]) -> str:
+        values = ", ".join(map(str, cell.values()))
+        return f"{self.id}[{values}]" if values else self.id

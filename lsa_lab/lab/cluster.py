@@ -1,0 +1,67 @@
+"""Jobs of a cluster by submitit: an experiment is a job, its runs are spread over the processes."""
+
+import sys
+import time
+from typing import Any
+
+from lsa_lab.lab import arguments
+from lsa_lab.lab.catalogue import Experiment, UsageError, choose, find
+from lsa_lab.lab.settings import cache
+
+
+def submit(command: arguments.Submit) -> int:
+    """Submit a job for each experiment; with the local executor, wait for them."""
+    try:
+        import submitit
+    except ImportError:
+        raise UsageError("submitit is not installed: pip install 'lsa-lab[cluster]'") from None
+    if command.cluster not in ("slurm", "local"):
+        raise UsageError(f"--cluster {command.cluster}: choose slurm or local")
+    folder = cache().resolve() / "jobs"
+    try:
+        executor = submitit.AutoExecutor(folder=folder, cluster=command.cluster)
+    except RuntimeError as error:  # no srun on this machine
+        raise UsageError(f"{error}: --cluster local runs on this machine") from None
+    more = {"slurm_partition": command.partition} if command.partition else {}
+    executor.update_parameters(
+        nodes=command.nodes,
+        tasks_per_node=command.tasks_per_node,
+        timeout_min=int(60 * command.hours),
+        name="lsa-lab",
+        **more,
+    )
+    experiments = choose(command.names, find(command.package))
+    jobs = [executor.submit(run_task, experiment, command) for experiment in experiments]
+    for experiment, job in zip(experiments, jobs, strict=True):
+        print(f"{experiment.name}: job {job.job_id}, log in {job.paths.stdout}")
+    return wait(jobs) if command.cluster == "local" else 0
+
+
+def run_task(experiment: Experiment, command: arguments.Submit) -> str:
+    """Run one process of a job; the first one writes the result."""
+    from lsa_lab.lab import batch, settings
+    from lsa_lab.training.cluster import join_job
+
+    settings.configure(command.tier)
+    if command.nodes * command.tasks_per_node > 1:
+        join_job()
+    run = arguments.Run(
+        (experiment.name,), command.tier, publish=command.publish, package=command.package
+    )
+    record = batch.run_one(experiment, command=run, config=[], out=cache() / "figures")
+    return record if isinstance(record, str) else record["caption"]
+
+
+def wait(jobs: list[Any]) -> int:
+    """Wait for jobs; print what each found, or why it failed; return 1 if one failed."""
+    failed = 0
+    for job in jobs:
+        while not job.done():
+            time.sleep(0.5)
+        try:
+            print(f"job {job.job_id}: {job.results()[0]}")
+        except Exception as error:  # submitit's, with the trace of the process
+            failed = 1
+            last = str(error).strip().splitlines()[-1]
+            print(f"job {job.job_id} failed: {last}; the same command resumes", file=sys.stderr)
+    return failed

@@ -1,0 +1,171 @@
+"""Pages: README.md of a result, CLAIMS.md, claims.csv and index.html of all results."""
+
+import csv
+import importlib
+import importlib.util
+import io
+import itertools
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from lsa_lab.lab import results
+from lsa_lab.lab.catalogue import Experiment, UsageError, find
+from lsa_lab.lab.progress import format_seconds
+from lsa_lab.store.safe_files import write
+
+Row = Mapping[str, Any]
+HONESTY = (
+    "The criteria of version 1.0 were chosen after results of earlier versions had been seen; "
+    "they were written down before the runs shown here, on fresh seeds."
+)
+LEGEND = (
+    "A claim **holds** if its 95 % interval lies within the bounds, **fails** if it lies outside, "
+    "and is **undecided** otherwise; an **estimate** has no bounds. It is *registered* if the "
+    "commit that computed the result already held the claim as it stands, else *exploratory*."
+)
+CONVERSIONS = {
+    "value": lambda x: x,
+    "percent": lambda x: 100 * x,
+    "gain": lambda x: 100 * (x - 1),
+    "loss": lambda x: 100 * (1 - x),
+}
+
+
+def format_value(row: Row) -> str:
+    """Return value and interval of a row, as "0.12 [0.1, 0.14]"."""
+    if row["low"] is None or row["low"] == row["high"]:
+        return f"{row['value']:.3g}"
+    return f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
+
+
+def count_verdicts(rows: Iterable[Row]) -> str:
+    """Return how many cells have each verdict, as "3 hold, 1 undecided"."""
+    plurals = {"holds": "hold", "fails": "fail", "estimate": "estimates"}
+    counts = Counter(row["verdict"] for row in rows).most_common()
+    words = [f"{n} {word if n == 1 else plurals.get(word, word)}" for word, n in counts]
+    return ", ".join(words)
+
+
+def _render(template: str, **values: Any) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("lsa_lab.lab"),
+        autoescape=jinja2.select_autoescape(),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["number"] = format_value
+    environment.filters["counts"] = count_verdicts
+    environment.filters["seconds"] = format_seconds
+    environment.filters["cell"] = lambda text: text.replace("|", "\\|")
+    text = environment.get_template(template).render(honesty=HONESTY, legend=LEGEND, **values)
+    return re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
+
+
+def render_result(experiment: Experiment, record: Row, module: ModuleType) -> str:
+    """Return the page of a result: question, figure, caption, claims, and how to run it again."""
+    command = f"lsa-lab run {experiment.name} --tier {record['tier']}"
+    if experiment.package != "experiments":
+        command += f" --package {experiment.package}"
+    context = (module.__doc__ or "").strip().partition("\n")[2].strip()
+    notes = [f"`{claim.id}`: {claim.note}" for claim in module.CLAIMS if claim.note]
+    return _render("result.md", record=record, context=context, notes=notes, command=command)
+
+
+def report(package: str) -> list[Path]:
+    """Write CLAIMS.md, claims.csv and index.html from the committed results of a package."""
+    experiments = find(package)
+    root = next((each.root for each in experiments.values()), Path.cwd())
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    has_papers = importlib.util.find_spec(f"{package}.papers") is not None
+    papers = importlib.import_module(f"{package}.papers") if has_papers else None
+    return write_report(root / "figures", papers)
+
+
+def write_report(figures: Path, papers: Any = None) -> list[Path]:
+    """Write the pages of all results below a folder; return their paths."""
+    records = dict(results.find_records(figures))
+    values = {
+        "records": records,
+        "papers": papers.PAPERS if papers else (),
+        "statements": answer_statements(records, papers.STATEMENTS) if papers else (),
+        "themes": _group_by_theme(records),
+    }
+    contents = {
+        "CLAIMS.md": _render("claims.md", **values),
+        "claims.csv": _render_csv(records),
+        "index.html": _render("index.html", **values),
+    }
+    for name, content in contents.items():
+        write(figures / name, content.encode())
+    return [figures / name for name in contents]
+
+
+def _group_by_theme(records: Mapping[str, Row]) -> list[tuple[str, list[tuple[str, Row]]]]:
+    named = sorted(records.items(), key=lambda item: (item[1]["theme"], item[0]))
+    groups = itertools.groupby(named, key=lambda item: item[1]["theme"])
+    return [(theme, list(group)) for theme, group in groups]
+
+
+def answer_statements(
+    records: Mapping[str, Row], statements: Iterable[Any]
+) -> list[dict[str, Any]]:
+    """Return each statement of the papers with our finding and its verdict, where computed."""
+    answers = []
+    for statement in statements:
+        row = find_row(records, statement.experiment, statement.claim)
+        finding, verdict = "not computed for 1.0 yet", ""
+        if row is not None:
+            finding, verdict = fill_finding(statement.finding, row), row["verdict"]
+            verdict += "" if row["status"] == "registered" else ", exploratory"
+        elif not statement.experiment:
+            refuted = statement.counterexample and not statement.proof
+            finding, verdict = statement.finding, "refuted" if refuted else "proved"
+        answer = {"computed": row is not None, "finding": finding, "verdict": verdict}
+        answers.append(vars(statement) | answer)
+    return answers
+
+
+def find_row(records: Mapping[str, Row], experiment: str, claim: str) -> Row | None:
+    """Return the row of a primary claim, by its id; None if its result is not there.
+
+    Raises UsageError if the result lacks the claim, or if the claim has several cells.
+    """
+    if experiment not in records:
+        return None
+    rows = [row for row in records[experiment]["claims"] if claim in (row["id"], row["claim"])]
+    if len(rows) != 1:
+        raise UsageError(
+            f"papers.py: {claim!r} of {experiment} names {len(rows)} rows; name the id of one"
+        )
+    return rows[0]
+
+
+def fill_finding(finding: str, row: Row) -> str:
+    """Return the sentence of a finding with its number, and the interval behind it."""
+    used = [name for name in CONVERSIONS if f"{{{name}}}" in finding]
+    if not used:
+        return finding
+    convert = CONVERSIONS[used[0]]
+    text = finding.format(**{used[0]: f"{convert(row['value']):.3g}"})
+    if row["low"] is None:
+        return text
+    low, high = sorted([convert(row["low"]), convert(row["high"])])
+    return f"{text.rstrip('.')} [{low:.3g}, {high:.3g}]."
+
+
+def _render_csv(records: Mapping[str, Row]) -> str:
+    rows = [{"experiment": name} | row for name in records for row in records[name]["claims"]]
+    content = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(content, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return content.getvalue()

@@ -1,0 +1,232 @@
+"""The style of all figures: a line is theory, points with bars are runs.
+
+Figures are made without pyplot: no window and no global state. One colour is a family of methods,
+one marker a member of it, in all figures. The colours are Okabe and Ito's, which are told apart
+with any kind of colour vision; yellow is too pale for a line on white.
+"""
+
+import contextlib
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lsa_lab.lab.claims import STATISTICS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLACK, GREY = "#000000", "#767676"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS
+MARKERS = ("o", "s", "^", "D", "v", "P")
+METHOD: dict[str, dict[str, Any]] = {
+    name: {"color": color, "marker": marker}
+    for name, color, marker in (
+        ("linear", BLUE, "o"),
+        ("linear, causal", BLUE, "d"),
+        ("linear, norm", BLUE, "D"),
+        ("linear, MLP", BLUE, "P"),
+        ("softmax", VERMILION, "s"),
+        ("softmax, causal", VERMILION, "d"),
+        ("softmax, norm", VERMILION, "D"),
+        ("softmax, norm, MLP", VERMILION, "P"),
+        ("descent", GREEN, "^"),
+        ("GD++", PURPLE, "D"),
+        ("preconditioned descent", ORANGE, "v"),
+        ("preprocessed descent", SKY, "P"),
+        ("ridge", BLACK, None),
+        ("least squares", GREY, None),
+        ("Lasso", ORANGE, ">"),
+        ("sparse Bayes", PURPLE, "p"),
+    )
+}
+_SETTINGS = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": "cycler('color', [" + ", ".join(f"'{c}'" for c in COLOURS) + "])",
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,  # TrueType: text in the PDF stays text
+}
+_LINE_HEIGHT = 9  # points between two labels
+
+
+@contextlib.contextmanager
+def context() -> Iterator[None]:
+    """Apply the settings of all figures, whatever the user's are."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", _SETTINGS]):
+        yield
+
+
+def figure(
+    width: float, height: float, panels: tuple[int, int] = (1, 1), **grid: Any
+) -> "tuple[Figure, list[Axes]]":
+    """Return an empty figure, in inches, and its rows x columns axes, lettered row by row."""
+    from matplotlib.figure import Figure
+
+    with context():
+        picture = Figure(figsize=(width, height), layout="constrained")
+        axes = list(picture.subplots(*panels, squeeze=False, **grid).flat)
+        for ax, letter in zip(axes, ascii_lowercase, strict=False):
+            if len(axes) > 1:
+                ax.set_title(letter, loc="left", fontweight="bold")
+    return picture, axes
+
+
+def line(
+    ax: "Axes",
+    x: ArrayLike,
+    y: ArrayLike,
+    label: str | None = None,
+    color: str = BLACK,
+    style: str = "-",
+) -> None:
+    """Draw a closed form as a line; values that are not finite leave a gap."""
+    ax.plot(
+        np.asarray(x),
+        np.ma.masked_invalid(np.asarray(y, float)),
+        style,
+        color=color,
+        label=label,
+    )
+
+
+def band(
+    ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, color: str = BLUE
+) -> None:
+    """Draw the median of the runs [R, len(x)] as a line and their middle 80 % as a band."""
+    samples = _check_runs(samples, x)
+    low, middle, high = np.quantile(samples, (0.1, 0.5, 0.9), axis=0)
+    ax.plot(np.asarray(x), middle, color=color, label=label)
+    ax.fill_between(np.asarray(x), low, high, color=color, alpha=0.25, linewidth=0)
+
+
+def mean_points(
+    ax: "Axes",
+    x: ArrayLike,
+    samples: ArrayLike,
+    label: str | None = None,
+    statistic: str = "mean",
+    **look: Any,
+) -> None:
+    """Draw the mean of the runs [R, len(x)] as points with intervals as bars.
+
+    ``statistic`` may be that of a claim: "mean", "median" or "ratio", the geometric mean.
+    """
+    samples, (centre, interval) = _check_runs(samples, x), STATISTICS[statistic]
+    middle = np.array([centre(column) for column in samples.T])
+    bars = np.abs(np.transpose([interval(column) for column in samples.T]) - middle)
+    bars = np.where(np.isfinite(bars), bars, 0.0)  # too few runs to know an interval
+    ax.errorbar(np.asarray(x), middle, bars, label=label, **{"elinewidth": 0.8} | look)
+
+
+def _check_runs(samples: ArrayLike, x: ArrayLike) -> np.ndarray:
+    values = np.asarray(samples, float)
+    if values.ndim != 2 or values.shape[1] != np.size(x):
+        raise ValueError(f"samples of shape {values.shape}: expected runs first, [R, {np.size(x)}]")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{int((~np.isfinite(values)).sum())} of {values.size} are not finite")
+    return values
+
+
+def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | None = None) -> None:
+    """Make axes logarithmic; ``ticks`` are the values of x that get a label."""
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    if x:
+        ax.set_xscale("log")
+        if ticks is not None:
+            ax.set_xticks(list(ticks), [f"{tick:g}" for tick in ticks])
+            ax.xaxis.set_minor_locator(NullLocator())
+    if y:
+        ax.set_yscale("log")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def direct_label(
+    ax: "Axes", x: float, y: float, text: str, color: str, offset: tuple[float, float] = (4, 0)
+) -> None:
+    """Write the name of a line beside its point (x, y); ``offset`` is in points."""
+    right, above = np.sign(offset).astype(int)
+    ax.annotate(
+        text,
+        (x, y),
+        offset,
+        textcoords="offset points",
+        color=color,
+        fontsize=7,
+        ha={1: "left", 0: "center", -1: "right"}[right],
+        va={1: "bottom", 0: "center", -1: "top"}[above],
+        annotation_clip=False,
+    )
+
+
+def end_labels(ax: "Axes", heights: Mapping[str, float], colors: Sequence[str]) -> None:
+    """Write names of lines beside the right edge, near the ends {name: y} but not on each other.
+
+    Set scale and limits of the axes first.
+    """
+    from scipy.optimize import isotonic_regression
+
+    picture = ax.get_figure(root=True)
+    assert picture is not None
+    height = ax.get_position().height * picture.get_size_inches()[1] * 72  # points
+    edge = ax.get_xlim()[1]
+    ends = ax.transAxes.inverted().transform(
+        ax.transData.transform([(edge, y) for y in heights.values()])
+    )[:, 1]
+    places, order = np.clip(ends, 0, 1) * height, np.argsort(ends, kind="stable")
+    below = _LINE_HEIGHT * np.arange(len(ends))
+    free = np.clip(isotonic_regression(places[order] - below).x, 0, max(0.0, height - below[-1]))
+    places[order] = free + below
+    for name, place, color in zip(heights, places, colors, strict=False):
+        ax.annotate(
+            name,
+            (1, place / height),
+            (4, 0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            color=color,
+            fontsize=7,
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def encode(picture: "Figure", kind: str) -> bytes:
+    """Return the file of a figure, "pdf" or "png", without a date."""
+    content = io.BytesIO()
+    metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+    with context():
+        picture.savefig(content, format=kind, metadata=metadata)
+    return content.getvalue()
+
+
+def keep_panel(picture: "Figure", letter: str) -> None:
+    """Keep the panel with this letter alone; raise ValueError if there is none."""
+    letters = {ax.get_title(loc="left"): ax for ax in picture.axes}
+    if letter not in letters:
+        raise ValueError(f"no panel {letter!r}: the figure has {', '.join(filter(None, letters))}")
+    for ax in picture.axes:
+        if ax is not letters[letter]:
+            ax.remove()
+    letters[letter].set_title("", loc="left")
+    grid = letters[letter].get_gridspec()
+    if grid is not None:
+        width, height = picture.get_size_inches()
+        picture.set_size_inches(width / grid.ncols, height / grid.nrows)
+        letters[letter].set_subplotspec(picture.add_gridspec(1, 1)[0])

@@ -1,0 +1,161 @@
+"""Results on disk: ``result.nc`` with the facts of its run, and ``claims.json`` beside it."""
+
+import dataclasses
+import datetime
+import hashlib
+import io
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from lsa_lab.lab.catalogue import UsageError, relative
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_PACKAGES = ("lsa-lab", "jax", "jaxlib", "flax", "optax", "numpy", "scipy")
+
+
+def plain_config(config: Any) -> dict[str, Any]:
+    """Return a configuration as JSON gives it back: tuples are lists."""
+    return json.loads(json.dumps(dataclasses.asdict(config)))
+
+
+def restore_config(kind: type, values: Mapping[str, Any]) -> Any:
+    """Return the dataclass of plain values that ``plain_config`` gave."""
+    hints = get_type_hints(kind)
+    names = {field.name for field in dataclasses.fields(kind)}
+    return kind(**{k: _restore(hints[k], v) for k, v in values.items() if k in names})
+
+
+def _restore(hint: Any, value: Any) -> Any:
+    if isinstance(value, dict):
+        kinds: list[Any] = [x for x in (hint, *get_args(hint)) if dataclasses.is_dataclass(x)]
+        return restore_config(kinds[0], value) if kinds else value
+    if isinstance(value, list):
+        inner = get_args(hint)
+        hints = inner[:1] * len(value) if inner[1:] == (...,) else inner or (Any,) * len(value)
+        return tuple(map(_restore, hints, value))
+    return value
+
+
+def collect_facts(root: Path, config: Any) -> dict[str, Any]:
+    """Return what a result has to say of its run: versions, device, flags, commit, date."""
+    import jax
+
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "unknown"
+    return {
+        "config": json.dumps(plain_config(config)),
+        "versions": json.dumps(versions),
+        "device": jax.devices()[0].device_kind,
+        "device_count": jax.device_count(),
+        "xla_flags": " ".join(
+            flag for flag in os.environ.get("XLA_FLAGS", "").split() if "/" not in flag
+        ),
+        "precision": jax.numpy.result_type(float).name,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **find_commit(root),
+    }
+
+
+def find_commit(folder: Path) -> dict[str, Any]:
+    """Return the commit of a folder, and 1 as "dirty" if code differs from it; {} without git."""
+
+    def ask(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=folder, capture_output=True, text=True, timeout=20, check=True
+        ).stdout.strip()
+
+    try:
+        changed = ask("status", "--porcelain", "--", ":(top)*.py", ":(top)*registered.json")
+        return {"commit": ask("rev-parse", "HEAD"), "dirty": int(bool(changed))}
+    except (OSError, subprocess.SubprocessError):
+        return {}
+
+
+def encode(result: "xr.Dataset | xr.DataTree", facts: Mapping[str, Any]) -> bytes:
+    """Return the netCDF file of a result with the facts in its attributes.
+
+    The file is made in memory: HDF5 dies of a segmentation fault where its disk is full.
+    """
+    content = io.BytesIO()
+    tree = result.copy()
+    tree.attrs = {**result.attrs, **facts}
+    tree.to_netcdf(content, engine="h5netcdf")
+    return content.getvalue()
+
+
+def load(folder: Path) -> "xr.Dataset | xr.DataTree":
+    """Return the result of a folder, in memory, if it is the file that ``claims.json`` judges."""
+    path = folder / "result.nc"
+    if not path.exists():
+        raise UsageError(f"no result at {relative(path)}: run the experiment first")
+    content = path.read_bytes()
+    if (folder / "claims.json").exists():
+        digest = hashlib.sha256(content).hexdigest()
+        if load_record(folder)["sha256"] != digest:
+            raise UsageError(
+                f"{relative(path)} is damaged, or not the file that claims.json beside it judges: "
+                "restore it, or run the experiment again"
+            )
+    return decode(content, relative(path))
+
+
+def decode(content: bytes, name: str) -> "xr.Dataset | xr.DataTree":
+    """Return the result in the content of a netCDF file."""
+    import xarray as xr
+
+    try:
+        with xr.open_datatree(io.BytesIO(content), engine="h5netcdf") as opened:
+            tree = opened.load()
+    except Exception as error:  # whatever a damaged file makes of HDF5
+        raise UsageError(f"{name} is no netCDF file ({error}): run the experiment again") from None
+    return tree if tree.children else tree.to_dataset()
+
+
+def load_record(folder: Path) -> dict[str, Any]:
+    """Return the content of ``claims.json``; raise UsageError if it is missing or damaged."""
+    path = folder / "claims.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record["claims"], list) or len(record["sha256"]) != 64:
+            raise ValueError("no claims and sha256")
+    except FileNotFoundError:
+        raise UsageError(f"no {relative(path)}: run the experiment first") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{relative(path)} is damaged ({error}): restore it, or run the experiment again"
+        ) from None
+    return record
+
+
+def find_records(figures: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield name and record of every result below a folder, by name."""
+    for path in sorted(figures.glob("*/claims.json")):
+        yield path.parent.name, load_record(path.parent)
+
+
+def load_claims(figures: str | Path = "figures") -> Any:
+    """Return every claim of the results below a folder as one table, a pandas DataFrame.
+
+    A row is a cell of a claim: experiment, id, source, statement, criterion, value, low, high,
+    runs, verdict, null, status.
+    """
+    import pandas as pd
+
+    rows = [
+        {"experiment": name} | row
+        for name, record in find_records(Path(figures))
+        for row in record["claims"]
+    ]
+    return pd.DataFrame(rows)

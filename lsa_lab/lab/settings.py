@@ -1,0 +1,54 @@
+"""Settings of a process that computes, made once at an entry point, before jax is imported."""
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+# Two batched factorisations at the same time can wait for each other for ever on two cores
+# (jaxlib 0.10). On a GPU, sums by atomic operations differ from run to run, and kernels generated
+# by Triton find no configuration for some float32 products.
+FLAGS = (
+    "--xla_cpu_enable_concurrency_optimized_scheduler=false",
+    "--xla_gpu_deterministic_ops=true",
+    "--xla_gpu_enable_triton_gemm=false",
+)
+# Small tiers compile longer than they compute: half of the time with code that is optimised less.
+FAST_COMPILATION = (
+    "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_backend_optimization_level=1",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+)
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def cache() -> Path:
+    """Return the folder of what can be made again: LSA_LAB_CACHE, or .cache in this folder."""
+    return Path(os.environ.get("LSA_LAB_CACHE") or ".cache").expanduser()
+
+
+def set_environment(tier: str = "full") -> None:
+    """Set flags of XLA and one thread for linear algebra; call it before jax and numpy load."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    wanted: tuple[str, ...] = FLAGS
+    if tier in ("smoke", "quick") and version("jaxlib").startswith("0.10."):
+        wanted += FAST_COMPILATION
+    for flag in wanted:
+        if flag.partition("=")[0] not in flags:
+            flags = f"{flags} {flag}"
+    os.environ["XLA_FLAGS"] = flags.strip()
+    for name in _THREADS:  # the last bits of a factorisation depend on the number of threads
+        os.environ.setdefault(name, "1")
+
+
+def configure(tier: str = "full") -> None:
+    """Set the environment, then float64, exact products and the cache of compiled programs."""
+    set_environment(tier)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    # GPUs and TPUs otherwise round the factors of a float32 product to 10 or even 7 bits.
+    jax.config.update("jax_default_matmul_precision", "highest")
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

@@ -1,0 +1,146 @@
+"""The experiments on one layer: their smoke tiers, and their measures beside sums over prompts."""
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+from experiments.one_layer import finite_pretraining, one_layer_optimum, training_dynamics
+from lsa_lab.models.linear_attention import Params
+from lsa_lab.theory import optimum
+
+MODULES = (one_layer_optimum, training_dynamics, finite_pretraining)
+D, N, NOISE_VAR = 4, 6, 0.3
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_the_smoke_tier_is_computed_judged_and_drawn(module):
+    config = module.TIERS["smoke"]
+    result = module.compute(config, {})
+    for claim in module.CLAIMS:
+        assert claim.judge(result), claim.id
+    _, caption = module.plot(result, config)
+    assert len(caption.split()) <= 60
+
+
+def make_layer(*matrices):
+    """Return one layer whose heads have label entries -1/H and covariate blocks ``matrices``."""
+    e = len(matrices[0]) + 1
+    w_kq, w_pv = np.zeros((2, 1, len(matrices), e, e))
+    w_kq[0, :, :-1, :-1], w_pv[0, :, -1, -1] = matrices, -1 / len(matrices)
+    return Params(w_kq, w_pv)
+
+
+def test_excess_is_that_of_predictions_by_loops():
+    task, n, size = (np.diag([1.0, 0.5, 2.0]), 0.4), 4, 5
+    best = np.asarray(optimum.one_layer(task[0], np.eye(3), n, task[1]))
+    other = np.random.default_rng(0).normal(size=(3, 3))
+    runs = [make_layer(best, best), make_layer(other, 3 * other)]  # the heads' mean is A
+    layers = jax.tree.map(lambda *leaves: np.stack(leaves), *runs)
+    measured, least = one_layer_optimum.measure_excess(
+        (layers,), task, n, size, np.random.default_rng(1)
+    )
+    rng = np.random.default_rng(1)
+    for run, matrix in enumerate((best, 2 * other)):
+        moment, x_query, y_query = one_layer_optimum.draw_prompts(rng, *task, n, size)
+        errors = [
+            [(moment[:-1, -1, b] @ a @ x_query[:, b] - y_query[b]) ** 2 for b in range(size)]
+            for a in (matrix, best)
+        ]
+        risk, risk_of_best = np.mean(errors, axis=1)
+        expected = [risk, (risk - risk_of_best) / least]
+        np.testing.assert_allclose(measured[run, 0], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_prompts_have_the_moments_of_their_task():
+    covariance, size = np.diag([1.0, 0.5]), 40_000
+    rng = np.random.default_rng(0)
+    moment, x_query, y_query = one_layer_optimum.draw_prompts(rng, covariance, 0.4, 3, size)
+    errors = moment.std(-1) / np.sqrt(size)
+    expected = np.diag([1.0, 0.5, 1.5 + 0.4])  # tr Λ + σ² for labels, and a mean weight of 0
+    assert (np.abs(moment.mean(-1) - expected) <= 5 * errors).all()
+    label = x_query.mean(), (y_query**2).mean()
+    np.testing.assert_allclose(label, (0, 1.5), atol=5 * np.std(y_query**2) / np.sqrt(size))
+
+
+def descend(x, y, steps):
+    weights, step_size = np.zeros(x.shape[1]), len(y) / np.linalg.norm(x, ord=2) ** 2
+    for _ in range(steps):
+        weights = weights + step_size * x.T @ (y - x @ weights) / len(y)
+    return weights
+
+
+def test_errors_on_a_table_are_those_of_loops():
+    config = one_layer_optimum.Config(shift_n=3, runs=1)
+    table = np.random.default_rng(0).normal(size=(9, 3))
+    layers = jax.tree.map(lambda leaf: leaf[None], make_layer(0.5 * np.eye(2)))
+    rows = np.random.default_rng(1).permutation(9)[:8].reshape(2, 4)
+    errors = one_layer_optimum.measure_table(layers, table, config, np.random.default_rng(1))
+    for group, members in enumerate(table[rows]):
+        expected = np.zeros(3)
+        for i, (*query, target) in enumerate(members):
+            x, y = np.split(np.delete(members, i, axis=0), [2], axis=1)
+            x, y = x, y[:, 0]
+            weights = 0.5 * x.T @ y / 3, descend(x, y, config.descent_steps), np.zeros(2)
+            expected += [(w @ query - target) ** 2 / 4 for w in weights]
+        np.testing.assert_allclose(errors[:, group], expected, rtol=1e-9)
+
+
+def test_half_times_are_those_of_straight_lines():
+    times = np.arange(5.0)
+    modes = np.stack([times, times / 2, times / 10], axis=-1)[None]  # the last stays below half
+    axes = ("run", "mode_time", "eigenvalue")
+    data = {"mode": (axes, modes), "mode_limit": ("eigenvalue", [3.0, 3.0, 3.0])}
+    result = xr.Dataset(data, {"mode_time": times, "eigenvalue": [3.0, 2.0, 1.0]})
+    np.testing.assert_allclose(training_dynamics.half_times(result), [[1.5, 3.0, 4.0]])
+    np.testing.assert_allclose(training_dynamics.delay(result, 2), [2.0])
+
+
+def draw_by_demonstrations(rng, w):
+    """Draw x_query, (h, s) and y_query of prompts with tasks w [B, d] from their demonstrations."""
+    x = rng.standard_normal((len(w), N + 1, D)) / np.sqrt(D)
+    noise = np.sqrt(NOISE_VAR) * rng.standard_normal((len(w), N + 1))
+    y = np.einsum("bnd,bd->bn", x, w) + noise
+    h = D / N * np.einsum("bn,bnd->bd", y[:, :N], x[:, :N])
+    return x[:, N], np.concatenate([h, (y[:, :N] ** 2).mean(1, keepdims=True)], axis=1), y[:, N]
+
+
+def average_products(x_query, read, y_query):
+    """Return means of the products of all features, and their standard errors."""
+    columns = np.concatenate([read, read**2, y_query[:, None] * x_query * read[:, :-1]], axis=1)
+    products = columns[:, :, None] * columns[:, None]
+    return products.mean(0), products.std(0) / np.sqrt(len(products))
+
+
+def test_features_have_the_law_of_those_of_demonstrations():
+    rng = np.random.default_rng(0)
+    tasks = rng.standard_normal((3, D))
+    direct = draw_by_demonstrations(rng, tasks[rng.integers(3, size=50_000)])
+    draw = jax.jit(finite_pretraining.draw_features, static_argnums=(2, 3, 5))
+    drawn = map(np.asarray, draw(jax.random.key(0), tasks, N, 3, NOISE_VAR, 50_000))
+    (left, left_error), (right, right_error) = average_products(*direct), average_products(*drawn)
+    assert (np.abs(left - right) < 5 * np.hypot(left_error, right_error)).all()
+
+
+def test_risks_of_a_layer_are_its_mean_squared_errors():
+    rng = np.random.default_rng(1)
+    tasks, layer = rng.standard_normal((5, D)), 0.3 * rng.standard_normal((D, D + 1))
+    layer += 0.7 * np.eye(D, D + 1)  # like a trained one: the terms with its trace are not small
+    risks = jax.jit(finite_pretraining.layer_risks, static_argnums=3)(
+        layer, tasks, np.arange(5) < 3, N, NOISE_VAR
+    )
+    for risk, w in zip(
+        risks,
+        (rng.standard_normal((400_000, D)), tasks[rng.integers(3, size=400_000)]),
+        strict=True,
+    ):
+        x_query, read, y = draw_by_demonstrations(rng, w)
+        errors = (y - np.einsum("bi,ij,bj->b", x_query, layer, read)) ** 2
+        assert abs(float(risk) - errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))
+
+
+def test_the_limit_is_exact_for_a_log_that_is_linear_in_one_over_d():
+    logs = 0.3 + np.array([[1.0], [2.0]]).T / np.array([[4.0], [8.0]])  # [d, R]
+    data = {"measured": (("d", "run"), 2 * np.exp(logs)), "closed_form": 2.0}
+    result = xr.Dataset(data, {"d": [4, 8]})
+    np.testing.assert_allclose(finite_pretraining.limit(result), np.exp([0.3, 0.3]))

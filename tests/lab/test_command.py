@@ -1,0 +1,137 @@
+"""The command: wrong calls get one sentence, and the calls of a first hour work."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import pytest
+
+from lsa_lab.lab import command
+from lsa_lab.lab.catalogue import UsageError
+
+WRONG = [
+    ("runn", "unknown command 'runn': did you mean run?"),
+    ("run", "no experiment is named"),
+    ("run questoin", "unknown experiment 'questoin': did you mean question?"),
+    ("run question --teir full", "unknown option --teir: did you mean --tier?"),
+    ("run question --tier ful", "unknown tier 'ful': did you mean full?"),
+    ("run question --jobs two", "--jobs: invalid literal .* expected INT; the usual value is 1"),
+    ("run question --jobs 0", "--jobs 0: choose 1 or more"),
+    (
+        "run question --config.scale 4",
+        "unknown option --config.scale: did you mean --config.scales",
+    ),
+    ("run question --config.n few", "--config.n: invalid literal.*; the usual value is 20"),
+    ("run question --config.scales 1 x", "--config.scales: .* the usual value is 1.0 2.0"),
+    ("run question --publish", "--publish takes --tier full without changes"),
+    ("run question --sweep n=4", "write a field and values, as n=8,16,32"),
+    ("run question --sweep m=4,5", "unknown option --config.m"),
+    ("run question --sweep n=4,5 --claim zeros", "unknown claim 'zeros': did you mean zero?"),
+    ("draw question", "no result at figures/question/result.nc: run the experiment first"),
+    ("compare question", "no .*claims.json: run the experiment first"),
+    ("compare a b c", "compare takes two results"),
+    ("report --config.n 4", "--config.n changes a configuration: it is for lsa-lab run"),
+    ("new question", "write PACKAGE/NAME, as my_lab/question"),
+    ("new my-lab/question", "write PACKAGE/NAME, as my_lab/question"),
+    ("card mine:forward --name mine", "card takes two addresses"),
+    ("card mine:forward mine:init", "--name is missing"),
+    ("card nowhere:f nowhere:g --name a/b", "a name is that of one folder"),
+    ("fetch smolm2", "unknown source 'smolm2': did you mean smollm2?"),
+    ("submit question --cluster pbs", "--cluster pbs: choose slurm or local"),
+]
+PACKAGED = ("run", "draw", "compare", "report", "submit")
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+def test_wrong_calls_are_answered_in_one_sentence(package, words, message):
+    words = words.split()
+    words += ["--package", package.name] if words[0] in PACKAGED else []
+    with pytest.raises(UsageError, match=message) as refused:
+        command.obey(words)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="no folder nowhere here or above"):
+        command.obey(["list", "--package", "nowhere"])
+
+
+def run_program(words, cwd):
+    program = [sys.executable, "-m", "lsa_lab.lab.command", *words.split()]
+    own = {"LSA_LAB_CACHE": str(cwd / ".cache")}
+    own["JAX_COMPILATION_CACHE_DIR"] = jax.config.values["jax_compilation_cache_dir"]
+    environment = os.environ | own
+    return subprocess.run(
+        program, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_list_and_help_start_without_jax(package):
+    program = (
+        "import sys; from lsa_lab.lab import command\n"
+        f"command.obey(['list', '--package', {package.name!r}]); command.obey(['-h'])\n"
+        "assert not {'jax', 'numpy', 'xarray', 'matplotlib'} & set(sys.modules)"
+    )
+    left = subprocess.run(
+        [sys.executable, "-c", program], cwd=package.root, capture_output=True, text=True
+    )
+    assert left.returncode == 0, left.stderr
+    assert "Is the mean of normal numbers 0?" in left.stdout
+    assert "no result yet" in left.stdout
+
+
+def test_a_first_experiment_of_ones_own(tmp_path):
+    assert run_program("new my_lab/question", tmp_path).returncode == 0
+    left = run_program("run question --tier smoke --package my_lab", tmp_path)
+    assert left.returncode == 0, left.stderr
+    assert "times the risk of ridge regression" in left.stdout
+    assert (tmp_path / ".cache/figures/smoke/question/figure.pdf").exists()
+
+
+def test_a_script_runs_by_itself(package):
+    script = package.script.relative_to(package.root)
+    left = subprocess.run(
+        [sys.executable, script, "--tier", "smoke", "--config.n", "4"],
+        cwd=package.root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert left.returncode == 0, left.stderr
+    assert "question, smoke tier --config.n 4" in left.stdout
+
+
+def test_all_experiments_two_at_a_time(package):
+    second = package.script.with_name("another.py")
+    second.write_text(package.script.read_text())
+    left = run_program(f"run all --jobs 2 --package {package.name}", package.root)
+    assert left.returncode == 0, left.stderr
+    assert "2 of 2 done" in left.stdout
+    assert (package.root / ".cache/figures/index.html").exists()
+
+
+def test_a_sweep_plots_a_claim(package):
+    words = f"run question --tier smoke --sweep n=4,8 --package {package.name}"
+    left = run_program(words, package.root)
+    assert left.returncode == 0, left.stderr
+    assert "n = 8, zero[2.0]:" in left.stdout
+    assert (package.root / ".cache/figures/smoke/question/sweep,n/figure.png").exists()
+
+
+def test_a_failed_run_says_so_in_its_status(package):
+    package.change("return picture, f", "raise RuntimeError('broken'); f")
+    left = run_program(f"run all --package {package.name}", package.root)
+    assert left.returncode == 1
+    assert "broken" in left.stderr
+
+
+def test_compare_prints_claims_side_by_side(package, capsys):
+    package.run("quick")
+    package.run("quick", n=8)
+    a, b = "out/question", "out/question/n=8"
+    command.obey(["compare", a, b, "--package", package.name])
+    out = capsys.readouterr().out
+    assert "zero[1.0]" in out
+    assert "3 of 3 verdicts agree" in out

@@ -1,0 +1,102 @@
+"""Registration: only what the commit of a run already held is registered."""
+
+import json
+
+import pytest
+
+from lsa_lab.lab import registration
+from lsa_lab.lab.catalogue import UsageError
+
+
+def statuses(record):
+    return {row["id"]: row["status"] for row in record["claims"]}
+
+
+def register(package, commit=True):
+    package.load()
+    registration.register(package.experiment)
+    if commit:
+        package.commit()
+
+
+def test_a_run_after_a_committed_registration_is_registered(package):
+    register(package)
+    record = package.run()
+    assert set(statuses(record).values()) == {"registered"}
+    assert record["registered"]
+    file = json.loads((package.script.parents[1] / "registered.json").read_text())
+    assert set(file["question"][0]["claims"]) == {"zero", "first"}
+
+
+@pytest.mark.parametrize("case", ["never", "not committed", "another tier"])
+def test_other_runs_are_exploratory(package, case):
+    if case == "not committed":
+        register(package, commit=False)
+    record = package.run("quick" if case == "another tier" else "full")
+    assert set(statuses(record).values()) == {"exploratory"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("at_least=-3.0", "at_least=-2.0"),
+        ("The mean at scale {scale} is 0", "The mean at scale {scale} is near 0"),
+        ('"scale": (1.0, 2.0)', '"scale": (1.0,)'),
+        (
+            'return result["mean"].sel(scale=scale).values',
+            'return 1 + result["mean"].sel(scale=scale).values',
+        ),
+    ],
+)
+def test_a_claim_that_changes_after_the_run_is_exploratory(package, old, new):
+    from lsa_lab.lab.run import write_result
+
+    register(package)
+    package.run(publish=True)
+    package.change(old, new)
+    folder = package.experiment.figures
+    content = (folder / "result.nc").read_bytes()
+    record = write_result(package.experiment, package.load(), content, folder)
+    status = statuses(record)
+    assert {status[name] for name in status if name.startswith("zero")} == {"exploratory"}
+    assert status["first"] == "registered"
+
+
+def test_comments_and_the_figure_do_not_change_a_claim(package):
+    register(package)
+    package.change("def sample(result, scale):", "def sample(result, scale):\n    # a comment\n")
+    package.change("Means of", "The means of")
+    assert set(statuses(package.run()).values()) == {"registered"}
+
+
+def test_a_seed_is_registered_once(package):
+    register(package)
+    with pytest.raises(UsageError, match="is registered as it stands"):
+        register(package)
+    package.change("at_least=-3.0", "at_least=-2.0")
+    with pytest.raises(UsageError, match=r"seed = 7 was registered on .*; choose a seed"):
+        register(package)
+    package.change("seed: int = 7", "seed: int = 8")
+    register(package)
+    assert set(statuses(package.run()).values()) == {"registered"}
+    package.change("seed: int = 8", "seed: int = 7")
+    with pytest.raises(UsageError, match="seed = 7 was registered"):
+        package.run()
+
+
+def test_publishing_takes_committed_code(package):
+    register(package)
+    package.change("Means of", "The means of")
+    with pytest.raises(UsageError, match="commit your changes first"):
+        package.run(publish=True)
+
+
+def test_a_damaged_registry_is_named(package):
+    (package.script.parents[1] / "registered.json").write_text("{")
+    with pytest.raises(UsageError, match=r"registered.json is damaged"):
+        register(package)
+
+
+def test_seeds_are_found_in_nested_parts():
+    config = {"seed": 1, "models": [["a", {"data_seed": 2}]], "seeds": 9}
+    assert dict(registration.seeds_in(config)) == {"seed": 1, "models.0.1.data_seed": 2}

@@ -1,0 +1,123 @@
+"""Runs: files, resuming, damage, two processes, and configurations."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from lsa_lab.lab import results, run
+from lsa_lab.lab.catalogue import UsageError
+from lsa_lab.store.safe_files import owned
+
+
+def test_a_run_leaves_a_result_its_claims_a_figure_and_a_page(package):
+    record = package.run("quick")
+    folder = package.root / "out" / "question"
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"result.nc", "claims.json", "figure.pdf", "figure.png", "README.md"}
+    loaded = results.load(folder)
+    assert results.load_record(folder) == json.loads(json.dumps(record))
+    rng = np.random.default_rng([7, 1])
+    np.testing.assert_array_equal(loaded["mean"][1], 2 * rng.normal(size=(9, 20)).mean(1))
+    assert json.loads(loaded.attrs["config"]) == {"n": 20, "scales": [1.0, 2.0], "seed": 7}
+    assert loaded.attrs["commit"]
+    page = (folder / "README.md").read_text()
+    assert page.startswith("# Is the mean of normal numbers 0?")
+    assert "lsa-lab run question --tier quick" in page
+
+
+def test_an_interrupted_run_resumes_after_its_last_part(package, monkeypatch, capsys):
+    whole = package.run("quick")
+    monkeypatch.setenv("STOP", "1")
+    with pytest.raises(KeyboardInterrupt):
+        package.run("quick")
+    (parts,) = (package.root / ".cache" / "runs").glob("question-*")
+    assert [path.name for path in parts.glob("*.npz")] == ["scales-0.npz"]
+    monkeypatch.setenv("STOP", "0")  # the first part is not computed again
+    resumed = package.run("quick")
+    assert "resuming" in capsys.readouterr().out
+    assert resumed["claims"] == whole["claims"]
+    assert not parts.exists()
+
+
+def test_parts_of_other_code_are_not_used(package, monkeypatch):
+    monkeypatch.setenv("STOP", "1")
+    with pytest.raises(KeyboardInterrupt):
+        package.run("quick")
+    package.change(".normal(size=(9, config.n)).mean(1)", ".normal(size=(9, config.n)).mean(1) + 1")
+    monkeypatch.delenv("STOP")
+    assert package.run("quick")["claims"][0]["value"] > 0.5
+
+
+def test_a_result_that_cannot_be_drawn_is_not_computed_again(package, capsys):
+    package.change("Means of {config.n}", "Means of {config.m}")
+    with pytest.raises(AttributeError):
+        package.run("quick")
+    assert not (package.root / "out" / "question").exists()
+    package.change("Means of {config.m}", "Means of {config.n}")
+    package.run("quick")
+    assert "judged and drawn again" in capsys.readouterr().out
+
+
+def test_a_changed_configuration_has_a_folder_of_its_own(package):
+    package.run("quick", n=8, scales=(2.0, 1.0))
+    assert (package.root / "out/question/n=8,scales=2.0_1.0/claims.json").exists()
+
+
+@pytest.mark.parametrize("file", ["result.nc", "claims.json"])
+def test_damaged_files_are_named(package, file):
+    package.run("quick")
+    path = package.root / "out" / "question" / file
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content[: -9 if file == "claims.json" else None]))
+    with pytest.raises(UsageError, match=rf"{file} is damaged"):
+        results.load(path.parent)
+
+
+def test_a_second_process_on_the_same_result_is_refused(package):
+    with (
+        owned(package.root / "out" / "question"),
+        pytest.raises(UsageError, match="is written by process"),
+    ):
+        package.run("quick")
+
+
+def test_a_script_without_a_part_is_named(package):
+    package.change("def plot(", "def draw_it(")
+    with pytest.raises(UsageError, match=r"question.py has no plot"):
+        package.run("quick")
+
+
+def test_configurations_are_restored_with_nested_parts_and_tuples():
+    @dataclasses.dataclass(frozen=True)
+    class Part:
+        d: int = 1
+
+    @dataclasses.dataclass(frozen=True)
+    class Whole:
+        part: Part = Part()
+        lengths: tuple[int, ...] = (1, 2)
+        named: tuple[tuple[str, int], ...] = (("a", 1),)
+
+    Whole.__annotations__ |= {"part": Part}
+    whole = Whole(Part(3), (4,), (("b", 2), ("c", 3)))
+    assert results.restore_config(Whole, results.plain_config(whole)) == whole
+
+
+def test_a_panel_is_written_alone(package):
+    package.run("quick")
+    folder = package.root / "out" / "question"
+    module, result = package.load(), results.load(folder)
+    run.write_panel(module, result, "b", folder)
+    assert (folder / "panel_b.png").exists()
+    with pytest.raises(UsageError, match="no panel 'c': the figure has a, b"):
+        run.write_panel(module, result, "c", folder)
+
+
+def test_all_claims_are_one_table(package):
+    package.run("quick")
+    table = results.load_claims(package.root / "out")
+    assert list(table["id"]) == ["zero[1.0]", "zero[2.0]", "first"]
+    assert set(table["experiment"]) == {"question"}
