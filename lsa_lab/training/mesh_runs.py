@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import Array
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
@@ -85,7 +86,7 @@ class MeshRuns:
         index = np.minimum(np.arange(-(-(last + 1) // size) * size), last)
         sharding = NamedSharding(self._mesh, PartitionSpec("runs"))
 
-        def place(x: Any) -> jax.Array:
+        def place(x: Any) -> Array:
             rows = np.asarray(x)[index]
             return jax.make_array_from_callback(rows.shape, sharding, lambda part: rows[part])
 
@@ -130,8 +131,9 @@ def _make_program(training: Training, impl: str | None, chunk: int, mesh: Mesh) 
     """Return the program (states, keys, own, first, steps) -> states and records [R, chunk]."""
 
     def advance(state: Any, keys: Any, own: Any, first: Any, steps: Any) -> tuple:
-        def advance_one(rows: tuple) -> tuple:
-            return runs.advance(training, impl, chunk, *rows, first=first, steps=steps)
+        def advance_one(row: tuple[runs.State, Array, Any]) -> tuple[runs.State, dict]:
+            state, key, own = row
+            return runs.advance(training, impl, chunk, state, key, own, first, steps)
 
         rows = state, keys, own
         if jax.default_backend() == "cpu" or len(keys) == 1:  # faster than all side by side
