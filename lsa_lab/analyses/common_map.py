@@ -74,6 +74,7 @@ def best_common_query_map(
     return best_common_map(*jax.vmap(ask, out_axes=(0, 1))(queries))
 
 
+@jax.jit
 def _svd(tokens: Array) -> tuple[Array, Array, Array]:
     """The thin SVD; divide and conquer fails on tokens such as a prompt's, which repeat."""
 

@@ -39,6 +39,7 @@ def recursive_ridge(prompt: Prompt, penalty: Real) -> Array:  # [n+1, d]
     return jnp.concatenate([jnp.zeros_like(later, shape=(1, later.shape[1])), later])
 
 
+@jax.jit
 def recursive_least_squares(
     weights: Array,  # [T]
     gates: Array,  # [T]
