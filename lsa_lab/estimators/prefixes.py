@@ -1,5 +1,6 @@
 """Estimators on every prefix of a prompt."""
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -32,14 +33,16 @@ def recursive_ridge(prompt: Prompt, penalty: Real) -> Array:  # [n+1, d]
     """
     prompt = admit(prompt)
     advice = "without one the first steps have no minimiser"
-    penalty = number(penalty, "penalty", prompt, advice)
+    return _recursive_ridge(prompt, number(penalty, "penalty", prompt, advice))
 
+
+@functools.partial(jax.jit, inline=True)  # below a gradient a call would hide that ones are ones
+def _recursive_ridge(prompt: Prompt, penalty: Array) -> Array:  # [n+1, d]
     ones = jnp.ones_like(prompt.y)
     later = recursive_least_squares(ones, ones, prompt.x, prompt.y[:, None], penalty)[..., 0]
     return jnp.concatenate([jnp.zeros_like(later, shape=(1, later.shape[1])), later])
 
 
-@jax.jit
 def recursive_least_squares(
     weights: Array,  # [T]
     gates: Array,  # [T]
