@@ -116,7 +116,8 @@ SHOWN = re.compile(r"^(?:\.venv/bin/)?lsa-lab ([^#\n]+)|`lsa-lab ([a-z][^`]+)`",
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("CONTRIBUTING.md", 4), ("docs/index.md", 2), ("docs/language_model.md", 2)]
+    ("page", "least"),
+    [("CONTRIBUTING.md", 4), ("docs/index.md", 1), ("README.md", 5), ("docs/language_model.md", 2)],
 )
 def test_every_command_that_is_shown_is_parsed(page, least):
     lines = [" ".join(groups) for groups in SHOWN.findall((ROOT / page).read_text("utf-8"))]
