@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import cases, machine, report, turns
 from lsa_lab import __version__
 from lsa_lab.harness.run import process
-from lsa_lab.harness.run.needs import not_fetched
+from lsa_lab.lm.sources import SOURCES
 from lsa_lab.store import safe_files
 from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import commit
@@ -66,7 +66,7 @@ def measure(wanted: list, again: bool) -> tuple[dict, list[str]]:
     kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
     results, failures = {}, []
     for case in wanted:
-        if case.fetched and not_fetched([case.fetched]):
+        if case.fetched and not all(place.exists() for place in SOURCES[case.fetched].places):
             print(f"{case.name}: left out, {case.fetched} has not been fetched", flush=True)
             continue
         if not again and case.name in kept:

@@ -1,4 +1,4 @@
-"""What a person waits for: eight waits and a move of the explorer, in processes that begin anew.
+"""What a person waits for: six waits and a move of the explorer, in processes that begin anew.
 
 The first turn fills the caches of compiled programs that commands and tests keep; fits have none,
 as in a script that imports the library. The sample of tests is one folder, and the figures are one
@@ -21,17 +21,15 @@ from benchmarks.timing import Form, Spent, time_calls
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = (
-    *("import", "first fit", "second fit", "first picture", "explorer's start"),
-    *("explorer's move", "list", "tests/tasks", "figures of flow_factors"),
+    *("import", "first fit", "second fit", "explorer's start"),
+    *("explorer's move", "tests/tasks", "figures of flow_factors"),
 )
 _OURS = ("XLA_FLAGS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_LAB = ("-m", "experiments")
 MOVES = 8  # of a slider whose axes change, the dearest kind
 
 
 def ours() -> Form:
     folder = Path(tempfile.mkdtemp())
-    shutil.copytree(ROOT / "figures" / "depth", folder / "pictures" / "depth")
     clean = {key: value for key, value in os.environ.items() if key not in _OURS}
     clean.pop("JAX_COMPILATION_CACHE_DIR", None)
     clean |= {"LSA_LAB_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT), "CI": "true"}
@@ -52,17 +50,14 @@ def ours() -> Form:
 
     def turn() -> list[Spent]:
         shutil.rmtree(folder / "results", ignore_errors=True)
-        picture = ("draw", "depth", "--out", str(folder / "pictures"))
-        figures = ("run", "flow_factors", "--out", str(folder / "results"))
+        figures = ("-m", "experiments", "flow_factors", "--out", str(folder / "results"))
         tests = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/tasks")
         return [
             spend("-c", "from lsa_lab.training import fit")[0],
             *json.loads(spend("-m", "benchmarks.waits", "fits")[1]),
-            spend(*_LAB, *picture)[0],
             *json.loads(spend("-m", "benchmarks.waits", "explorer")[1]),
-            spend(*_LAB, "list")[0],
             spend(*tests)[0],
-            spend(*_LAB, *figures)[0],
+            spend(*figures)[0],
         ]
 
     return Form(turn, [1] * len(NAMES), lambda: [None] * len(NAMES))

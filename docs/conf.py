@@ -3,7 +3,6 @@ two files is the same here and on a forge. `make docs` builds it.
 """
 
 import hashlib
-import re
 import sys
 from collections.abc import Container
 from itertools import repeat
@@ -16,7 +15,6 @@ sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
 import api  # noqa: E402
 import links  # noqa: E402
 import notation  # noqa: E402
-import themes  # noqa: E402
 
 from lsa_lab import __version__ as release  # noqa: E402
 
@@ -26,14 +24,8 @@ copyright = "the lsa_lab developers, Apache-2.0"
 extensions = ["myst_nb", "sphinx-mathjax-offline"]
 root_doc = "docs/index"
 include_patterns = [
-    *("docs/**.md", "docs/notebooks/*.ipynb", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
-    *(
-        "figures/CLAIMS.md",
-        "figures/*/README.md",
-        "figures/*/paper/README.md",
-        "notebooks/README.md",
-        "experiments/weights/README.md",
-    ),
+    *("docs/**.md", "docs/notebooks/*.ipynb", "CONTRIBUTING.md", "CHANGELOG.md"),
+    *("notebooks/README.md", "experiments/weights/README.md"),
 ]
 exclude_patterns = [".*", "*.egg-info", "**/__pycache__", "out", "build", "dist"]
 nitpicky = True
@@ -43,30 +35,13 @@ highlight_language = "none"  # a block without a language is a formula
 pygments_style = "default"  # comments have a contrast of 4.6
 pygments_dark_style = "github-dark"
 suppress_warnings = [
-    "myst.header",  # statements of docs/theory are ###, as tools/lint reads them
+    "myst.header",  # statements of docs/theory are ### below #
 ]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # `make notebooks` has executed them
 nb_merge_streams = True  # what a cell prints is one box
 TREES = {  # the pages below a page that a forge shows as it is
-    "docs/themes/README": [
-        *(
-            f"docs/themes/{name}.md"
-            for name in (
-                "one_layer",
-                "descent",
-                "flow",
-                "clipping",
-                "matching",
-                "heads",
-                "recurrent",
-                "language",
-            )
-        ),
-        "figures/CLAIMS.md",
-        "docs/retired.md",
-    ],
     "docs/theory/README": [
         f"docs/theory/{name}.md"
         for name in (
@@ -83,8 +58,6 @@ TREES = {  # the pages below a page that a forge shows as it is
         )
     ]
     + ["docs/bibliography.md"],
-    "docs/papers/README": ["docs/papers/a*.md"],
-    "docs/findings/README": ["docs/findings/[!R]*.md"],
     "notebooks/README": [
         f"docs/notebooks/{name}.ipynb"
         for name in (
@@ -99,14 +72,7 @@ TREES = {  # the pages below a page that a forge shows as it is
             "your_own_experiment",
         )
     ],
-    "docs/command_line": [
-        f"docs/{name}.md"
-        for name in (
-            *("scale", "reliability", "precision", "performance", "accelerators"),
-            "api/lsa_lab.harness",
-        )
-    ],
-    "CONTRIBUTING": ["README.md", "CHANGELOG.md", "experiments/weights/README.md"],
+    "CONTRIBUTING": ["CHANGELOG.md", "experiments/weights/README.md"],
 }
 html_theme = "furo"
 html_title = f"lsa_lab {release}"
@@ -149,25 +115,8 @@ def _notebook(script: Path, tags: Container[str]) -> tuple[str, str]:
     return built.name, jupytext.writes(notebook, fmt="ipynb")
 
 
-def fill_in(app, docname: str, source: list[str]) -> None:
-    """What a page leaves to be said by the repository: `<!-- experiments: flow -->`."""
-    said = {"experiments": themes.experiments, "program": themes.program}
-    source[0] = re.sub(
-        r"^<!-- (experiments|program): (.*) -->$",
-        lambda match: said[match[1]](match[2]),
-        source[0],
-        flags=re.MULTILINE,
-    )
-
-
 def list_below(app, docname: str, source: list[str]) -> None:
-    """The pages below this one, for the sidebar; those of single results, to which CLAIMS and the
-    themes lead, hang on no page."""
-    if docname.startswith("figures/") and docname.endswith("/README"):
-        folder = docname.removeprefix("figures/").removesuffix("/README")
-        name = folder.partition("/")[0]
-        place = f"({name})=\n" * (folder == themes.folder_of(name))  # where its name leads to
-        source[0] = f"---\norphan: true\n---\n{place}{source[0]}"
+    """Add the pages below this one to the sidebar."""
     below = [path for pattern in TREES.get(docname, ()) for path in sorted(ROOT.glob(pattern))]
     if below:
         listed = "\n".join(f"/{path.relative_to(ROOT).with_suffix('')}" for path in below)
@@ -176,10 +125,9 @@ def list_below(app, docname: str, source: list[str]) -> None:
 
 def setup(app) -> None:
     # Where names lead is kept with each page that was read: another map reads every page again.
-    leads = repr((links.statements(), links.experiments(), links.library()))
+    leads = repr((links.statements(), links.library()))
     app.add_config_value("names_lead_to", hashlib.sha256(leads.encode()).hexdigest(), "env")
     app.connect("config-inited", write_pages)
-    app.connect("source-read", fill_in)
     app.connect("source-read", list_below)
     app.connect("doctree-read", links.link_names, priority=100)
     app.connect("doctree-read", notation.set_in_boxes)

@@ -22,14 +22,12 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from IPython.display import Image, Markdown
+from IPython.display import Markdown
 
 import lsa_lab
 from lsa_lab import lm
 from lsa_lab.analyses import amplification, clipping
 from lsa_lab.harness.draw import style
-from lsa_lab.harness.run import outcomes
-from lsa_lab.harness.run.records import last_run
 from lsa_lab.lm import decoder, flow, halts, readings, sources, text, tokens, weights
 from lsa_lab.lm.text import Sentences, Template
 
@@ -197,35 +195,8 @@ picture
 # threshold between the two labels and nothing else. On SmolLM2-135M it is so for all of these
 # layers: accuracy falls to that of guessing or rises above that of the whole model, and the reviews
 # stand in nearly the same order. But twenty reviews and one set of demonstrations decide nothing,
-# and the best of several layers is the luckiest: the experiments below fix layers and rates before
-# they look, and take sets of demonstrations enough, each with fresh sentences.
-
-# %% [markdown]
-# ## What the experiments found
-#
-# All but `lm_family`, which trains small decoders of its own, ask this of SmolLM2-135M, Q4_1, one
-# model of 135 million parameters whose weights have four bits. The verdicts are read from their
-# files; each experiment's page in `figures`
-# has every row.
-
-# %%
-figures = Path(lsa_lab.__file__).parents[1] / "figures"
-
-
-def largest(folder):
-    """Where the result of the largest tier lies."""
-    return next(f for f in (folder / "paper", folder) if (f / "result.nc").exists())
-
-
-runs = {path.parent.name: largest(path.parent) for path in sorted(figures.glob("lm_*/config.json"))}
-lines = [
-    f"- `{experiment}`: {outcomes.counts(list(last_run(folder)['verdicts'].values()))}"
-    for experiment, folder in runs.items()
-]
-Markdown("\n".join(lines) or "None of them has been run yet.")
-
-# %%
-Image(str(runs["lm_clipping"] / "figure.png"), width=700)
+# and the best of several layers is the luckiest: the experiments of the theme `language` fix layers
+# and rates before they look, and take sets of demonstrations enough, each with fresh sentences.
 
 # %% [markdown]
 # ## Exercise

@@ -14,16 +14,12 @@
 # To run it: `make notebooks`, then open `.cache/notebooks/choose_demonstrations.ipynb`.
 
 # %% tags=["setup"]
-import json
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from IPython.display import Markdown
 
-import lsa_lab
 from lsa_lab.judging.statistics import mean_interval
 from lsa_lab.notebooks import (
     Prompt,
@@ -384,29 +380,6 @@ picture
 # Descent of $L$ layers is exact after $L$ checkpoints of its own path, and any depth after $d + 1
 # = 5$. Attention with other weights, and softmax, read more of the prompt than $H$ and $r$.
 #
-# ## What the experiments found
-#
-# The verdicts are read from the files of `figures/grads` and `figures/gradient_matching`; all
-# rows, and how the papers were read, stand in `docs/papers/a1.md` and `docs/papers/a3.md`.
-
-
-# %%
-def verdict(claim):
-    name = claim.partition(".")[0]
-    figures = Path(lsa_lab.__file__).parents[1] / "figures"
-    facts = json.loads((figures / name / "config.json").read_text("utf-8"))
-    return f"**{facts['verdicts'][claim]}**"
-
-
-Markdown(
-    f"That GradS beats a random choice {verdict('grads.random')}; that it beats its strongest "
-    f"rival {verdict('grads.strongest')}; that contributions computed again choose better from "
-    f"pools of one task with copies {verdict('grads.recomputed_contribution')}; that matched "
-    f"demonstrations teach better than random ones {verdict('gradient_matching.random')}, and "
-    f"better than diverse (determinantal) ones {verdict('gradient_matching.over_determinantal')}."
-)
-
-# %% [markdown]
 # ## Exercises
 #
 # Write a number or an array in the place of each `None`, and run the two cells.

@@ -14,18 +14,13 @@
 # To run it: `make notebooks`, then open `.cache/notebooks/does_depth_amplify.ipynb`.
 
 # %% tags=["setup"]
-import json
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import treescope
-from IPython.display import Markdown
 
-import lsa_lab
-from lsa_lab.harness.run import outcomes
 from lsa_lab.notebooks import (
     LinearTask,
     Prompt,
@@ -261,27 +256,6 @@ print(np.round(beside_copy[:, 0, -1] / beside_stranger[:, 0, -1], 2))
 effective = jax.jit(lambda flows: disparity.effective_number(amplification.log_sizes(flows)))
 numbers = np.round(effective(beside_stranger), 2)
 print("effective number of eight demonstrations, layers 1 to 6:", numbers)
-
-# %% [markdown]
-# ## What the experiments found
-#
-# `figures/amplification` judges random and trained stacks, linear and softmax, over many runs, by
-# criteria fixed before; `figures/many_shot_flow` puts the Bayes rule beside the trained ones. The
-# verdicts in this sentence are read from its files; every row of A1, and how it was read, stands in
-# `docs/papers/a1.md`.
-
-# %%
-folder = Path(lsa_lab.__file__).parents[1] / "figures" / "amplification"
-verdicts = json.loads((folder / "config.json").read_text("utf-8"))["verdicts"]
-verdict = {name.partition(".")[2]: f"**{word}**" for name, word in verdicts.items()}
-Markdown(
-    f"That depth enlarges the ratio of nearly every pair in random linear stacks "
-    f"{verdict['theorem_1']}; that it enlarges the lead in linear stacks of large weights "
-    f"{verdict['large_lead']}, in random softmax stacks {verdict['softmax_random_lead']}, among "
-    f"the demonstrations of one prompt in trained linear stacks "
-    f"{verdict['linear_trained_shared_lead']} (all rows: "
-    f"{outcomes.counts(list(verdicts.values()))})."
-)
 
 # %% [markdown]
 # ## Exercises

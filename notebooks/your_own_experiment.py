@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Your own experiment
 #
-# - `lsa-lab new` writes an experiment of four doors that works; you change it door by door.
+# - `lsa-lab new` writes an experiment that works, one script; you change it part by part.
 # - A claim, a bound, samples, a verdict: the same samples hold, fail or leave undecided.
 # - Why the bound and the number of runs are fixed first: whoever may choose later can always win.
 #
@@ -13,6 +13,7 @@
 
 # %% tags=["setup"]
 import dataclasses
+import importlib
 import os
 import sys
 import tempfile
@@ -20,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lsa_lab.harness.draw import marks, style
-from lsa_lab.judging.claims import Statement, evidence, judge
+from lsa_lab.harness.draw import style
+from lsa_lab.lab import Claim as Claim
 
 # %%
 style.notebook()
@@ -33,56 +34,30 @@ style.notebook()
 # `lsa-lab new my_lab/one_step`; here the same words go to the program from inside Python.
 
 # %%
-from IPython.display import Markdown, display
+from IPython.display import Image, Markdown, display
 
-from lsa_lab.harness.cli.command_line import main
+from lsa_lab.lab import results
+from lsa_lab.lab.command import obey
 
 os.chdir(tempfile.mkdtemp())
+sys.path.insert(0, "")
+SCRIPT = Path("my_lab/one_step.py")
 
 
 def lsa_lab(words):
-    """What the terminal does with these words: a new process, which reads the files anew."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "my_lab"]:
-        del sys.modules[name]
-    assert main(words.split()) == 0
+    """What the terminal does with these words."""
+    sys.modules.pop("my_lab.one_step", None)
+    assert obey(words.split()) == 0
 
 
 lsa_lab("new my_lab/one_step")
 
 # %% [markdown]
-# The program tells what to type next. Before that, look through the doors. The question is a
-# docstring, in one sentence:
-
-
-# %%
-def door(experiment, name):
-    return Path("my_lab", experiment, f"{name}.py")
-
-
-def show(experiment, name):
-    display(Markdown(f"```python\n{door(experiment, name).read_text()}```"))
-
-
-show("one_step", "__init__")
-
-# %% [markdown]
-# `config.py` holds the sizes, each with its bounds, and three tiers of them:
+# The script is read from top to bottom: the question, the sizes, what is computed, what is judged,
+# and the figure.
 
 # %%
-show("one_step", "config")
-
-# %% [markdown]
-# `compute.py` is the only door that knows jax. It trains the layers and returns named arrays:
-
-# %%
-show("one_step", "compute")
-
-# %% [markdown]
-# `claims.py` holds each statement whole: who says it, the bound, and the sample that it takes from
-# the saved file, one number a run:
-
-# %%
-show("one_step", "claims")
+display(Markdown(f"```python\n{SCRIPT.read_text()}```"))
 
 # %% [markdown]
 # ## Run
@@ -93,53 +68,40 @@ show("one_step", "claims")
 lsa_lab("run one_step --tier smoke --package my_lab")
 
 # %% [markdown]
-# Its verdict means nothing: two runs, twenty steps of training. For numbers that mean something
-# change the sizes of the laptop tier, in the door where sizes stand:
-
+# Its verdicts mean nothing: three runs of twenty prompts. The quick tier has numbers that mean
+# something; here with one size changed.
 
 # %%
-def change(experiment, name, old, new):
-    text = door(experiment, name).read_text()
-    assert old in text, f"{old!r} is not in {door(experiment, name)}"
-    door(experiment, name).write_text(text.replace(old, new))
-
-
-LAPTOP = '"laptop": Config(steps=300, runs=12)'
-change("one_step", "config", '"laptop": Config()', LAPTOP)
-lsa_lab("run one_step --package my_lab")
+lsa_lab("run one_step --config.lengths 8 16 64 --package my_lab")
+folder = next(Path(".cache/figures/one_step").glob("lengths*"))
+Image(str(folder / "figure.png"), width=500)
 
 # %% [markdown]
-# What was saved is a Dataset. Nothing is computed anew from here on: figure, samples and verdict
+# What was saved is a Dataset. Nothing is computed anew from here on: figure, samples and verdicts
 # come from this file.
 
 # %%
-from lsa_lab.harness.run import runner
-from lsa_lab.harness.run.laboratory import experiments_of
-from lsa_lab.store import results
-
-dataset = results.load("figures/one_step/result.nc")
-experiment = experiments_of("my_lab")["one_step"]
-experiment.door("figure").plot(dataset)
+dataset = results.load(folder)
+dataset
 
 # %% [markdown]
 # ## Judge
 #
-# A sample is one training: the risk of its layer over the risk of the step, on the same prompts.
+# A sample is one run: the risk of descent over that of ridge regression, on the same prompts.
 
 # %%
-(statement,), samples_by_id = evidence(experiment.door("claims"), dataset)
-samples = samples_by_id["as_good"]
-print(samples.round(4))
+one_step = importlib.import_module("my_lab.one_step")
+(claim,) = one_step.CLAIMS
+samples = claim.sample(dataset, length=8)
+print(samples.round(3))
 
 # %% [markdown]
-# `judge` takes the statement and the samples. It holds if the whole interval keeps the bound, fails
-# if none of it does, and is undecided otherwise.
+# `judge` gives a row for each cell of the claim. It holds if the whole interval keeps the bound,
+# fails if none of it does, and is undecided otherwise.
 
 # %%
-(claim,) = runner.judge_result(experiment, dataset)
-low, high = claim.interval
-print(f"{claim.criterion}\n{claim.value:.4f} [{low:.4f}, {high:.4f}]: {claim.verdict}")
-print(f"{claim.confidence:.0%}: {claim.method}")
+for row in claim.judge(dataset):
+    print(f"{row['id']}: {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]", row["verdict"])
 
 # %% [markdown]
 # ## Move the bound
@@ -147,28 +109,37 @@ print(f"{claim.confidence:.0%}: {claim.method}")
 # The samples stay, the bound moves. Each row below is the same interval; grey is where it would
 # hold.
 
+
 # %%
-bounds = [low - 0.003, low - 0.0002, claim.value, high + 0.0002, high + 0.003, 1.05]
-moved = [dataclasses.replace(statement, id=f"{bound:.4f}", at_most=bound) for bound in bounds]
-verdicts = judge(moved, {row.id: samples for row in moved})
-words = [f"{verdict.verdict}{', thin' * verdict.thin}" for verdict in verdicts]
+LOOKS = {"holds": ("C0", "o"), "fails": ("C1", "X"), "undecided": ("black", "D")}
+
+
+def judge(numbers, **changes):
+    """The row of a claim about these samples, whose bounds are changed."""
+    fields = {"statement": "The ratio is bounded", "over": {}, "sample": lambda _: numbers}
+    return dataclasses.replace(claim, **fields | changes).judge(None)[0]
+
+
+row = judge(samples)
+low, high = row["low"], row["high"]
+bounds = [low - 0.05, low + 0.02, row["value"], high - 0.02, high + 0.05]
 picture, (ax,) = style.figure(5.5, 2.6)
-left = low - 0.008
-for row, (bound, verdict) in enumerate(zip(bounds, verdicts, strict=True)):
-    look = marks.LOOKS[verdict.verdict]
-    ax.barh(row, bound - left, 0.8, left, color="grey", alpha=0.2)
-    ax.plot(verdict.interval, [row, row], "-", color=look["color"])
-    ax.plot(verdict.value, row, **look)
-names = [f"at most {bound:.4f}: {word}" for bound, word in zip(bounds, words, strict=True)]
+names = []
+for place, bound in enumerate(bounds):
+    verdict = judge(samples, at_least=-np.inf, at_most=bound)["verdict"]
+    color, marker = LOOKS[verdict]
+    ax.barh(place, bound - low + 0.2, 0.8, low - 0.2, color="grey", alpha=0.2)
+    ax.plot((low, high), (place, place), "-", color=color)
+    ax.plot(row["value"], place, marker, color=color)
+    names.append(f"at most {bound:.2f}: {verdict}")
 ax.set_yticks(range(len(names)), names)
-ax.set(xlim=(left, 1.06), ylim=(5.5, -0.5), xlabel="risk of a layer over that of one step")
+ax.set(ylim=(4.5, -0.5), xlabel="risk of descent over that of ridge regression")
 picture
 
 # %% [markdown]
-# One set of samples, all three verdicts. *Thin* marks a verdict whose interval ends within a tenth
-# of its width from the bound: another seed might have turned it. A bound that is chosen after a
-# look at the samples says what its author wanted. So it stands in `claims.py`, which is written
-# before the run, and which git remembers.
+# One set of samples, all three verdicts. A bound that is chosen after a look at the samples says
+# what its author wanted. So `lsa-lab register` writes the claims down before the full run, and a
+# claim that is changed later is called exploratory.
 #
 # ## Choose the runs
 #
@@ -176,41 +147,30 @@ picture
 # mean (chosen after a look: for this picture only):
 
 # %%
-near = dataclasses.replace(statement, at_most=float(round(high + 0.0005, 4)))
-counts = range(2, len(samples) + 1)
-firsts = [judge([near], {near.id: samples[:count]})[0] for count in counts]
+near = float(round(low - 0.01, 2))
 picture, (ax,) = style.figure(5.5, 2.4)
-for count, first in zip(counts, firsts, strict=True):
-    look = marks.LOOKS[first.verdict]
-    ax.plot([count, count], first.interval, "-", color=look["color"])
-    ax.plot(count, first.value, **look)
-ax.axhline(near.at_most, color="grey", lw=0.8, ls="--")
-ax.set(xlabel="runs", ylabel="ratio", ylim=(low - 0.02, high + 0.02))
+for count in range(2, len(samples) + 1):
+    first = judge(samples[:count], at_least=near)
+    color, marker = LOOKS[first["verdict"]]
+    ax.plot((count, count), (first["low"], first["high"]), "-", color=color)
+    ax.plot(count, first["value"], marker, color=color)
+ax.axhline(near, color="grey", lw=0.8, ls="--")
+ax.set(xlabel="runs", ylabel="ratio", ylim=(low - 0.4, high + 0.4))
 picture
 
 # %% [markdown]
-# Black rings are undecided. An undecided claim says about how many times the runs would decide it:
-
-# %%
-undecided = [first for first in firsts if first.verdict == "undecided"]
-print([round(first.runs_factor, 1) for first in undecided])
-
-# %% [markdown]
-# It is tempting to add runs until the claim holds. Say that the truth lies exactly *on* the bound:
-# an honest experiment then says "holds" one time in forty. Whoever looks after every third run, and
-# stops as soon as it holds, says it far more often.
+# Black diamonds are undecided. It is tempting to add runs until the claim holds. Say that the truth
+# lies exactly *on* the bound: an honest experiment then says "holds" one time in forty. Whoever
+# looks after every third run, and stops as soon as it holds, says it far more often.
 
 # %%
 rng = np.random.default_rng(0)
 most, experiments = 60, 500
 worlds = rng.normal(0.0, 1.0, (experiments, most))  # the bound is 0, and so is the truth
-zero = Statement("zero", "ours", "The mean is at most 0", "a number", at_most=0.0)
 looks = np.arange(3, most + 1, 3)
+zero = {"statistic": "mean", "at_least": -np.inf, "at_most": 0.0}
 holds = np.array(
-    [
-        [judge([zero], {"zero": world[:look]})[0].verdict == "holds" for look in looks]
-        for world in worlds
-    ]
+    [[judge(world[:look], **zero)["verdict"] == "holds" for look in looks] for world in worlds]
 )
 picture, (ax,) = style.figure(5.5, 2.4)
 ax.plot(looks, 100 * np.logical_or.accumulate(holds, 1).mean(0), label="stop as soon as it holds")
@@ -221,72 +181,26 @@ ax.legend()
 picture
 
 # %% [markdown]
-# So the number of runs stands in `config.py`, written before as well. If a look has changed
-# anything, the statement says so: `revision` names the change, `redrawn` the fresh runs that judge
-# it since, and the ledger counts both.
+# So the number of runs is a field of `Config`, written before as well.
 #
 # ## Change the question
 #
-# One step of descent is a weak rival. What about ridge regression? A second experiment begins as a
-# copy of the first one:
-
-# %%
-lsa_lab("new my_lab/against_ridge")
-
-# %% [markdown]
-# The question, the rival, the sizes, what is said, and the words of the figure change. The bound
-# says "as good" as before: 1.05.
-
-# %%
-new = "against_ridge"
-change(new, "__init__", "one step of gradient descent", "ridge regression")
-change(
-    new,
-    "compute",
-    "estimators.gradient_descent(prompt, jnp.array([step_size]))[-1]",
-    "estimators.ridge(prompt, config.noise_std**2 / config.n)",
-)
-change(new, "config", '"laptop": Config()', LAPTOP)
-change(new, "claims", "the best step of descent at n", "ridge regression at n")
-change(new, "claims", "over that of the step", "over that of ridge")
-change(new, "figure", "the best step of descent", "ridge regression")
-change(new, "figure", "one step of descent", "ridge regression")
-change(new, "figure", "Risk in training", "Layers stay above ridge")
-change(new, "figure", "layer / step's", "layer / ridge's")
-lsa_lab("run against_ridge --package my_lab")
-
-# %%
-ridge_dataset = results.load("figures/against_ridge/result.nc")
-experiments_of("my_lab")["against_ridge"].door("figure").plot(ridge_dataset)
-
-# %% [markdown]
-# `report` writes the ledger, and a page with all figures. An experiment's own page has its table of
-# claims:
-
-# %%
-lsa_lab("report --package my_lab")
-page = Path("figures/one_step/README.md").read_text()
-claims = page[page.index("<summary>Claims") :]
-display(
-    Markdown(claims[claims.index("</summary>") + len("</summary>") : claims.index("</details>")])
-)
-
-# %% [markdown]
-# The next experiment is yours: `lsa-lab new my_lab/your_question`, in any folder.
-# CONTRIBUTING.md says what a verdict must survive before it is published.
+# One step of descent is a weak rule. What about two? The script is yours: change `measure`, the
+# claim and the words of the figure, and run it again. CONTRIBUTING.md says what a claim must
+# satisfy before its result is published.
 #
 # ## Exercise
 #
 # A colleague says: "Twice the batch changes nothing." You have one ratio a run: the risk with the
-# larger batch over the risk with the smaller one. Write the statement so that a change of up to 5 %
+# larger batch over the risk with the smaller one. Write the claim so that a change of up to 5 %
 # counts as nothing, *in both directions*.
 #
 # Hints. "No difference was seen" is not "there is none": ask for an interval *inside* a margin.
-# `help(Statement)` names the statistics and the bounds. The check judges your statement by four
-# sets of runs: no change, 20 % worse, 20 % better, and three runs that scatter.
+# `help(Claim)` names the statistics and the bounds. The check judges your claim by four sets of
+# runs: no change, 20 % worse, 20 % better, and three runs that scatter.
 
 # %% tags=["exercise"]
-nothing_changes = None  # your answer: Statement("batch", "a colleague", ...)
+nothing_changes = None  # your answer: Claim("batch", "a colleague", ..., lambda runs: runs, ...)
 
 # %% tags=["check"]
 scatter = np.random.default_rng(0).normal(0.0, 0.01, 12)
@@ -301,8 +215,7 @@ if nothing_changes is None:
     print("Not answered yet.")
 else:
     answers = {
-        case: judge([nothing_changes], {nothing_changes.id: ratios})[0].verdict
-        for case, (ratios, _) in expected.items()
+        case: nothing_changes.judge(ratios)[0]["verdict"] for case, (ratios, _) in expected.items()
     }
     solved = all(answers[case] == verdict for case, (_, verdict) in expected.items())
     for case, (_, verdict) in expected.items():
@@ -313,13 +226,15 @@ else:
 # <details><summary>A solution</summary>
 #
 # ```python
-# nothing_changes = Statement(
+# nothing_changes = Claim(
 #     "batch",
 #     "a colleague",
 #     "Twice the batch changes nothing",
 #     "the risk with the larger batch over that with the smaller one",
-#     "ratio",
-#     margin=0.05,
+#     lambda runs: runs,
+#     statistic="ratio",
+#     at_least=1 / 1.05,
+#     at_most=1.05,
 # )
 # ```
 #
@@ -328,8 +243,7 @@ else:
 # %% [markdown]
 # ## What you have seen
 #
-# An experiment is a question, a configuration, a computation, statements and a figure. A
-# statement is fixed before the run, and an interval decides: it holds, it fails, or the runs do
-# not suffice.
+# An experiment is a question, a configuration, a computation, claims and a figure. A claim is fixed
+# before the run, and an interval decides: it holds, it fails, or the runs do not suffice.
 #
 # Next: your own folder: `lsa-lab new my_lab/my_question`.

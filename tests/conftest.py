@@ -3,7 +3,6 @@
 They are environment variables and configuration values that must be set before the first array.
 """
 
-import collections
 import gc
 import itertools
 import os
@@ -83,43 +82,7 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 gc.set_threshold(50_000, 20, 20)
 
 
-COMPILED = "/jax/core/compile/backend_compile_duration"
-
-
-class Costs:
-    """The plugin: a worker counts what it compiles and sends it with its reports."""
-
-    def __init__(self) -> None:
-        self.compiled = 0
-        self.seconds: dict[str, float] = collections.defaultdict(float)
-        self.programs: dict[str, int] = collections.defaultdict(int)
-        jax.monitoring.register_event_duration_secs_listener(self.listen)
-
-    def listen(self, event: str, *_: object, **__: object) -> None:
-        self.compiled += event == COMPILED
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self):
-        report = yield
-        report.compiled, self.compiled = self.compiled, 0
-        return report
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        folder = report.nodeid.rpartition("::")[0].rpartition("/")[0]
-        self.seconds[folder] += report.duration
-        self.programs[folder] += getattr(report, "compiled", 0)  # none of a worker that died
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.section("seconds and compiled programs of each folder")
-        for folder in sorted(self.seconds, key=self.seconds.get, reverse=True):
-            terminalreporter.line(f"{self.seconds[folder]:6.0f} {self.programs[folder]:6} {folder}")
-        terminalreporter.line(f"{sum(self.seconds.values()):6.0f} {sum(self.programs.values()):6}")
-
-
 def pytest_addoption(parser):
-    parser.addoption(
-        "--touched", action="store_true", help="what the changes since origin/main touch"
-    )
     parser.addoption(
         "--every", action="store_true", help="all experiments and notebooks, slow tests"
     )
@@ -129,35 +92,23 @@ def pytest_configure(config):
     # A program that the other worker is just writing to the cache is compiled here too.
     unfinished = "ignore:Error reading persistent compilation cache entry"
     config.addinivalue_line("filterwarnings", unfinished)
-    if os.environ.get("CI"):
-        config.pluginmanager.register(Costs())
-    if config.getoption("touched"):
-        from touched import Touched
-
-        config.pluginmanager.register(Touched())
 
 
 # The files that take longest begin first, so that both processes are busy to the end.
 LONGEST = (
     *("test_doors.py", "test_training.py", "test_card.py", "test_models.py", "test_identity.py"),
-    *("test_chaos.py", "test_explorer.py", "test_report.py", "test_other_peoples_labs.py"),
-    *("test_notebooks.py", "test_processes.py", "test_statistics.py", "test_sharding.py"),
-    *("test_outside.py", "test_noisy_descent.py", "test_estimators.py", "test_wishart_law.py"),
+    *("test_explorer.py", "test_notebooks.py", "test_processes.py", "test_statistics.py"),
+    *("test_sharding.py", "test_noisy_descent.py", "test_estimators.py", "test_wishart_law.py"),
 )
 
 
-def slow(item: pytest.Item) -> bool:
-    return item.get_closest_marker("slow") is not None
-
-
 def pytest_collection_modifyitems(config, items):
-    named = any("::" in argument for argument in config.args)
-    if not (config.option.every or config.option.touched or named):
-        config.hook.pytest_deselected(items=[each for each in items if slow(each)])
-        items[:] = [each for each in items if not slow(each)]
-    if not config.getoption("touched"):
-        places = {name: place for place, name in enumerate(LONGEST)}
-        items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    if not (config.option.every or any("::" in argument for argument in config.args)):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
 def pytest_collection_finish():

@@ -9,7 +9,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from lsa_lab.harness.draw import footer
+from lsa_lab.harness.draw.panels import panels_of
 
 LEAST_TYPE = 7.0  # points, at the width at which the figure is printed
 WIDTHS = (3.25, 5.5, 6.75)  # inches of a text block
@@ -22,7 +22,7 @@ def faults(figure):
     FigureCanvasAgg(figure).draw()
     if not np.isclose(WIDTHS, figure.get_figwidth(), atol=0.01).any():
         yield f"it is {figure.get_figwidth():g} inches wide: choose one of {WIDTHS}"
-    if (count := len(footer.panels_of(figure))) > MOST_PANELS:
+    if (count := len(panels_of(figure))) > MOST_PANELS:
         yield f"it has {count} panels: {MOST_PANELS} at most, the others in an appendix figure"
     outlines = [(repr(text.get_text()), text, outline(text)) for text in texts(figure)]
     for name, text, corners in outlines:

@@ -60,8 +60,7 @@ def _page(module: str, path: Path, inside: dict[str, Path], source: Path) -> str
             about = _markdown(ast.parse(file.read_text("utf-8"))).split("\n\n")[0].strip()
             linked = [f"{{py:obj}}`{n.name} <{name}.{n.name}>`" for n in handed_on[name]]
             parts.append(f"- {{py:mod}}`{name}`. {about} {', '.join(linked)}".replace("\n", " "))
-        apart = "lsa_lab.harness"  # the program's own rooms hang below its page
-        short = [f"{name.rpartition('.')[2]} <{name}>" for name in inside if name != apart]
+        short = [f"{name.rpartition('.')[2]} <{name}>" for name in inside]
         parts.append("\n```{toctree}\n:hidden:\n\n" + "\n".join(short) + "\n```\n")
     parts += [_entry(name, node, lines) for name, node in dict(_definitions(tree)).items()]
     parts.append(f"[`{source}`](/{source})\n")

@@ -1,5 +1,5 @@
-"""Words that name something become links: a statement of docs/theory, an experiment or one of its
-rows, a file of this repository, a public name of the library, a paper by its arXiv number.
+"""Words that name something become links: a statement of docs/theory, a file of this repository, a
+public name of the library, a paper by its arXiv number.
 
 On a forge the pages read as before; here they are checked as any other link is.
 """
@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 
 import api
-import themes
 from docutils import nodes
 from sphinx import addnodes
 
@@ -24,17 +23,6 @@ def statements() -> dict[str, tuple[str, str]]:
     index = (ROOT / "docs/theory/README.md").read_text("utf-8")
     listed = re.findall(r"^- \[[\d.]+ ([^\]]+)\]\((\w+)\.md#([^)]+)\)$", index, re.MULTILINE)
     return {name: (f"docs/theory/{page}", anchor) for name, page, anchor in listed}
-
-
-@functools.cache
-def experiments() -> dict[str, tuple[str, str]]:
-    """Page and anchor of each experiment, by name."""
-    names = [door.parent.name for door in ROOT.glob("experiments/*/*/config.py")]
-    return {
-        name: (f"figures/{folder}/README", name.replace("_", "-"))
-        for name in names
-        if (folder := themes.folder_of(name))
-    }
 
 
 @functools.cache
@@ -71,9 +59,6 @@ def link_names(app, document: nodes.document) -> None:
 
 
 def _of_literal(word: str, page: str) -> nodes.Element | None:
-    experiment = experiments().get(word.partition(".")[0])
-    if experiment and " " not in word:
-        return _link_to(*experiment, page)
     if word.startswith(FOLDERS) and (ROOT / word).is_file() and "://" not in word:
         return addnodes.download_reference("", "", reftarget=f"/{word}", refdoc=page)
     full = library().get(word.partition("(")[0])

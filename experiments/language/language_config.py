@@ -1,6 +1,6 @@
 """What experiments on a language model share: the model, texts in classes, their sizes; no jax."""
 
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
@@ -9,8 +9,6 @@ from lsa_lab.lm.sources import SOURCES
 RANDOM = "random"  # in the place of a model: tiny random weights, of the smoke tier
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
 _SMOLLM2 = next(iter(SOURCES["smollm2"].files.values()))
-_LAYERS = {"smollm2": 30, RANDOM: 4}  # of the models that tiers name
-_COUNT_LAYERS = ("layers", "wide_layers", "middle")  # keys, of a config and of its parts
 
 
 @dataclass(frozen=True)
@@ -72,27 +70,6 @@ class Model(Bounded):
     model: str = "smollm2"  # a source of lsa_lab.lm, "random", or a GGUF file or a folder
     model_name: str = "SmolLM2-135M, Q4_1"  # as captions and statements call it
     sha256: str = _SMOLLM2  # of the model's file or folder, as lm.sources has it; "" asks for none
-
-    def at_depth(self, count: int) -> dict[str, tuple[int, ...]]:
-        """The keys that count layers, at the same share of ``count`` layers, none of them twice;
-        the first and the second stay."""
-        own = _LAYERS[self.model]
-        parts = {f"{name}.": part for name, part in vars(self).items() if is_dataclass(part)}
-        keys = {
-            f"{at}{key}": getattr(part, key)
-            for at, part in ({"": self} | parts).items()
-            for key in _COUNT_LAYERS
-            if hasattr(part, key)
-        }
-        return {
-            key: tuple(
-                dict.fromkeys(
-                    place if place < 2 else max(place * count // own, 1)
-                    for place in (layers if isinstance(layers, tuple) else (layers,))
-                )
-            )
-            for key, layers in keys.items()
-        }
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from lsa_lab.harness.draw.footer import leave_out
 from lsa_lab.harness.draw.style import QUANTILES, mean_ends
 
 _AIR = 5  # points between the edge and a number beside it
@@ -16,19 +15,16 @@ def span(values) -> str:
 
 def means(ax, y, samples, span, **look):  # samples [R, len(y)]
     """The mean of the runs in each row and Student's interval."""
-    leave_out(ax, samples)
     points(ax, y, samples.mean(0), np.array(mean_ends(samples)), span, **look)
 
 
 def medians(ax, y, samples, span, **look):  # samples [R, len(y)]
     """The median of the runs in each row and the middle 80 % of them."""
-    leave_out(ax, samples)
     points(ax, y, np.median(samples, 0), np.quantile(samples, QUANTILES, axis=0), span, **look)
 
 
 def upright(ax, x, samples, least=0.0, **look):  # samples [R, len(x)]
     """The median of the runs at each x and the middle 80 % of them, not lower than ``least``."""
-    leave_out(ax, samples)
     low, high = np.quantile(samples, QUANTILES, axis=0)
     low, middle, high = np.maximum([low, np.median(samples, 0), high], least)
     bars = [middle - low, high - middle]

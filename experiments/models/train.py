@@ -30,7 +30,7 @@ from experiments.models.specs import Recipe, Spec
 from experiments.models.tasks import training_batch
 from lsa_lab.harness.run import process
 from lsa_lab.harness.run.checks import nearest
-from lsa_lab.store import provenance, results, safe_files
+from lsa_lab.store import provenance, results
 from lsa_lab.training import Files, Run, fit
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
@@ -116,7 +116,7 @@ def cached(spec: Spec, log: Path | None = None) -> Files:
     identity = " ".join(json.dumps(x, sort_keys=True) for x in (results.plain(spec), rests_on))
     name = hashlib.sha256(identity.encode()).hexdigest()[:16]
     checkpoint = process.cache() / "trained" / f"{name}.ckpt"
-    safe_files.make(checkpoint.parent)
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
     return Files(checkpoint, log, identity)
 
 

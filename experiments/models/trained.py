@@ -13,13 +13,12 @@ from experiments.models import runs, train
 from experiments.models.named import MODELS, Named
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
-from lsa_lab.harness.run.clock import clock_word
 from lsa_lab.store import processes, results, safe_files
 from lsa_lab.training.status import refuse_divergence
 
 
 def resolve(models: Named, label: str, *, retrain: bool = False, progress=None) -> dict[str, Runs]:
-    """{name: runs} of the models that an experiment names; the harness hands them to ``compute``.
+    """{name: runs} of the models that an experiment names; they are handed to ``compute``.
 
     Written weights if the Spec is that of a named model of the laptop or paper tier and they are
     there, unless ``retrain``; else those that the cache has of this Spec and this code; else new
@@ -60,7 +59,7 @@ def _why_trained(spec: Spec, name: str, retrain: bool) -> str:
     changes = changes.replace("in the file", "in the committed model")
     why = "a new training is asked for" if retrain else changes or "its weights are not there"
     seconds = _record(train.file_of(name)).get("seconds")
-    took = f"; the committed one took {clock_word(seconds)}" if seconds else ""
+    took = f"; the committed one took {seconds:.0f} s" if seconds else ""
     return f"{text}: {why}{took}"
 
 
@@ -82,6 +81,6 @@ def _read(file: Path, spec: Spec, words: str) -> Runs:
     except ValueError as error:
         raise ValueError(
             f"{error}: restore it, renew it with python -m experiments.models.train {words}, "
-            "or train here with retrain=True (--config.retrain True)"
+            "or train here with retrain=True in the configuration"
         ) from None
     return dataclasses.replace(read, initial=train.initial(spec))

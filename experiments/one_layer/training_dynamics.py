@@ -197,40 +197,40 @@ def plot(result, config):  # -> Figure, caption
     return figure, (
         f"Descent on samples is {off:.2g} % of the limit away from the logistic law, averaged over "
         f"time; the law for infinitely many demonstrations is {infinite:.2g} % away. Each mode "
-        f"reaches half of its limit after {ratios} times the time of the mode before. Bands are "
-        "the middle 80 % of runs, black and dashed lines laws."
+        f"reaches half of its limit after {ratios} times the time of the mode before. Lines are "
+        "the laws, points means of runs."
     )
 
 
 def plot_isotropic(ax, result):
     color, times = plotting.METHOD["linear"]["color"], result["time"].values
     steps, laws = (100 * result[name] / result["limit"] for name in ("step", "law"))
-    plotting.band(ax, times, steps, None, color)
-    plotting.line(ax, times, laws.sel(demonstrations="n"))
-    plotting.line(ax, times, laws.sel(demonstrations="infinite"), None, "dimgrey", ":")
-    names = {"descent on samples": color, "law": plotting.BLACK, "law, n = ∞ (dotted)": "dimgrey"}
-    for height, (name, shade) in zip((40, 28, 16), names.items(), strict=True):
-        plotting.direct_label(ax, times[len(times) // 2], height, name, shade)
+    few = slice(None, None, max(1, len(times) // 16))
+    look = {"fmt": "o", "color": color, "mfc": "white"}
+    plotting.line(ax, times, laws.sel(demonstrations="n"), "law")
+    plotting.line(ax, times, laws.sel(demonstrations="infinite"), "law, n = ∞", "dimgrey", ":")
+    plotting.mean_points(ax, times[few], steps[:, few], "descent on samples", **look)
     ax.set(xlabel="time = steps × learning rate", ylabel="effective step, % of its limit")
     ax.set_title("Isotropic covariates")
+    ax.legend()
 
 
 def plot_modes(ax, result):
     from matplotlib import colormaps
 
     times, values = result["mode_time"].values, result["eigenvalue"].values
-    percent = 100 * result["mode"].transpose("run", ...) / result["mode_limit"]
+    modes = 100 * result["mode"].transpose("run", ...) / result["mode_limit"]
     laws = 100 * result["mode_law"] / result["mode_limit"]
-    halves = np.median(half_times(result), axis=0)
+    few = np.unique(np.geomspace(1, len(times) - 1, 16).astype(int))
     shades = colormaps["viridis"](np.linspace(0, 0.85, len(values)))
     for i, (value, shade) in enumerate(zip(values, shades, strict=True)):
-        mode = percent.isel(eigenvalue=i)
-        plotting.band(ax, times, mode, None, shade)
-        plotting.line(ax, times, laws.isel(eigenvalue=i), style="--")
-        plotting.direct_label(ax, halves[i], 50, f"λ = {value:g}", shade, (4, 0))
+        plotting.line(ax, times, laws.isel(eigenvalue=i), f"λ = {value:g}", shade)
+        points = modes.isel(eigenvalue=i, mode_time=few)
+        plotting.mean_points(ax, times[few], points, fmt="o", color=shade, mfc="white")
     plotting.log_axes(ax, x=True)
     ax.set(xlabel="time", ylabel="mode, % of its limit", xlim=(times[1], times[-1]))
     ax.set_title("Several eigenvalues")
+    ax.legend(title="eigenvalue")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,1 @@
-"""The harness: lists, runs, judges, draws and reports any package of experiments; knows none.
-
-An experiment is a folder with four doors: ``config``, ``compute``, ``claims`` and ``figure``.
-``lsa-lab run NAME --package my_lab`` is the program; CONTRIBUTING.md shows a package.
-"""
+"""Settings of a process, bounds of configurations, and the look of figures."""

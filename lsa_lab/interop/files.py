@@ -16,7 +16,7 @@ from jax import Array
 
 from lsa_lab.interop.flax_trees import Params, named, with_names
 from lsa_lab.models import linear_attention, transformer
-from lsa_lab.store import results
+from lsa_lab.store import safe_files
 from lsa_lab.store.provenance import package
 
 _CONFIG = "lsa_lab.config"  # our key in a file's metadata
@@ -99,7 +99,7 @@ def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 def write(arrays: Mapping[str, Any], path: str | Path, metadata: dict[str, str]) -> None:
     """Write a safetensors file; a kill leaves the old one or the new one."""
     rows = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    results.write(path, package("safetensors.numpy", "interop").save(rows, metadata))
+    safe_files.write(path, package("safetensors.numpy", "interop").save(rows, metadata))
 
 
 def as_jax(name: str, array: np.ndarray) -> Array:

@@ -21,7 +21,7 @@ SHOWN = 12  # claims printed after one run
 def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: list[str]) -> int:
     """Run experiments and print what they found; return 1 if one failed."""
     settings.set_environment(command.tier)
-    out = (command.out or settings.cache() / "figures").expanduser()
+    out = choose_root(command)
     order = sorted(experiments, key=lambda each: -(_expected(each, command.tier) or 0))
     work = functools.partial(run_one, command=command, config=config, out=out)
     start, records, failed = time.monotonic(), {}, []
@@ -42,6 +42,12 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
         print(summarise(order, records, time.monotonic() - start))
         print(_write_index(order, out, command))
     return 1 if failed else 0
+
+
+def choose_root(command: arguments.Run) -> Path:
+    """Return the folder of results: --out, or .cache/figures with a folder for smoke and full."""
+    usual = settings.cache() / "figures" / ("" if command.tier == "quick" else command.tier)
+    return (command.out or usual).expanduser()
 
 
 def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Any:
@@ -79,7 +85,7 @@ def run_one(
         return f"no tier {command.tier!r}: it has {', '.join(module.TIERS)}"
     values = arguments.parse_config(module, command.tier, config, experiment.name)
     changes = run.find_changes(module.TIERS[command.tier], values)
-    folder = run.choose_folder(experiment, command.tier, changes, out)
+    folder = run.choose_folder(experiment, changes, out)
     try:
         job = run.Job(experiment, command.tier, values, folder)
         return run.run(job, publish=command.publish) | {

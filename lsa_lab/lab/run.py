@@ -51,11 +51,9 @@ def find_changes(usual: Any, config: Any) -> dict[str, Any]:
     return {name: value for name, value in now.items() if value != before.get(name)}
 
 
-def choose_folder(experiment: Experiment, tier: str, changes: dict[str, Any], out: Path) -> Path:
-    """Return the folder of a run below ``out``: quick ones in NAME, all others in one inside."""
-    words = [tier] if tier != "quick" else []
-    words += [f"{name}={_word(value)}" for name, value in changes.items()]
-    name = ",".join(words)
+def choose_folder(experiment: Experiment, changes: dict[str, Any], out: Path) -> Path:
+    """Return the folder of a run below ``out``: NAME, or one inside for a changed configuration."""
+    name = ",".join(f"{key}={_word(value)}" for key, value in changes.items())
     if len(name) > 100:
         name = f"{name[:80]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return out / experiment.name / name if name else out / experiment.name

@@ -23,7 +23,7 @@ def run_sweep(experiment: Experiment, command: arguments.Run, config: list[str])
     points = [[*config, f"{arguments.PREFIX}{name}", value] for value in values]
     for point in points:  # a wrong value is refused before the first run
         arguments.parse_config(module, command.tier, point, experiment.name)
-    out = (command.out or settings.cache() / "figures").expanduser()
+    out = batch.choose_root(command)
     claims = {claim.id: claim for claim in module.CLAIMS}
     claim = command.claim or next(iter(claims))
     check_known("claim", claim, claims)

@@ -22,7 +22,7 @@ import numpy as np
 from lsa_lab.lm import gguf, leaves
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.weights import Params
-from lsa_lab.store import results
+from lsa_lab.store import safe_files
 from lsa_lab.store.cache import cache
 
 _ALIGNMENT = 64
@@ -72,7 +72,7 @@ def _write(model: Converted, place: Path) -> None:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
-    results.write(place, [digest.digest(), *parts])
+    safe_files.write(place, [digest.digest(), *parts])
 
 
 def _read(place: Path, dtype: np.dtype) -> Converted | None:

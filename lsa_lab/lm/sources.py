@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from lsa_lab.store import results
+from lsa_lab.store import safe_files
 from lsa_lab.store.cache import cache
 
 
@@ -161,7 +161,7 @@ def fetch(name: str) -> Path:
             for inside, place in zip(source.files, source.places, strict=True):
                 content = archive.read(inside)
                 _check(inside, content, source.files[inside])
-                results.write(place, content)
+                safe_files.write(place, content)
     return path(name)
 
 

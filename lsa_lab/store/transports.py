@@ -107,7 +107,7 @@ class Folder(Alone):
 
     @contextlib.contextmanager
     def alive(self) -> Iterator[None]:
-        safe_files.make(self.path)
+        self.path.mkdir(parents=True, exist_ok=True)
         over = threading.Event()
 
         def sign() -> None:

@@ -10,13 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments import __main__ as program
 from experiments.language import vocabulary
 from experiments.language.lm_family import family, mixture
 from experiments.language.lm_family.config import TIERS, Size
 from experiments.models import trained
 from lsa_lab import lm
-from lsa_lab.harness.cli import command_line
-from lsa_lab.store import results
 from lsa_lab.training import loop
 
 CONFIG = TIERS["smoke"]
@@ -119,10 +118,8 @@ def test_committed_decoders_learn_from_demonstrations():
 
 
 @pytest.mark.slow
-def test_the_theme_asks_a_decoder_of_the_family(tmp_path, capsys):
-    words = ["run", "lm_flow", "--tier", "smoke", "--model", str(DECODERS[0])]
-    assert command_line.main([*words, "--out", str(tmp_path / "out")]) == 0, capsys.readouterr()
-    (file,) = (tmp_path / "out").rglob("result.nc")
-    dataset = results.load(file)
-    assert results.config_of(dataset).model_name == DECODERS[0].name
+def test_the_theme_asks_a_decoder_of_the_family(tmp_path):
+    model = {"model": str(DECODERS[0]), "model_name": DECODERS[0].name, "sha256": ""}
+    config = dataclasses.replace(program.load("lm_flow", "config").TIERS["smoke"], **model)
+    dataset = program.compute("lm_flow", config, tmp_path)
     assert np.isfinite(dataset.shared).all()

@@ -1,16 +1,14 @@
-"""What a figure shows is counted, legible, the same on every machine, and cut into panels."""
+"""Figures: what is drawn, how it looks, and its files."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
-import matplotlib.image
 import numpy as np
 import pytest
 
 from legible import faults
-from lsa_lab.harness.draw import footer, marks, methods, pictures, style
-from lsa_lab.harness.refusal import RefusalError
+from lsa_lab.harness.draw import marks, methods, pictures, style
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,16 +23,6 @@ def test_a_band_counts_what_it_does_not_draw():
     with pytest.raises(ValueError, match=r"expected \[R, 3\], runs first"):
         style.band(ax, [1, 2, 3], samples.T)
     assert len(style.figure(3, 2, (2, 2))[1]) == 4
-
-
-def test_a_caption_ends_in_the_runs_and_what_was_left_out():
-    picture, (ax, _) = style.figure(5.5, 2, (1, 2))
-    config = SimpleNamespace(runs=9, d=5, n=[10, 20], seed=3)
-    assert footer.with_footer("It is.\n a: d = 5.", config, [picture]) == "It is. a: d = 5. 9 runs."
-    style.band(ax, [1, 2], np.array([[np.nan, 1.0], [2.0, np.inf]]))
-    told = footer.with_footer("It is.", config, [picture])
-    assert told == "It is. 9 runs, d = 5, 2 numbers left out as not finite."
-    assert footer.with_footer("It is.", SimpleNamespace(), []) == "It is."
 
 
 def test_rows_of_means_are_points_on_their_intervals():
@@ -100,66 +88,19 @@ def test_no_two_methods_that_stand_side_by_side_look_the_same(group):
     assert len(set(looks)) == len(looks)
 
 
-def test_a_panel_is_cut_out_and_takes_its_labels_along(tmp_path):
-    with style.context():
-        picture, axes = style.figure(6, 5, (2, 2))
-        axes[3].set(xlabel="steps", ylabel="risk")
-        for ax in axes:
-            ax.plot([1, 2], [1, 2], label="theory")
-        picture.legend(loc="outside lower center")
-        picture.colorbar(axes[0].pcolormesh([[1.0, 2.0]]), ax=axes[0])
-        assert list(footer.panels_of(picture)) == ["a", "b", "c", "d"]
-        paths = pictures.save_panel([picture], "d", tmp_path)
-    assert [path.name for path in paths] == ["panel_d.pdf", "panel_d.svg", "panel_d.png"]
-    text = paths[1].read_text("utf-8")
-    assert [f"<!-- {word} -->" in text for word in ("steps", "risk", "d", "a", "theory")] == [
-        *[True] * 3,
-        *[False] * 2,
+def test_the_pictures_of_an_experiment_become_files(tmp_path):
+    def plot(_):
+        return style.figure(3.25, 2)[0]
+
+    module = SimpleNamespace(plot=plot, appendix=lambda _: (plot(_), plot(_)))
+    by_name = pictures.draw(module, None)
+    assert list(by_name) == ["figure", "appendix", "appendix_2"]
+    assert list(pictures.draw(SimpleNamespace(plot=plot), None)) == ["figure"]
+    pictures.save(by_name["figure"], tmp_path / "toy")
+    assert sorted(path.name for path in (tmp_path / "toy").iterdir()) == [
+        "figure.pdf",
+        "figure.png",
     ]
-    height, width, _ = matplotlib.image.imread(paths[2]).shape
-    assert 2 * 200 < width < 3.2 * 200
-    assert 1.5 * 200 < height < 2.7 * 200
-
-
-def test_an_appendix_goes_on_with_the_letters_and_another_letter_is_refused(tmp_path):
-    with style.context():
-        both = [style.figure(4, 2, (1, 2))[0], style.figure(4, 2, (1, 2), first="c")[0]]
-        with pytest.raises(RefusalError, match="no panel 'z': the figure has a, b, c, d"):
-            pictures.save_panel(both, "z", tmp_path)
-        pictures.save_panel(both, "d", tmp_path)
-
-
-def test_draw_panel_writes_three_files_beside_the_figure(ran, toy, program, capsys):
-    ran()
-    folder = toy / "figures" / "toy"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    capsys.readouterr()
-    assert program("draw", "toy", "--panel", "a") == 0
-    names = [f"panel_a.{kind}" for kind in ("pdf", "svg", "png")]
-    assert capsys.readouterr().out.split() == [f"figures/toy/{name}" for name in names]
-    once = {name: (folder / name).read_bytes() for name in names}
-    assert {name: (folder / name).read_bytes() for name in before} == before
-    assert program("draw", "toy", "--panel", "a", "--tier", "laptop") == 0
-    assert {name: (folder / name).read_bytes() for name in names} == once
-    assert program("draw", "toy", "--panel", "z") == 2
-    assert "the figure has a" in capsys.readouterr().err
-    assert program("draw", "toy", "--tier", "paper") == 2
-    assert "no result of toy at the paper tier" in capsys.readouterr().err
-
-
-def test_draw_with_caption_writes_a_taller_picture_beside_the_figure(ran, toy, program, capsys):
-    ran()
-    figure = (toy / "figures" / "toy" / "figure.png").read_bytes()
-    capsys.readouterr()
-    assert program("draw", "toy", "--with-caption") == 0
-    assert capsys.readouterr().out.split() == ["figures/toy/captioned.pdf"]
-    folder = toy / "figures" / "toy"
-    assert (folder / "figure.png").read_bytes() == figure
-    plain, captioned = (
-        matplotlib.image.imread(folder / f"{name}.png") for name in ("figure", "captioned")
-    )
-    assert captioned.shape[0] > plain.shape[0]
-    assert captioned.shape[1] == plain.shape[1]
 
 
 def faults_of(change, width=3.25, panels=(1, 1)):

@@ -119,7 +119,7 @@ class Package:
         module = self.load()
         config = dataclasses.replace(module.TIERS[tier], **changes)
         found = run.find_changes(module.TIERS[tier], config)
-        folder = run.choose_folder(self.experiment, tier, found, self.root / "out")
+        folder = run.choose_folder(self.experiment, found, self.root / "out")
         return run.run(run.Job(self.experiment, tier, config, folder), publish=publish)
 
 

@@ -87,7 +87,7 @@ def test_a_first_experiment_of_ones_own(tmp_path):
     left = run_program("run question --tier smoke --package my_lab", tmp_path)
     assert left.returncode == 0, left.stderr
     assert "times the risk of ridge regression" in left.stdout
-    assert (tmp_path / ".cache/figures/question/smoke/figure.pdf").exists()
+    assert (tmp_path / ".cache/figures/smoke/question/figure.pdf").exists()
 
 
 def test_a_script_runs_by_itself(package):
@@ -117,7 +117,7 @@ def test_a_sweep_plots_a_claim(package):
     left = run_program(words, package.root)
     assert left.returncode == 0, left.stderr
     assert "n = 8, zero[2.0]:" in left.stdout
-    assert (package.root / ".cache/figures/question/sweep,n/figure.png").exists()
+    assert (package.root / ".cache/figures/smoke/question/sweep,n/figure.png").exists()
 
 
 def test_a_failed_run_says_so_in_its_status(package):

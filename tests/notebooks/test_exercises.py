@@ -40,10 +40,10 @@ WRONG = {
     "judge_your_own_layer": [("cumsum", "asarray"), ("1, len(labels) + 1", "2, len(labels) + 2")],
     "train_and_dissect": [("-maps", "maps"), ("-1, :-1]", ":-1, -1]")],
     "your_own_experiment": [
-        ("margin=0.05", "at_most=1.05"),  # a gain of 20 % would be no change
-        ("margin=0.05", "at_least=0.95"),
-        ("margin=0.05", "margin=0.2"),  # as would one in three runs that scatter
-        ('"ratio"', '"mean"'),  # whose margin lies around 0
+        ("at_least=1 / 1.05,", ""),  # a gain of 20 % would be no change
+        ("at_most=1.05,", ""),
+        ("1.05", "1.25"),  # as would one in three runs that scatter
+        ("1.05", "1.001"),
     ],
 }
 

@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc):
     if "script" in metafunc.fixturenames:
         options = metafunc.config.option
         one = [script for script in SCRIPTS if script.stem == "first_theorem"]
-        scripts = SCRIPTS if options.every or options.touched else one
+        scripts = SCRIPTS if options.every else one
         metafunc.parametrize("script", scripts, ids=lambda path: path.stem)
 
 

@@ -12,7 +12,6 @@ import optax
 import pytest
 
 from lsa_lab import training
-from lsa_lab.store import safe_files
 from lsa_lab.store.safe_files import OwnedError, owned
 from lsa_lab.training import Files, Training
 
@@ -85,47 +84,3 @@ def test_other_paths_have_other_owners_and_one_can_be_owned_again(tmp_path):
         raise RuntimeError("broken")
     with owned(tmp_path / "a"):
         assert os.listdir(tmp_path) == [".a.lock"]
-
-
-def test_a_folder_that_cannot_be_written_is_told_apart(tmp_path):
-    safe_files.check_writable(tmp_path / "new" / "folder")
-    assert os.listdir(tmp_path / "new" / "folder") == []
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
-        safe_files.check_writable(tmp_path / "file" / "folder")
-
-
-def test_files_that_go_together_are_all_there_before_one_takes_its_place(tmp_path, monkeypatch):
-    paths = [tmp_path / name for name in ("a", "b", "last")]
-    for path in paths:
-        path.write_bytes(b"old")
-    sync, calls = os.fsync, []
-
-    def full(handle):
-        calls.append(handle)
-        if len(calls) == 2:
-            raise OSError("no room")
-        sync(handle)
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="no room"):
-        safe_files.write_together(dict.fromkeys(paths, b"new"))
-    assert [path.read_bytes() for path in paths] == [b"old"] * 3
-    assert sorted(os.listdir(tmp_path)) == ["a", "b", "last"]
-
-
-def test_a_kill_between_them_leaves_no_last_one_that_tells_of_others(tmp_path, monkeypatch):
-    paths = [tmp_path / name for name in ("a", "b", "last")]
-    replace, seen = os.replace, []
-
-    def look(source, target):
-        seen.append([path.exists() and path.read_bytes() for path in paths])
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", look)
-    for content in (b"1", b"2"):
-        safe_files.write_together(dict.fromkeys(paths, content))
-    assert seen[3:] == [[b"1", b"1", False], [b"2", b"1", False], [b"2", b"2", False]]
-    times = [path.stat().st_mtime_ns for path in paths]
-    safe_files.write_together(dict.fromkeys(paths, b"2"))
-    assert [path.stat().st_mtime_ns for path in paths] == times

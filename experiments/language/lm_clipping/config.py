@@ -14,8 +14,6 @@ from experiments.language.language_config import (
 )
 from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between
 
-NEEDS = ("smollm2", "movie-reviews", "reuters")
-
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 SQUARE = ("w_q", "w_o")  # all heads as one matrix
 DROPPED = 1.0  # the rate that stands for rank 0

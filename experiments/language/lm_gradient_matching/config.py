@@ -7,8 +7,6 @@ from experiments.language.language_config import SMOKE, LanguageConfig, TextTask
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Seed, at_least, between
 
-NEEDS = ("smollm2", "movie-reviews", "reuters")
-
 # A subset by each of these rules, and several by each of DRAWN; the best of 5 is among the random.
 RULES = ("matching", "matching, whitened", "mismatching", "k-means")
 DRAWN = ("random", "stratified")

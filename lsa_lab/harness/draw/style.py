@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab.harness.draw import footer
-from lsa_lab.harness.draw.footer import missing
+from lsa_lab.harness.draw import panels as labels
 from lsa_lab.harness.draw.methods import BLACK, COLOURS, METHOD
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
-__all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD", "missing"]
+__all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD"]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,6 +69,11 @@ def notebook() -> None:
             select_figure_formats(shell, "retina", dpi=2 * _SCREEN)
 
 
+def missing(samples: ArrayLike) -> int:
+    """Return how many of the numbers are not finite, and so not drawn."""
+    return int(np.sum(~np.isfinite(np.asarray(samples, float))))
+
+
 def figure(
     width: float, height: float, panels: tuple[int, int] = (1, 1), first: str = "a"
 ) -> "tuple[Figure, list[Axes]]":
@@ -119,7 +123,7 @@ def stacked(
 def _letter(axes: "list[Axes]", first: str) -> None:
     """Panels have letters where there are several, and a role: from "a" on they are the message."""
     for ax in axes:
-        ax.set_label(footer.MESSAGE if first == "a" else footer.APPENDIX)
+        ax.set_label(labels.MESSAGE if first == "a" else labels.APPENDIX)
     if len(axes) > 1 or first != "a":
         for ax, letter in zip(axes, ascii_lowercase[ascii_lowercase.index(first) :], strict=False):
             ax.set_title(letter, loc="left", fontweight="bold")
@@ -150,7 +154,7 @@ def band(
     """Runs ``samples`` [R, len(x)]: their median, and the interval of the middle 80 % of them.
 
     Points with bars or, without a marker, a line in a shaded band. Returns how many of the numbers
-    are not finite: these are left out, as is an x at which nothing remains. The caption says so.
+    are not finite: these are left out, as is an x at which nothing remains.
     """
     x, samples = np.asarray(x), np.asarray(samples, float)
     if samples.ndim != 2 or samples.shape[1] != len(x):
@@ -167,7 +171,7 @@ def band(
         ax.errorbar(
             x, middle, bars, fmt=marker, color=color, label=label, capsize=2, elinewidth=0.8
         )
-    return footer.leave_out(ax, samples)
+    return missing(samples)
 
 
 def mean_band(
@@ -181,7 +185,6 @@ def mean_band(
 ) -> None:
     """Runs ``samples`` [R, len(x)]: their mean, and Student's interval of it as a band."""
     samples = np.asarray(samples)
-    footer.leave_out(ax, samples)
     low, high = mean_ends(samples)
     ax.plot(x, samples.mean(0), style, marker=marker, color=color, label=label)
     if np.isfinite(low).all():  # not known from one run
@@ -226,7 +229,6 @@ def _points(
     ax: "Axes", x: ArrayLike, samples: Any, middle: Any, ends: Any, label: Any, look: dict[str, Any]
 ) -> np.ndarray:
     """Points with bars, which are returned; where an interval is not known there is none."""
-    footer.leave_out(ax, samples)
     bars = np.abs(np.asarray(ends) - middle)
     bars = np.where(np.isfinite(bars), bars, 0.0)
     ax.errorbar(x, middle, bars, label=label, **look)

@@ -1,1 +1,1 @@
-"""What computes an experiment, keeps and judges it, and says how long that takes."""
+"""Settings of a process that computes, and checks of configurations."""

@@ -3,32 +3,15 @@
 The library reads no environment and sets nothing; tests choose stricter settings of their own.
 """
 
-import _thread
-import contextlib
 import gc
 import os
-import signal
-import sys
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import HOUSE_FLAGS, cores
 
 MOST_DEVICES = 8
 ENOUGH_MAPPINGS = 30_000
-INTERRUPTED = 130, 128 + signal.SIGTERM  # exit statuses after Ctrl-C, and after a request to end
-HEARTBEAT = 30  # seconds without a sign of life after which a process is lost
-
-# What launchers tell each process of the number that they have started together.
-_STARTED = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
-_ADDRESS, _COUNT, _INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
-_EXCHANGE = "LSA_LAB_EXCHANGE"  # in the place of an address: the folder that shares of submit use
-PUT_OFF = 75  # the exit status of a share that makes room for one that has not begun
-_LATE = 300.0  # seconds: a network disk may show a file of another machine a minute late
 
 
 def set_environment() -> None:
@@ -84,103 +67,3 @@ def free_mappings() -> None:
     if mappings.exists() and mappings.read_text().count("\n") > ENOUGH_MAPPINGS:
         jax.clear_caches()
         gc.collect()
-
-
-@contextlib.contextmanager
-def interrupts_return() -> Iterator[None]:
-    """An interrupt that is lost in a callback, as while jax is imported, is raised again."""
-
-    def interrupt_later() -> None:
-        time.sleep(0.1)
-        _thread.interrupt_main()
-
-    def raise_again(unraisable: Any) -> None:
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            # A Timer's start waits for its thread: raised meanwhile, an interrupt is lost in here.
-            _thread.start_new_thread(interrupt_later, ())
-        else:
-            hook(unraisable)
-
-    hook, sys.unraisablehook = sys.unraisablehook, raise_again
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook
-
-
-@contextlib.contextmanager
-def interrupts_end(advice: str) -> Iterator[None]:
-    """Ctrl-C ends this process at once with status 130 and this advice, until ``hear_interrupts``:
-    raised while jax is imported it is lost in a callback, or ends in a segmentation fault."""
-    before = signal.getsignal(signal.SIGINT)
-    is_usual = before is signal.default_int_handler
-    if is_usual and threading.current_thread() is threading.main_thread():
-        _last_words[:] = [advice]
-        signal.signal(signal.SIGINT, _end)
-    try:
-        with interrupts_return():
-            yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is _end:
-            signal.signal(signal.SIGINT, before)
-
-
-def hear_interrupts() -> None:
-    """Ctrl-C is KeyboardInterrupt again from here on: what is computed is saved by it."""
-    if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-_last_words: list[str] = []
-
-
-def _end(*_: object) -> None:
-    os.write(2, f"{_last_words[0]}\n".encode())
-    os._exit(130)
-
-
-@contextlib.contextmanager
-def join_launched() -> Iterator[None]:
-    """Beside the other processes that a launcher has started together with this one, if any has.
-
-    They share the work by ``store.processes``. SLURM's srun and Open MPI's mpirun tell jax who they
-    are; for other launchers JAX_COORDINATOR_ADDRESS (a machine and a port), JAX_NUM_PROCESSES and
-    JAX_PROCESS_ID do.
-    """
-    arguments = _launch_arguments()
-    if arguments is None:
-        yield
-        return
-    import jax
-
-    from lsa_lab.store import processes
-
-    if _EXCHANGE in os.environ:
-        index, count = arguments["process_id"], arguments["num_processes"]
-        late = {"heartbeat": _LATE, "patience": _LATE}
-        with processes.use(processes.Folder(os.environ[_EXCHANGE], index, count, **late)):
-            yield
-        return
-
-    # A process that outlives another one ends its share and then says so: it is not aborted.
-    jax.config.update("jax_enable_recoverability", True)
-    jax.distributed.initialize(**arguments, heartbeat_timeout_seconds=HEARTBEAT)
-    with processes.use(processes.Distributed()):
-        yield
-        if not processes.leads():  # the first process serves the others: it is the last to leave
-            jax.distributed.shutdown()
-        processes.wait("the end")
-
-
-def is_launched() -> bool:
-    """Whether a launcher has started others together with this process."""
-    return _launch_arguments() is not None
-
-
-def _launch_arguments() -> dict | None:
-    """Arguments of jax.distributed.initialize, which finds out the rest; None for one process."""
-    names = os.environ.keys()
-    if {_COUNT, _INDEX} <= names and names & {_ADDRESS, _EXCHANGE}:
-        count, index = int(os.environ[_COUNT]), int(os.environ[_INDEX])
-        return {"num_processes": count, "process_id": index} if count > 1 else None
-    return {} if any(int(os.environ.get(name, "1")) > 1 for name in _STARTED) else None

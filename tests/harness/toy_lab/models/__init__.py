@@ -1,1 +1,0 @@
-"""The models of this package, and how they are trained."""

@@ -1,3 +1,0 @@
-"""What follows from the toy."""
-
-SO_WHAT = {"toy": "Play with it and go."}

@@ -1,1 +1,0 @@
-"""Does the mean of n numbers approach zero | like 1 / √n?"""
