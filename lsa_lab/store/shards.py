@@ -53,9 +53,7 @@ def check_held(shard: Path, held: Sequence[str], names: Sequence[str] | None) ->
     """Return the tensors to read from a shard, of those it holds; None stands for all."""
     absent = sorted(set(names or ()) - set(held))
     if absent:
-        raise ValueError(
-            f"{shard} lacks {absent[0]}, which the index says it holds: fetch it again"
-        )
+        raise ValueError(f"{shard} lacks {absent[0]}, which its index names: fetch it again")
     return held if names is None else names
 
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from lsa_lab import lm
 from lsa_lab.lm import decoder, folder
@@ -179,6 +179,48 @@ def test_what_the_first_files_of_gemma_call_gelu_is_its_tanh_form():
 def gpt2(tmp_path):
     shutil.copytree(FIXTURES / "gpt2", tmp_path / "gpt2")
     return tmp_path / "gpt2"
+
+
+def leaves_equal(path, name):
+    models = lm.load(path, "float64").params, loaded(name)[1]
+    pairs = zip(*map(jax.tree.leaves, models), strict=True)
+    return all((ours == theirs).all() for ours, theirs in pairs)
+
+
+def test_the_index_decides_which_shard_holds_a_tensor(tmp_path):
+    folder = shutil.copytree(FIXTURES / "llama", tmp_path / "llama")
+    index = folder / "model.safetensors.index.json"
+    places = json.loads(index.read_text())["weight_map"]
+    first, last = (folder / pick(places.values()) for pick in (min, max))
+    name, stale = next((key, rows) for key, rows in load_file(first).items())
+    save_file(load_file(last) | {name: stale + 1, "gone.weight": stale}, last)
+    assert leaves_equal(folder, "llama")
+    index.write_text(json.dumps({"weight_map": places | {name: last.name}}))
+    assert not leaves_equal(folder, "llama")  # control: the index may name the other copy
+    index.write_text(json.dumps({"weight_map": places | {"more.weight": last.name}}))
+    with pytest.raises(ValueError, match=rf"{last.name} lacks more.weight, which its index names"):
+        lm.load(folder)
+
+
+OLD = {name: "transformer.h.{}.attn" for name in ("gpt2", "gptj")}
+OLD |= {"gpt_neox": "gpt_neox.layers.{}.attention", "llama_tied": "model.layers.{}.self_attn"}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_masks_and_angles_of_older_files_are_not_read(tmp_path, name):
+    path = shutil.copytree(FIXTURES / name, tmp_path / name) / "model.safetensors"
+    tensors, more = load_file(path), {}
+    for layer, kind in enumerate(("bool", "uint8")):
+        more[OLD[name].format(layer) + ".bias"] = np.tri(12)[None, None].astype(kind)
+        more[OLD[name].format(layer) + ".masked_bias"] = np.array(-1e9)
+    for place in (OLD[name].partition(".")[0], OLD[name].format(0)):
+        more[f"{place}.rotary_emb.inv_freq"] = np.ones(2, np.float32)
+    save_file(tensors | more, path)
+    assert leaves_equal(path.parent, name)
+    key = min(tensors)
+    save_file(tensors | {key: tensors[key].astype(np.int8)}, path)
+    with pytest.raises(ValueError, match=f"{key} is I8; supported are F64, F32, F16, BF16"):
+        lm.load(path.parent)
 
 
 def test_incomplete_folders_are_refused(gpt2, tmp_path):
