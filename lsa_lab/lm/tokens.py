@@ -116,8 +116,15 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     whole = list(zip(words, fields.get("token_type", ()), strict=False))
     for kind, add in ((_CONTROL, rules.add_special_tokens), (_USER_DEFINED, rules.add_tokens)):
         add([library.AddedToken(word, normalized=False) for word, of in whole if of == kind])
-    start = (int(fields["bos_token_id"]),) if fields.get("add_bos_token") else ()
-    return Tokenizer(rules, start)
+    if not fields.get("add_bos_token"):
+        return Tokenizer(rules)
+    start = fields.get("bos_token_id")
+    if not isinstance(start, int) or not 0 <= start < len(words):
+        raise ValueError(
+            f"the GGUF's tokenizer is damaged, bos_token_id is {start!r} of {len(words)} tokens: "
+            "fetch the file again"
+        )
+    return Tokenizer(rules, (start,))
 
 
 def of_words(words: Sequence[str], *, plain: bool = False) -> Tokenizer:

@@ -136,6 +136,7 @@ def test_a_prompt_has_the_ids_of_its_whole_text(tmp_path, name, shots):
         ({"merges": ["a x"]}, "damaged, 0 of its 1 merges join two tokens: fetch the file again"),
         ({"merges": ["a b c"]}, "0 of its 1 merges join two tokens"),
         ({"tokens": ["a", "b"], "merges": ["a b"]}, "0 of its 1 merges join two tokens"),
+        ({"add_bos_token": True, "bos_token_id": None}, "bos_token_id is None of 109 tokens"),
         ({"merges": []}, "0 of its 0 merges join two tokens"),
     ],
 )
