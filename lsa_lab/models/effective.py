@@ -22,17 +22,18 @@ What published layers hand in, k̂ = k/|k| and everything else as the papers nam
     RWKV-7 2503.14456             queries r, keys k̃, removed κ̂/w, written a⊙κ̂, gate w [T, k]
     DeltaProduct 2502.10297       keys k̂ [T J, k], step β [T J], removed k̂, values_per_token J
     TTT-linear 2407.04620         keys k, step η, removed k: mini-batches of one token, no norm
-    Longhorn 2407.14207           keys k, step β/(1 + β|k|²), removed k: the update that it derives
+    Longhorn 2407.14207           keys k, step Δ = β/(1 + β|k|²), removed k: the update it derives;
+                                  keys k, step Δ, gate 1 - Δk⊙k: as released, v a channel each
 
 Mesa layers are left out: they solve a system, and their α is in ``recurrent.attention``. Queries of
 many layers are divided by √k, and of delta layers normalised, before they are handed in.
 
 Where the forms are from: Kimi's from pages about 2510.26692 and from ``naive_recurrent_kda`` of
-flash-linear-attention. Gated DeltaNet-2's from the abstract of 2605.22791 and the docstrings of its
-authors' and of flash-linear-attention's layer; the equations of the paper itself could not be
-had. RWKV-7's from ``RWKV7Attention`` there, where κ̂ reads the state before it decays: hence /w,
-and w is above .54. Longhorn's released layer, said to keep the diagonal of its update alone, could
-not be had, nor could the text of Mamba-2 beyond what is common knowledge.
+flash-linear-attention. Gated DeltaNet-2's from the abstract of 2605.22791 and from what the layers
+of its authors and of flash-linear-attention say; the equations of the paper itself could not be
+had. RWKV-7's from ``RWKV7Attention`` there, where κ̂ reads the state before it decays: hence κ̂/w,
+and w is above .54. Longhorn's from ``Longhorn.step`` of its authors, Mamba-2's from calls of
+``ssd_minimal_discrete``. The others are as in ``recurrent``.
 """
 
 import chex
