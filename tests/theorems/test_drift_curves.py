@@ -65,9 +65,7 @@ def errors_of(kind, task, step, gate, scale, key):  # [B]
     batch = sample_batch(key, task, 40_000)
     params, config = constant_layer(kind, task.d, step, gate, scale)
     rows = jax.vmap(prompts.tokens)(batch)
-    answers = jax.lax.map(
-        lambda one: recurrent.predict(params, one, config), rows, batch_size=4000
-    )
+    answers = jax.lax.map(lambda one: recurrent.predict(params, one, config), rows, batch_size=4000)
     return (answers - batch.y_query) ** 2
 
 

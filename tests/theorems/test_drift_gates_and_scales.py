@@ -1,5 +1,5 @@
-"""A task that drifts by ρ wants the gate and the label scale ρ of a delta rule; of an additive layer
-the gate of a scalar Kalman filter.
+"""Delta rules follow a task that drifts by ρ best with the gate ρ and the label scale ρ, additive
+layers with the gate of a scalar Kalman filter.
 
 docs/theory, "Layers that follow a drifting task". Sides: a free search over gate, step and scale of
 the risk by recursions of moments; the closed forms. Hypotheses: Gaussian covariates, tasks of one
@@ -33,9 +33,7 @@ def test_the_best_of_all_weights_has_the_stated_risk_and_is_geometric(d, noise_v
     stated = drift.additive(d, noise_var, rho)
     np.testing.assert_allclose(stated.risk, risk, rtol=1e-10)
     ages = np.arange(20.0)
-    np.testing.assert_allclose(
-        weights[::-1][:20], stated.scale * stated.gate**ages, rtol=1e-8
-    )
+    np.testing.assert_allclose(weights[::-1][:20], stated.scale * stated.gate**ages, rtol=1e-8)
     np.testing.assert_allclose(
         learning_curves.additive(600, d, noise_var, rho)[-1], stated.risk, rtol=1e-10
     )
