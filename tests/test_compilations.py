@@ -28,6 +28,7 @@ from lsa_lab.lm import decoder
 from lsa_lab.lm import flow as lm_flow
 from lsa_lab.models import (
     constructions,
+    effective,
     linear_attention,
     moments,
     prefixes,
@@ -258,7 +259,14 @@ CALLS = {
     "learning_curves.implicit": lambda: learning_curves.implicit(N, D, 0.1),
     "learning_curves.delta": lambda: learning_curves.delta(N, 3, 0.1),
     "learning_curves.gated_delta": lambda: learning_curves.gated_delta(N, 3, 0.1, 0.3, 0.9),
-    "learning_curves.lms": lambda: learning_curves.lms(N, D, 0.1, 0.1, eigenvalues=VALUES),
+    "learning_curves.lms": lambda: learning_curves.lms(N, D, 0.1, 0.1),
+    "learning_curves.lms, any covariance": lambda: learning_curves.lms(
+        N, D, 0.1, 0.1, eigenvalues=VALUES, drift=0.9
+    ),
+    "depth.iterated_limit": lambda: depth.iterated_limit(2.0, 0.1, 3),
+    "kalman_filter": lambda: estimators.kalman_filter(PROMPT, 0.1, 0.9),
+    "effective.attention": lambda: effective.attention(W, W, step=W[0], gate=W[1]),
+    "effective.states": lambda: effective.states(W, W, step=W[0], gate=W[1]),
     "learning_curves.ridge": lambda: learning_curves.ridge(N, D, 0.1),
     "matching.descent_gap": lambda: matching.descent_gap(POOL[:, :D], POOL[:, D], STEPS, 0.1),
     "moving_demonstration.cubic_gains": lambda: moving_demonstration.cubic_gains(0.5, 3),

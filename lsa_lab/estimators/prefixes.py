@@ -56,7 +56,12 @@ def kalman_filter(prompt: Prompt, noise_var: Real, drift: Real) -> Array:  # [n+
     prompt = admit(prompt)
     noise_var = number(noise_var, "noise_var", prompt, "without noise a covariance is singular")
     check_correlation(drift, "drift")
-    rho, d = jnp.asarray(drift, prompt.x.dtype), prompt.x.shape[1]
+    return _kalman_filter(prompt, noise_var, jnp.asarray(drift, prompt.x.dtype))
+
+
+@jax.jit
+def _kalman_filter(prompt: Prompt, noise_var: Array, rho: Array) -> Array:  # [n+1, d]
+    d = prompt.x.shape[1]
     prior = jnp.eye(d, dtype=prompt.x.dtype) / d
 
     def step(carried: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple, Array]:

@@ -90,7 +90,8 @@ def forward(
     reads all of them. ``normalise`` divides by the number n of demonstrations, whatever the mask.
     """
     _check(params, tokens, keys)
-    gates = head_gates(head_mask, *params.w_kq.shape[:2], tokens.dtype)
+    num_layers, num_heads = params.w_kq.shape[:2]
+    gates = head_gates(head_mask, num_layers, num_heads, tokens.dtype)
     return _forward(params, tokens, gates, keys, normalise)
 
 

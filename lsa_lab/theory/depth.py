@@ -162,10 +162,14 @@ def iterated_limit(alpha: Real, noise_var: Real, steps: int) -> Array:  # [steps
     number of steps is the best (derived here). By Gauss's rule for the law of Marchenko and Pastur,
     times h a semicircle; exact but for rounding.
     """
-    check_at_least(steps, "steps", 0)
+    steps = check_at_least(steps, "steps", 0)
     check_variance(noise_var, "noise_var")
     check_ratio(alpha, "alpha")
-    alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
+    return _iterated_limit(jnp.asarray(alpha, float), jnp.asarray(noise_var, float), steps)
+
+
+@functools.partial(jax.jit, static_argnames="steps")
+def _iterated_limit(alpha: Array, noise_var: Array, steps: int) -> Array:  # [steps+1]
     count = steps + 64
     angle = jnp.arange(1.0, count + 1) * (np.pi / (count + 1))
     h = (1 + 1 / alpha) + 2 / jnp.sqrt(alpha) * jnp.cos(angle)
