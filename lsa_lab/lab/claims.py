@@ -19,6 +19,13 @@ STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
 VERDICTS = ("holds", "fails", "undecided", "estimate")
 
 
+class _AxisName(str):
+    """A name that stands in a statement for a number, whatever the number's format is."""
+
+    def __format__(self, _: str) -> str:
+        return str(self)
+
+
 class ClaimError(ValueError):
     """A claim that cannot be evaluated on a result; the message names claim and cell."""
 
@@ -59,6 +66,11 @@ class Claim:
         """The combinations of the axes of ``over``; one empty cell without axes."""
         values = itertools.product(*self.over.values())
         return [dict(zip(self.over, cell, strict=True)) for cell in values]
+
+    @property
+    def family(self) -> str:
+        """The statement for all cells: axes in italics in the place of their values."""
+        return self.statement.format(**{axis: _AxisName(f"*{axis}*") for axis in self.over})
 
     @property
     def criterion(self) -> str:

@@ -48,7 +48,7 @@ def run_task(experiment: Experiment, command: arguments.Submit) -> str:
     run = arguments.Run(
         (experiment.name,), command.tier, publish=command.publish, package=command.package
     )
-    record = batch.run_one(experiment, command=run, config=[], out=cache() / "figures")
+    record = batch.run_one(experiment, command=run, config=[], out=batch.choose_root(run))
     return record if isinstance(record, str) else record["caption"]
 
 

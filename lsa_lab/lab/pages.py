@@ -28,6 +28,7 @@ LEGEND = (
     "and is **undecided** otherwise; an **estimate** has no bounds. It is *registered* if the "
     "commit that computed the result already held the claim as it stands, else *exploratory*."
 )
+MOST_CELLS = 6  # of a claim that are shown one by one on a page
 CONVERSIONS = {
     "value": lambda x: x,
     "percent": lambda x: 100 * x,
@@ -51,6 +52,16 @@ def count_verdicts(rows: Iterable[Row]) -> str:
     return ", ".join(words)
 
 
+def group_by_claim(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+    """Return the rows of each claim, in order."""
+    return [(claim, list(group)) for claim, group in itertools.groupby(rows, lambda r: r["claim"])]
+
+
+def _format_span(rows: Iterable[Row]) -> str:
+    values = [row["value"] for row in rows]
+    return f"{min(values):.3g} to {max(values):.3g}"
+
+
 def _render(template: str, **values: Any) -> str:
     import jinja2
 
@@ -62,9 +73,13 @@ def _render(template: str, **values: Any) -> str:
     )
     environment.filters["number"] = format_value
     environment.filters["counts"] = count_verdicts
+    environment.filters["by_claim"] = group_by_claim
+    environment.filters["span"] = _format_span
     environment.filters["seconds"] = format_seconds
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
-    text = environment.get_template(template).render(honesty=HONESTY, legend=LEGEND, **values)
+    text = environment.get_template(template).render(
+        honesty=HONESTY, legend=LEGEND, most=MOST_CELLS, **values
+    )
     return re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
 
 

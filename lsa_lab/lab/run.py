@@ -186,6 +186,7 @@ def write_result(
         "seconds": result.attrs["seconds"],
         "quick_seconds": _find_quick_seconds(experiment, result.attrs),
         "caption": caption,
+        "families": {claim.id: claim.family for claim in module.CLAIMS},
         "claims": rows,
     }
     page = pages.render_result(experiment, record, module)

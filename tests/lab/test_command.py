@@ -135,3 +135,11 @@ def test_compare_prints_claims_side_by_side(package, capsys):
     out = capsys.readouterr().out
     assert "zero[1.0]" in out
     assert "3 of 3 verdicts agree" in out
+
+
+def test_a_job_of_two_processes_on_this_machine(package):
+    words = "submit question --tier smoke --cluster local --tasks-per-node 2"
+    left = run_program(f"{words} --package {package.name}", package.root)
+    assert left.returncode == 0, left.stderr
+    assert "Means of 5 numbers." in left.stdout
+    assert (package.root / ".cache/figures/smoke/question/claims.json").exists()
