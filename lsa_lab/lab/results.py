@@ -130,7 +130,7 @@ def load_record(folder: Path) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record["claims"], list) or len(record["sha256"]) != 64:
             raise ValueError("no claims and sha256")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"no {relative(path)}: run the experiment first") from None
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(

@@ -31,7 +31,7 @@ class HostRuns:
         program = _make_program(plan.step, plan.impl, plan.chunk)
         lowered = program.lower(states[0], *self._inputs[0], np.int32(0), np.int32(0))
         # What is compiled ahead of time does not say where jax_debug_nans found a NaN.
-        self._advance = program if jax.config.jax_debug_nans else lowered.compile()
+        self._advance = program if jax.config.values["jax_debug_nans"] else lowered.compile()
         # Of a host's batched factorisations, which share its threads, two can wait for each other
         # for ever (jaxlib 0.10).
         self._is_serial = "lapack_" in lowered.as_text()
