@@ -50,7 +50,7 @@ class Template:
         check_tokenizer(tokenizer)
         ids = []
         for word in map(self.answer, range(len(self.labels))):
-            parts = tokenizer.encode(word)
+            parts = tokenizer.encode(word, follows=True)
             if not parts:
                 raise ValueError(f"the label {word!r} has no token: choose a word")
             if tokenizer.decode(parts).strip() != word.strip():
