@@ -97,6 +97,15 @@ def check_variance(value: ArrayLike, name: str) -> None:
     check_spread(value, name, "a variance")
 
 
+def check_correlation(value: ArrayLike, name: str) -> None:
+    """Raise if a number, or any of an array, is no correlation from 0 to 1."""
+    if not is_readable(value):
+        return
+    numbers = np.asarray(value)
+    if not ((numbers >= 0) & (numbers <= 1)).all():
+        raise ValueError(f"{name} = {value}: a correlation of neighbours lies in [0, 1]")
+
+
 def check_ratio(value: ArrayLike, name: str) -> None:
     """Raise if a number, or any of an array, is no ratio of sizes."""
     if is_concrete(value) and not np.all(np.asarray(value) > 0):
