@@ -40,6 +40,7 @@ class Halt(flax.struct.PyTreeNode):
 def start(params: Params, prefix: Array, questions: Array, config: Config) -> Halt:
     """The halt before layer 0 of token ids: prefix [P], questions [B, T], padded on the right."""
     chex.assert_rank([prefix, questions], [1, 2], custom_message="prefix is [P], questions [B, T]")
+    check_indices(questions, len(params.embedding), "words")
     after = functools.partial(embed, params, config=config, start=prefix.shape[0])
     return Halt(embed(params, prefix, config), jax.vmap(lambda ids: after(ids))(questions))
 

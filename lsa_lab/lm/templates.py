@@ -49,7 +49,7 @@ class Template:
         """The first token of each class's word; no two classes may share it."""
         ids = []
         for word in map(self.answer, range(len(self.labels))):
-            parts = tokenizer.encode(word)
+            parts = tokenizer.encode(word, follows=True)
             if not parts:
                 raise ValueError(f"the label {word!r} has no token: choose a word")
             if tokenizer.decode(parts).strip() != word.strip():

