@@ -5,9 +5,9 @@ E |w_t|² = 1 at every t. x is N(0, I_d), y_t = w_t·x_t + ε_t, and ε has vari
 (``noise_var``). A layer answers with its state ŵ_t, and its risk is E |ŵ_t - w_{t+1}|² after many
 demonstrations. The states are those of ``learning_curves``, whose recursions take ``drift=``.
 
-All layers but ``delta`` lose r²/(Ar + s) of a risk r at their best step, with numbers A and s of their own,
-and the task moves away, so that the risk solves r = ρ²(r - r²/(Ar + s)) + 1 - ρ² (derived here;
-docs/theory, "Layers that follow a drifting task").
+All layers but ``delta`` lose r²/(Ar + s) of a risk r at their best step, with numbers A and s of
+their own, and the task moves away, so that the risk solves r = ρ²(r - r²/(Ar + s)) + 1 - ρ²
+(derived here; docs/theory, "Layers that follow a drifting task").
 """
 
 import math

@@ -188,8 +188,9 @@ def gated_delta(
     """
     n, d = _sizes(n, d, noise_var)
     _check_step(step)
+    product: Real = 1 / d
     if scale is None:
-        product, square = 1 / d, 1 / d + _normalised_noise(d, noise_var)
+        square = 1 / d + _normalised_noise(d, noise_var)
     else:
         check_variance(noise_var, "noise_var")
         check_finite(scale, "scale", "labels are cy with a number c")
@@ -341,8 +342,9 @@ def best_weights(
         ω = (C + (d + 1) diag C + dσ²I)⁻¹c,  r = E |w_q|² - c·ω,  C_ij = E w_i·w_j,  c_i = E w_i·w_q
 
     Gates are such weights: constant ones are a geometric ω, and ``drift.additive`` has the best of
-    them for a task that moves at one rate (derived here; weighting by gates: Li et al. 2504.04308). Raises ValueError where a C_ii + σ² is seen to be 0: that label is 0, and
-    any weight of it is the best.
+    them for a task that moves at one rate (derived here; weighting by gates: Li et al. 2504.04308).
+    Raises ValueError where a C_ii + σ² is seen to be 0: that label is 0, and any weight of it is
+    the best.
     """
     covariance = jnp.asarray(task_covariance, float)
     if covariance.ndim != 2 or covariance.shape[0] != covariance.shape[1]:
