@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lsa_lab.lab.catalogue import UsageError
 from lsa_lab.lab.intervals import Interval, mean_interval, median_interval, ratio_interval
 
 STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
@@ -26,7 +27,7 @@ class _AxisName(str):
         return str(self)
 
 
-class ClaimError(ValueError):
+class ClaimError(UsageError):
     """A claim that cannot be evaluated on a result; the message names claim and cell."""
 
 
