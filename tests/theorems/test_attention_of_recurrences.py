@@ -1,8 +1,8 @@
 """A linear recurrence is attention whose weights follow from its raw arrays.
 
-docs/theory, "Attention of a linear recurrence". Sides: recurrences unrolled in NumPy, and the
-layers of ``recurrent``; ``effective.attention`` times the values, and ``effective.states``.
-Hypotheses: none; gates may be 0 and keys may repeat.
+docs/theory, "Attention of a linear recurrence"; classical, the forms in ``effective``. Sides:
+recurrences unrolled in NumPy, and the layers of ``recurrent``; ``effective.attention`` times the
+values, and ``effective.states``. Hypotheses: none; gates may be 0 and keys may repeat.
 """
 
 import jax

@@ -1,9 +1,9 @@
 """Correlated covariates make linear attention's interference that of fewer demonstrations; label
 noise counts them all.
 
-docs/theory, "Correlated prompts". Sides: the scale that is best on drawn prompts, and second
-moments by an exact sum; the curve. Hypotheses: Gaussian covariates with E x_i x_jᵀ = c_|i-j| I, a
-query that is independent of them.
+docs/theory, "Correlated prompts"; derived here. Sides: the scale that is best on drawn prompts, and
+second moments by an exact sum; the curve. Hypotheses: Gaussian covariates with E x_i x_jᵀ = c_|i-j|
+I, a query that is independent of them.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
 """Where the task drifts, E ŵ·w is multiplied by ρ after every step, and nothing else changes.
 
-docs/theory, "Layers that follow a drifting task". Sides: recurrent layers, on every point of a
-Gauss-Hermite rule and on drawn prompts; the recursions. Hypotheses: Gaussian covariates,
+docs/theory, "Layers that follow a drifting task"; derived here. Sides: recurrent layers, on every
+point of a Gauss-Hermite rule and on drawn prompts; the recursions. Hypotheses: Gaussian covariates,
 w_{t+1} = ρ w_t + √((1 - ρ²)/d) z_t.
 """
 

@@ -1,9 +1,9 @@
 """Delta rules follow a task that drifts by ρ best with the gate ρ and the label scale ρ, additive
 layers with the gate of a scalar Kalman filter.
 
-docs/theory, "Layers that follow a drifting task". Sides: a free search over gate, step and scale of
-the risk by recursions of moments; the closed forms. Hypotheses: Gaussian covariates, tasks of one
-rate ρ, many demonstrations.
+docs/theory, "Layers that follow a drifting task"; derived here. Sides: a free search over gate,
+step and scale of the risk by recursions of moments; the closed forms. Hypotheses: Gaussian
+covariates, tasks of one rate ρ, many demonstrations.
 """
 
 import jax

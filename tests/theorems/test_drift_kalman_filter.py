@@ -1,7 +1,8 @@
 """The Kalman filter is the Bayes rule of a drifting task, and at ρ = 1 recursive ridge.
 
-docs/theory, "The Kalman filter of a drifting task". Sides: the filter; the conditional mean of all
-tasks given all labels, by one dense solve in NumPy. Hypotheses: Gaussian tasks and noise.
+docs/theory, "The Kalman filter of a drifting task"; classical, Kalman 1960. Sides: the filter; the
+conditional mean of all tasks given all labels, by one dense solve in NumPy. Hypotheses: Gaussian
+tasks and noise.
 """
 
 import hypothesis.strategies as st

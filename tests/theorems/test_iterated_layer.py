@@ -1,9 +1,9 @@
 """The layer that is trained for one step may be iterated for ever; with noise a finite number of
 steps is the best.
 
-docs/theory, "The trained layer iterated". Sides: descent on drawn prompts, and integrals of chi
-squared; the risk by the eigenvalues' law. Hypotheses: Gaussian covariates, the step that is best
-for one layer.
+docs/theory, "The trained layer iterated"; derived here. Sides: descent on drawn prompts, and
+integrals of chi squared; the risk by the eigenvalues' law. Hypotheses: Gaussian covariates, the
+step that is best for one layer.
 """
 
 import math
