@@ -122,6 +122,7 @@ class Claim:
         else:
             centre, interval = STATISTICS[self.statistic]
             value, (low, high) = float(centre(x)), interval(x, confidence)
+        known = math.isfinite(low) and math.isfinite(high)
         return {
             "id": self._name(cell),
             "claim": self.id,
@@ -130,8 +131,8 @@ class Claim:
             "statement": self.statement.format(**cell),
             "criterion": self.criterion,
             "value": value,
-            "low": low if math.isfinite(low) else None,
-            "high": high if math.isfinite(high) else None,
+            "low": low if known else None,
+            "high": high if known else None,
             "runs": len(x),
             "verdict": self._verdict(low, high),
             "null": self.null,
