@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.arguments import Real, admit, check_at_least, check_spread, check_whole, number
-from lsa_lab.estimators.least_squares import ridge
+from lsa_lab.estimators.least_squares import column_space, ridge
 from lsa_lab.prompts import Prompt
 
 Signal = Literal["gaussian", "flat"]
@@ -122,8 +122,11 @@ def _likelihood(x: Array, y: Array, noise_std: Array) -> tuple[Array, Array, Arr
     """Λ [d], f [d], V [d, d] of log p(y | x, w) = f·Vᵀw - Vᵀw·(ΛVᵀw)/2 + ..., by the SVD of x: both
     are 0, and not rounding over σ², where no demonstration reaches."""
     n, d = x.shape
-    left, singular, rows = jnp.linalg.svd(x, full_matrices=n < d)
-    reached = singular > max(n, d) * jnp.finfo(x.dtype).eps * singular[0]
+    _, _, _, kept, exponents = column_space(x)
+    order = jnp.argsort(-exponents)  # small columns after large ones keep their digits
+    left, singular, rows = jnp.linalg.svd(x[:, order], full_matrices=n < d)
+    rows = jnp.zeros_like(rows).at[:, order].set(rows)
+    reached = jnp.arange(len(singular)) < kept.sum()
     slopes = jnp.where(reached, singular, 0) / noise_std
     padding = (0, d - len(slopes))
     force = slopes * (left.T[: len(slopes)] @ y) / noise_std
