@@ -86,11 +86,11 @@ def _roots_and_states(
         root = root - (beta * z / before)[:, None] * (below @ (z[:, None] * root))
         root = root * jnp.sqrt(before / after)[:, None]
         pivots = jnp.diagonal(root) ** 2  # of an inverse: the largest is known least
-        forgets = (width * limits.eps * pivots < pivots.min()) & (pivots < limits.max**0.5)
+        forgets = (width * float(limits.eps) * pivots < pivots.min()) & (pivots < float(limits.max) ** 0.5)
         root = root * jnp.where(forgets, 1 / jnp.sqrt(g), 1)[:, None]
         return (root, state), (root, state)
 
-    penalty = jnp.maximum(penalty, limits.tiny**0.75)
+    penalty = jnp.maximum(penalty, float(limits.tiny) ** 0.75)
     first = jnp.eye(width, dtype=x.dtype) / jnp.sqrt(penalty)
     start = first, jnp.zeros((width, y.shape[1]), x.dtype)
     return jax.lax.scan(step, start, (weights, gates, x, y))[1]
@@ -98,24 +98,35 @@ def _roots_and_states(
 
 @recursive_least_squares.defjvp
 def _regression_derivative(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    """dS = P (dR - dH S) for H = Σ βxxᵀ + penalty I and R = Σ βxyᵀ, sums with gates: products of a
-    matrix and a vector alone."""
+    """dS = P (dR - dH S) for H = Σ βxxᵀ + penalty I and R = Σ βxyᵀ, sums with gates."""
+    (beta, gates, x, y, penalty), width = primals, primals[2].shape[1]
     roots, states = _roots_and_states(*primals)
 
-    def add(sums: tuple, row: tuple) -> tuple[tuple, Array]:
-        moment, product, moment_moved, product_moved = sums
-        (beta, g, x, y), (dbeta, dg, dx, dy), root, state = row
-        pull, moved = dbeta * x + beta * dx, beta * x
-        moment_moved = g * moment_moved + dg * moment + outer(pull, x) + outer(moved, dx)
-        product_moved = g * product_moved + dg * product + outer(pull, y) + outer(moved, dy)
-        sums = g * moment + outer(moved, x), g * product + outer(moved, y)
-        change = root.T @ (root @ (product_moved - moment_moved @ state))
-        return (*sums, moment_moved, product_moved), change
+    def start(penalty: Array) -> Array:  # [k, k+v]  H beside R
+        return penalty * jnp.eye(width, width + y.shape[1], dtype=x.dtype)
 
-    identity, nothing = jnp.eye(roots.shape[1], dtype=roots.dtype), jnp.zeros_like(states[0])
-    start = primals[4] * identity, nothing, tangents[4] * identity, nothing
-    rows = primals[:4], tangents[:4], roots, states
-    return states, jax.lax.scan(add, start, rows)[1]
+    def add(sums: Array, row: tuple) -> tuple[Array, Array]:
+        return row[0] * sums + outer(*row[1:]), sums
+
+    def add_change(sums: Array, row: tuple) -> tuple[Array, Array]:
+        gate, gate_moved, before, pull, both, moved, both_moved = row
+        sums = gate * sums + gate_moved * before + outer(pull, both) + outer(moved, both_moved)
+        return sums, sums
+
+    both, both_moved = (jnp.concatenate(rows[2:4], 1) for rows in (primals, tangents))
+    moved, pull = beta[:, None] * x, tangents[0][:, None] * x + beta[:, None] * tangents[2]
+    before = jax.lax.scan(add, start(penalty), (gates, moved, both))[1]
+    rows = gates, tangents[1], before, pull, both, moved, both_moved
+    changes = jax.lax.scan(add_change, start(tangents[4]), rows)[1]
+    right = changes[..., width:] - _times(changes[..., :width], states)
+    return states, _times(roots.mT, _times(roots, right))
+
+
+def _times(left: Array, right: Array) -> Array:  # [T, k, k], [T, k, v] -> [T, k, v]
+    """Many small products: narrow ones as sums, which take a CPU half as long."""
+    if left.shape[1] > _WIDE:
+        return left @ right
+    return (left[..., None] * right[:, None]).sum(2)
 
 
 def outer(left: Array, right: Array) -> Array:  # [k], [v] -> [k, v]
