@@ -199,12 +199,12 @@ def number(
         plain = float(value)
         with np.errstate(over="ignore"):
             kept = float(np.asarray(plain).astype(dtype))  # what is computed with
-        kept = 0.0 if abs(kept) < float(jnp.finfo(dtype).tiny) else kept  # as XLA has it
-        if not math.isfinite(kept) or plain < 0 or (positive and kept == 0):
+        lost = 0 < kept < float(jnp.finfo(dtype).tiny)  # XLA computes with 0 in its place
+        if not math.isfinite(kept) or plain < 0 or (positive and kept == 0) or lost:
             bound = "> 0" if positive else ">= 0"
             told = "" if plain == kept or math.isnan(plain) else f", which is {kept} in {dtype}"
+            told = f", which is too small for {dtype}" if lost else told
             raise ValueError(f"{name} = {plain}{told}: expected a finite number {bound}; {advice}")
-        value = kept
     return jnp.asarray(value, jnp.result_type(prompt.x))
 
 

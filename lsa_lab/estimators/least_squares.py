@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.linalg import solve
 
@@ -30,22 +31,22 @@ def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
     """
     prompt = admit(prompt, factored=True)
     advice = "a negative penalty has no minimiser"
-    penalty = number(penalty, "penalty", prompt, advice, positive=False)
-    if is_concrete(penalty) and penalty == 0:
+    level = number(penalty, "penalty", prompt, advice, positive=False)
+    if is_concrete(penalty) and np.asarray(penalty).astype(level.dtype) == 0:
         return ols(prompt)
     x, (y, of_y) = prompt.x, near_one(prompt.y)
     n, d = x.shape
     # In these units no entry and no √λ is above 1, and one of them is 1/2 or more in each column.
-    root = jnp.frexp(jnp.sqrt(jax.lax.stop_gradient(penalty)))[1]
+    root = jnp.frexp(jnp.sqrt(jax.lax.stop_gradient(level)))[1]
     columns = near_one(x, 0 if n >= d else None)[1].reshape(-1)
     exponents = jnp.maximum(columns, root)  # [d], or [1]
     x = times_power(x, -exponents[None])
-    penalty = times_power(jnp.broadcast_to(penalty, exponents.shape), -2 * exponents)
+    level = times_power(jnp.broadcast_to(level, exponents.shape), -2 * exponents)
     if n < d:
-        gram = x @ x.T + n * penalty[None] * jnp.eye(n, dtype=x.dtype)
+        gram = x @ x.T + n * level[None] * jnp.eye(n, dtype=x.dtype)
         weights = x.T @ solve(gram, y, assume_a="pos")
     else:
-        weights = solve(x.T @ x / n + jnp.diag(penalty), x.T @ y / n, assume_a="pos")
+        weights = solve(x.T @ x / n + jnp.diag(level), x.T @ y / n, assume_a="pos")
     return times_power(weights, of_y - exponents)
 
 

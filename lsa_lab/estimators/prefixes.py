@@ -56,7 +56,8 @@ def recursive_least_squares(
 
     With P = (Σ βxxᵀ + penalty I)⁻¹ = MᵀM, M lower triangular, z = Mx and t_k = g + β Σ_{j≤k} z_j²,
 
-        S ← S + β Mᵀz/t_d (y - Sᵀx)ᵀ,  m_k ← √(t_{k-1}/(g t_k)) (m_k - β z_k/t_{k-1} Σ_{j<k} z_j m_j)
+        S ← S + β Mᵀz/t_d (y - Sᵀx)ᵀ
+        m_k ← √(t_{k-1}/(g t_k)) (m_k - β z_k/t_{k-1} Σ_{j<k} z_j m_j)
 
     for the rows m_k of M (a square root of the covariance, Carlson 1973). A row that is learnt
     shrinks by a factor, where P - Px (Px)ᵀ/... is a difference: the digits that are kept do not
@@ -86,7 +87,9 @@ def _roots_and_states(
         root = root - (beta * z / before)[:, None] * (below @ (z[:, None] * root))
         root = root * jnp.sqrt(before / after)[:, None]
         pivots = jnp.diagonal(root) ** 2  # of an inverse: the largest is known least
-        forgets = (width * float(limits.eps) * pivots < pivots.min()) & (pivots < float(limits.max) ** 0.5)
+        forgets = (width * float(limits.eps) * pivots < pivots.min()) & (
+            pivots < float(limits.max) ** 0.5
+        )
         root = root * jnp.where(forgets, 1 / jnp.sqrt(g), 1)[:, None]
         return (root, state), (root, state)
 

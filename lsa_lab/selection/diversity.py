@@ -12,6 +12,7 @@ from functools import partial
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -52,7 +53,7 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
     m, p = points.shape
     if is_concrete(ridge) and not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge = {ridge}: expected a finite number >= 0")
-    if is_concrete(ridge) and ridge == 0 and size > p:
+    if is_concrete(ridge) and np.asarray(ridge).astype(points.dtype) == 0 and size > p:
         raise ValueError(
             f"size = {size} of points of width {p}: their determinant is 0; give a ridge > 0"
         )
