@@ -213,10 +213,16 @@ def number(
     if jnp.shape(value) != ():
         raise ValueError(f"{name} has shape {jnp.shape(value)}: it is one number; vmap over many")
     if is_concrete(value):
+        dtype = jnp.result_type(prompt.x)
         plain = float(value)
-        if not math.isfinite(plain) or plain < 0 or (positive and plain == 0):
+        with np.errstate(over="ignore"):
+            kept = float(np.asarray(plain).astype(dtype))  # what is computed with
+        lost = 0 < kept < float(jnp.finfo(dtype).tiny)  # XLA computes with 0 in its place
+        if not math.isfinite(kept) or plain < 0 or (positive and kept == 0) or lost:
             bound = "> 0" if positive else ">= 0"
-            raise ValueError(f"{name} = {plain}: expected a finite number {bound}; {advice}")
+            told = "" if plain == kept or math.isnan(plain) else f", which is {kept} in {dtype}"
+            told = f", which is too small for {dtype}" if lost else told
+            raise ValueError(f"{name} = {plain}{told}: expected a finite number {bound}; {advice}")
     return jnp.asarray(value, jnp.result_type(prompt.x))
 
 

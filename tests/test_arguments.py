@@ -14,9 +14,12 @@ from lsa_lab.analyses.common_map import best_common_map
 from lsa_lab.estimators import (
     bayes,
     descent_predictions,
+    flat_posterior_mean,
     preprocessed_step_limit,
+    recursive_ridge,
     ridge,
     rotation_equivariant_posterior_mean,
+    sparse_posterior_mean,
 )
 from lsa_lab.lm import readings, text
 from lsa_lab.lm.config import Config
@@ -42,6 +45,7 @@ from lsa_lab.theory import (
 I2 = jnp.eye(2)
 SKEW = jnp.array([[1.0, 0.5], [0.0, 1.0]])
 PROMPT = Prompt(I2, jnp.ones(2), jnp.ones(2), jnp.ones(()))
+SINGLE = jax.tree.map(lambda leaf: leaf.astype("float32"), PROMPT)
 KEY = jax.random.key(0)
 PARAMS = linear_attention.init(KEY, 1, 2, 2)
 TOKENS = jnp.ones((3, 3))
@@ -105,6 +109,21 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: forward(TOKENS.astype(int)), "tokens are int64"),
         (lambda: forward(TOKENS.astype("float32")), "tokens are float32 and weights float64"),
         (lambda: ridge(PROMPT, "0.1"), "expected a number, not text"),
+        (lambda: recursive_ridge(SINGLE, 1e-50), "penalty = 1e-50, which is 0.0 in float32"),
+        (lambda: sparse_posterior_mean(SINGLE, 1, 1e-50, 1.0), "signal_var = 1e-50, which is 0.0"),
+        (lambda: bayes.discrete_posterior_means(SINGLE, SINGLE.x, 1e-50), "which is 0.0 in float"),
+        (
+            lambda: bayes.gaussian_predictive_variance(SINGLE, 1.0, 1e-40),
+            "noise_var = 1e-40, which is too small for float32",
+        ),
+        (
+            lambda: rotation_equivariant_posterior_mean(SINGLE, 1, 1.0, 1e-25),
+            "noise_std² = 1.*is 0.0 in float32",
+        ),
+        (lambda: flat_posterior_mean(SINGLE, 1, 1e25, 1.0), "weight_std² = 1.*is inf in float32"),
+        (lambda: ridge(SINGLE, 1e-39), "penalty = 1e-39, which is too small for float32"),
+        (lambda: ridge(SINGLE, 1e50), "penalty = 1e.50, which is inf in float32"),
+        (lambda: diversity.determinantal(SINGLE.x[:, :1], 2, 1e-50), "their determinant is 0"),
         (lambda: fit(steps=1e3), "steps = 1000.0: it is a whole number"),
         (lambda: fit(key=0), r"give a random key, jax.random.key\(0\)"),
         (lambda: fit(optimizer="adam"), r"give one of optax, optax.adam\(1e-3\)"),

@@ -22,7 +22,7 @@ from lsa_lab.arguments import (
     side_by_side,
 )
 from lsa_lab.models.linear_attention import Params, check_params
-from lsa_lab.prompts import near_one
+from lsa_lab.prompts import length, near_one
 
 
 def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
@@ -40,10 +40,7 @@ def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
             f"flow is {flow.shape}: of a flow [L, n, e] give one layer, flow[layer]; of a whole "
             "token's [m, e, D] with a read-in give flow.reshape(m, -1)"
         )
-    rows = flow.reshape(len(flow), -1)
-    peak = jnp.abs(rows).max(-1)
-    unit = rows / jnp.where(peak > 0, peak, 1)[:, None]
-    return peak * jnp.sqrt((unit**2).sum(-1))
+    return length(flow.reshape(len(flow), -1))
 
 
 def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
@@ -84,7 +81,7 @@ def cosine(rows: Array, row: Array) -> Array:  # [m, p], [p] -> [m]
     """``similarity`` of rows without a label, such as embeddings of texts."""
     chex.assert_shape(row, (_matrix(rows).shape[1],), custom_message="one row [p], p as in rows")
     rows, row = near_one(rows, -1)[0], near_one(row, -1)[0]
-    product = jnp.linalg.norm(rows, axis=-1) * jnp.linalg.norm(row)
+    product = length(rows) * length(row)
     return jnp.where(product == 0, 0, rows @ row / jnp.where(product == 0, 1, product))  # NaN: NaN
 
 
