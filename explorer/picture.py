@@ -96,7 +96,7 @@ def _flow(ax: "Axes", flow: np.ndarray) -> None:  # [layers, demonstrations]
     from matplotlib import colormaps
 
     flow = np.where(np.isfinite(flow), flow, np.nan)
-    order = np.argsort(flow[0])
+    order = np.argsort(flow[0], kind="stable")
     shades = colormaps["viridis_r"](np.linspace(0.15, 1, len(order)))
     for column, shade in zip(flow.T[order], shades, strict=True):
         ax.plot(1 + np.arange(len(flow)), column, color=shade, marker="o", ms=2.5, lw=1)

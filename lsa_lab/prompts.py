@@ -11,10 +11,13 @@
  [ 1.5  2.  12.5]]
 """
 
+from typing import Any
+
 import chex
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 _FEW = 64  # demonstrations: above, a sum of so many terms takes long to compile
@@ -27,6 +30,18 @@ class Prompt(flax.struct.PyTreeNode):
     y: Array  # [n]
     x_query: Array  # [d]
     y_query: Array  # []
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, in_native_order(value))
+
+
+def in_native_order(value: Any) -> Any:
+    """Return an array of NumPy in this machine's order of bytes, which JAX asks for, and any other
+    value as it is."""
+    if isinstance(value, np.ndarray) and not value.dtype.isnative:
+        return value.astype(value.dtype.newbyteorder("="))
+    return value
 
 
 def check(prompt: Prompt) -> None:
@@ -118,10 +133,8 @@ def normalised(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
 
 def _size(values: Array) -> Array:  # []
     """The root mean square of what is not all zero, else 1."""
-    scaled, exponent = near_one(values)
-    square = jnp.mean(jnp.square(scaled))
-    size = jnp.ldexp(jnp.sqrt(jnp.where(square > 0, square, 1)), exponent.reshape(()))
-    return jnp.where(square > 0, size, 1)
+    size = length(values.reshape(-1)) / values.size**0.5
+    return jnp.where(size > 0, size, 1)
 
 
 def with_scratch(prompt: Prompt, width: int) -> Prompt:
@@ -133,13 +146,39 @@ def with_scratch(prompt: Prompt, width: int) -> Prompt:
     return prompt.replace(x=wider[0], x_query=wider[1])
 
 
-def near_one(values: Array, axis: int | None = None) -> tuple[Array, Array]:
+def near_one(values: Array, axis: int | tuple[int, ...] | None = None) -> tuple[Array, Array]:
     """Numbers brought near 1 by a power of two: no bit is lost, and squares keep all of theirs.
 
     It is (v / 2^k, k), the largest of |v| / 2^k along ``axis`` in [1/2, 1); k is 0 where all are 0.
 
-    The axis stays, of length 1, in k: ``jnp.ldexp`` undoes it. k has no derivative.
+    The axis stays, of length 1, in k: ``times_power`` undoes it. k has no derivative.
     """
     largest = jnp.abs(values).max(axis, keepdims=True)
     exponents = jnp.frexp(jax.lax.stop_gradient(largest))[1]
-    return jnp.ldexp(values, jnp.broadcast_to(-exponents, values.shape)), exponents
+    return times_power(values, -exponents), exponents
+
+
+@jax.custom_jvp
+def times_power(values: Array, exponents: Array) -> Array:
+    """2^k v, exact wherever it is a number; of one rank. Its slope is 2^k at 0 as well, where that
+    of ``jnp.ldexp`` is 1."""
+    return jnp.ldexp(values, jnp.broadcast_to(exponents, jnp.shape(values)))
+
+
+@times_power.defjvp
+def _power_derivative(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    half = primals[1] // 2  # 2^k itself may overflow
+    one = jnp.ones_like(primals[1], jnp.result_type(primals[0]))
+    moved = tangents[0] * jnp.ldexp(one, half) * jnp.ldexp(one, primals[1] - half)
+    return times_power(*primals), moved
+
+
+def length(values: Array, axis: int | tuple[int, ...] = -1) -> Array:
+    """|v| along ``axis``: no square over- or underflows, and the slope at 0 is 0."""
+    scaled, exponents = near_one(values, axis)
+    square = jnp.sum(scaled**2, axis, keepdims=True)
+    # Two selections: the derivative of the square root at 0 must not be formed.
+    root = jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square)))  # NaN: NaN
+    return times_power(root, exponents).squeeze(axis)

@@ -93,6 +93,11 @@ def test_ridge_without_penalty_is_least_squares(n, d, rank):
     np.testing.assert_allclose(ridge(prompt, 1e-6), ols(prompt), atol=1e-4)
 
 
+def test_a_penalty_that_is_zero_in_its_precision_is_none():
+    single = jax.tree.map(lambda leaf: leaf.astype("float32"), draw(0, 8, 6, 3))
+    np.testing.assert_array_equal(estimators.ridge(single, 1e-50), estimators.ols(single))
+
+
 @pytest.mark.parametrize("penalty", [1e-6, 1e-3])
 def test_lasso_finds_its_support_among_many_more_columns_than_labels(penalty):
     @on_host

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab import estimators
+from lsa_lab import estimators, prompts
 from lsa_lab.analyses import alignment, clipping, common_map, heads, probes
-from lsa_lab.models import constructions, linear_attention
-from lsa_lab.prompts import Prompt, near_one
-from lsa_lab.selection import gradient_matching, scores
+from lsa_lab.models import constructions, linear_attention, recurrent_state
+from lsa_lab.prompts import Prompt, near_one, times_power
+from lsa_lab.selection import diversity, gradient_matching, scores
 from lsa_lab.theory import (
     asymptotics,
     generalization,
@@ -149,6 +149,97 @@ def test_steps_have_the_scale_of_the_covariates_and_of_the_labels(size):
         np.testing.assert_allclose(own, limit * size ** (of_y - of_x), rtol=1e-4)
 
 
+def table(scales, n):
+    """Covariates whose columns have these sizes, in single precision, and labels without noise."""
+    rng = np.random.default_rng(1)
+    x = (rng.normal(size=(n, len(scales))) * scales).astype(SINGLE)
+    weights = rng.normal(size=len(scales)) / scales
+    return x, (x.astype(float) @ weights).astype(SINGLE), weights
+
+
+@pytest.mark.parametrize(
+    ("scales", "n"), [((1, 0.01), 10_000), ((1, 5e4, 20, 0.3), 200), ((1e-19, 1, 1e19), 50)]
+)
+def test_no_column_is_lost_among_many_rows_or_larger_columns(scales, n):
+    x, y, weights = table(np.array(scales), n)
+    for rule in (estimators.ols, lambda rows: estimators.ridge(rows, 0.0)):
+        np.testing.assert_allclose(rule(prompt(x, y, SINGLE)), weights, rtol=2e-5)
+    assert abs(diversity.leverage(jnp.asarray(x)).sum() - len(scales)) < 1e-5
+    stream = jnp.stack([x, y[:, None] * np.ones_like(x)])
+    shared = common_map.best_common_map(jnp.asarray(x), stream)
+    np.testing.assert_allclose(shared.maps[1, 0], weights, rtol=2e-5)
+    probe = probes.fit(jnp.asarray(x), jnp.asarray(y[:, None])) if n >= 80 else weights[:, None]
+    np.testing.assert_allclose(probe[:, 0], weights, rtol=2e-5)
+
+
+def test_a_probe_reads_beside_a_direction_that_is_much_larger():
+    rng = np.random.default_rng(1)
+    turn = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    states = rng.normal(size=(2000, 5)) * [1e3, 1, 1, 1, 1] @ turn
+    targets = states @ turn[1:2].T
+    probe = probes.fit(jnp.asarray(states, SINGLE), jnp.asarray(targets, SINGLE))
+    np.testing.assert_allclose(probe, turn[1:2].T, atol=1e-4)
+
+
+@pytest.mark.parametrize("scales", [(1, 0.01), (1e-9, 1, 1e-4)])
+@pytest.mark.parametrize("signal", ["gaussian", "flat"])
+def test_the_rule_that_commutes_with_rotations_learns_from_small_columns_too(scales, signal):
+    x, y, weights = table(np.array(scales), 3000)
+    y = y / np.linalg.norm(weights)
+    rule = estimators.rotation_equivariant_posterior_mean
+    ours, expected = (
+        rule(prompt(x, y, dtype), 1, 1.0, 0.1 * min(scales), signal=signal)
+        for dtype in (SINGLE, DOUBLE)
+    )
+    np.testing.assert_allclose(ours, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [(2e-19,) * 3, (1e19,) * 3, (1e-9, 1.0, 1e9)])
+@pytest.mark.parametrize("n", [40, 2])
+def test_ridge_and_the_lasso_take_covariates_of_any_unit(sizes, n):
+    """By w_j = v_j/s_j; scikit-learn, in double precision, has a penalty of one size."""
+    from sklearn.linear_model import Lasso
+
+    of_x, scale = np.array(sizes), max(sizes)
+    x, y = TALL[:n] * of_x, LABELS[:n]
+    gram = x.T @ x / n + 0.5 * scale**2 * np.eye(3)
+    expected = np.linalg.solve(gram, x.T @ y / n)
+    ours = estimators.ridge(prompt(x, y, SINGLE), 0.5 * scale**2)
+    ours = np.asarray(ours, float) * of_x
+    np.testing.assert_allclose(ours, expected * of_x, rtol=1e-5, atol=1e-30)
+    fit = Lasso(0.05, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(x / scale, y).coef_
+    lasso = jax.jit(estimators.lasso)(prompt(x, y, SINGLE), 0.05 * scale)
+    np.testing.assert_allclose(np.asarray(lasso, float) * scale, fit, rtol=1e-4, atol=1e-6)
+    gap = estimators.lasso_duality_gap(prompt(x, y, SINGLE), lasso, 0.05 * scale)
+    assert 0 <= gap < 1e-5
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-18, 1e18, 1e30])
+def test_unit_rows_and_recursive_ridge_have_no_unit(size):
+    rows = jnp.asarray(TALL, SINGLE)
+    unit, slopes = recurrent_state.unit_rows, jax.jit(jax.jacobian(recurrent_state.unit_rows))
+    np.testing.assert_allclose(unit(SINGLE(size) * rows), unit(rows), rtol=1e-6)
+    np.testing.assert_allclose(
+        SINGLE(size) * slopes(SINGLE(size) * rows), slopes(rows), rtol=1e-5, atol=1e-5
+    )
+    if 1e-20 < size < 1e20:  # its square is the penalty's unit
+        one, other = prompt(TALL, LABELS, SINGLE), prompt(size * TALL, size * LABELS, SINGLE)
+        path = estimators.recursive_ridge(one, 0.1)
+        ours = estimators.recursive_ridge(other, 0.1 * size**2)
+        np.testing.assert_allclose(ours, path, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1e-4, 1e-7, 1e-20])
+def test_recursive_ridge_keeps_its_digits_at_every_penalty(penalty):
+    whole = prompt(TALL, LABELS, SINGLE)
+    path = jax.jit(estimators.recursive_ridge)(whole, penalty)
+    for t in (1, 2, 3, 4, 40):
+        x, y = (np.asarray(leaf[:t], float) for leaf in (whole.x, whole.y))
+        rows = np.concatenate([x, penalty**0.5 * np.eye(3)])
+        expected = np.linalg.lstsq(rows, np.pad(y, (0, 3)), rcond=0)[0]
+        np.testing.assert_allclose(path[t], expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(("weight", "layers"), [(2, 3), (0.5, 30), (3, 30)])
 def test_a_skip_of_any_kind_of_number_and_of_many_layers_is_a_power(weight, layers):
     params = linear_attention.Params(*RNG.normal(size=(2, layers, 1, 2, 2)))
@@ -224,10 +315,50 @@ def test_small_numbers_are_treated_as_large_ones_are_and_what_is_none_as_none(na
     assert jnp.abs(first).max() > 1e-3
 
 
+HOLED = jnp.asarray(40 * TALL[:6]).at[0].set(0).at[1, 2].set(0).at[2, 0].set(0)
+AT_ZEROS = {
+    "a cosine": (lambda rows: scores.cosine(rows, HOLED[1]), HOLED),
+    "the cosine of a query": (lambda row: scores.cosine(HOLED, row), HOLED[1]),
+    "the similarity": (lambda rows: scores.similarity(rows, HOLED[1, :2]), HOLED),
+    "the norm of a flow": (scores.flow_norm, HOLED),
+    "the largest step": (lambda x: 1e3 * estimators.largest_step(x), HOLED),
+    "a step limit": (
+        lambda x: 1e6 * step_limit(PROMPT.replace(x=x, x_query=x[0])),
+        HOLED[:, :2],
+    ),
+    "a prompt in its own units": (
+        lambda x: prompts.normalised(Prompt(x, x[:, 0], x[1], x[1, 1]))[0].x,
+        HOLED,
+    ),
+    "a sensitivity": (
+        lambda rows: alignment.distances(jnp.zeros(6), rows, OTHERS, OTHERS[1]).cosine,
+        HOLED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AT_ZEROS)
+def test_slopes_at_zeros_are_those_of_differences(name):
+    call, at = AT_ZEROS[name]
+    total, step = (
+        jax.jit(
+            lambda values: jnp.sin(jnp.arange(1.0, 1 + call(values).size)) @ jnp.ravel(call(values))
+        ),
+        1e-4,
+    )
+    slopes = np.asarray(jax.grad(total)(at))
+    assert np.isfinite(slopes).all()
+    for place in np.ndindex(at.shape):
+        if len(place) == 1 or place[0] > 0:  # a row of zeros has a slope by convention, 0
+            ends = (total(at.at[place].add(s * step)) for s in (1, -1))
+            expected = np.subtract(*ends) / (2 * step)
+            np.testing.assert_allclose(slopes[place], expected, rtol=1e-5, atol=1e-7)
+
+
 def test_what_is_brought_near_one_loses_no_bit_and_comes_back():
     values = jnp.asarray([[3e-200, -1e-210, 0.0], [0.0, 0.0, 0.0], [7e180, 1.0, -0.1]])
     scaled, exponents = near_one(values, -1)
     largest = jnp.abs(scaled).max(1)
     assert largest[1] == 0
     assert ((largest[::2] >= 0.5) & (largest[::2] < 1)).all()
-    assert (jnp.ldexp(scaled, jnp.broadcast_to(exponents, (3, 3))) == values).all()
+    assert (times_power(scaled, exponents) == values).all()

@@ -19,7 +19,7 @@ from jax import Array
 
 from lsa_lab import estimators
 from lsa_lab.arguments import Real, admit, check_at_least
-from lsa_lab.prompts import Prompt
+from lsa_lab.prompts import Prompt, length
 
 Path = Callable[[Prompt, Any], Array]  # (prompt, parameters) -> [S, d]
 
@@ -47,11 +47,11 @@ def distances(
     chex.assert_shape(predictions, (depth,), custom_message="one prediction for each layer")
     chex.assert_shape(path, (None, d), custom_message="a path is [S, d], d as the weights")
     chex.assert_shape(x_query, (d,), custom_message="one query [d], d as the weights")
-    lengths = jnp.outer(jnp.linalg.norm(weights, axis=1), jnp.linalg.norm(path, axis=1))
+    lengths = jnp.outer(length(weights), length(path))
     cosine = weights @ path.T / jnp.where(lengths == 0, 1, lengths)
     return Distances(
         prediction=jnp.abs(predictions[:, None] - (path @ x_query)[None]),
-        sensitivity=jnp.linalg.norm(weights[:, None] - path[None], axis=2),
+        sensitivity=length(weights[:, None] - path[None]),
         cosine=cosine,
     )
 

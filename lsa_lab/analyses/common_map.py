@@ -16,8 +16,9 @@ from jax import Array
 
 from lsa_lab import prompts
 from lsa_lab.arguments import check_factorable
+from lsa_lab.estimators.least_squares import column_space, pseudo_inverse
 from lsa_lab.models.trace import Trace, check_stream
-from lsa_lab.prompts import Prompt
+from lsa_lab.prompts import Prompt, length
 
 
 class CommonMap(flax.struct.PyTreeNode):
@@ -38,16 +39,13 @@ def best_common_map(
 
     A read-in is part of the map. At most e tokens always have a map, so more are needed; tokens
     in a subspace (labels without noise, queries) need only exceed its dimension. Every row counts:
-    leave padding out, and a token whose stream outgrows all others. Directions of the tokens below
-    10 max(T, e) ε of the largest count as none, 1e-3 for 700 tokens in float32: give float64.
+    leave padding out, and a token whose stream outgrows all others. Which directions of the tokens
+    count is said by ``least_squares.column_space``.
     """
     _check(tokens, stream)
-    left, values, right = _svd(tokens)
-    kept = ~(values <= 10 * max(tokens.shape) * jnp.finfo(values.dtype).eps * values[0])  # NaN: NaN
-    left = jnp.where(kept[None], left, 0)
+    left = column_space(tokens)[0]
     coordinates = jnp.einsum("tr,lti->lri", left, stream)
-    inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
-    maps = jnp.einsum("lri,r,rj->lij", coordinates, inverse, right)
+    maps = jnp.einsum("jt,lti->lij", pseudo_inverse(tokens), stream)
     missed = _size(stream - jnp.einsum("tr,lri->lti", left, coordinates))
     # Layer 0 has not moved; where products and sums are fused s x - s x is not 0.
     moved = jnp.concatenate([jnp.zeros_like(stream[:1]), stream[1:] - stream[:1]])
@@ -74,21 +72,8 @@ def best_common_query_map(
     return best_common_map(*jax.vmap(ask, out_axes=(0, 1))(queries))
 
 
-@jax.jit
-def _svd(tokens: Array) -> tuple[Array, Array, Array]:
-    """The thin SVD; divide and conquer fails on tokens such as a prompt's, which repeat."""
-
-    def by_qr() -> tuple[Array, Array, Array]:
-        algorithm = jax.lax.linalg.SvdAlgorithm.QR
-        left, values, right = jax.lax.linalg.svd(tokens, full_matrices=False, algorithm=algorithm)
-        return left, values, right
-
-    first = jnp.linalg.svd(tokens, full_matrices=False)
-    return jax.lax.cond(jnp.isfinite(first[1]).all(), lambda: tuple(first), by_qr)
-
-
 def _size(rows: Array) -> Array:  # [L+1, T, D] -> [L+1]
-    return jnp.linalg.norm(rows, axis=(1, 2))
+    return length(rows, (1, 2))
 
 
 def _share(part: Array, whole: Array) -> Array:  # [L+1]

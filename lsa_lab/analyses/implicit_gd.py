@@ -19,7 +19,7 @@ from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.models.blocks import Keys, check_keys
 from lsa_lab.models.trace import Trace, check_label_slot, layer_predictions
-from lsa_lab.prompts import Prompt
+from lsa_lab.prompts import Prompt, length
 
 _LONG = 2048  # more demonstrations than this are not walked through one by one
 
@@ -66,7 +66,7 @@ def trajectory(
 
 def norms(trajectory: Trajectory) -> Array:  # [L]
     """|G_t|_F, the sizes of the updates."""
-    return jnp.linalg.norm(trajectory.updates, axis=(-2, -1))
+    return length(trajectory.updates, (-2, -1))
 
 
 def ranks(trajectory: Trajectory) -> np.ndarray:  # [L]
@@ -121,8 +121,8 @@ def upper_bounds(
     words = "w_v, w_k and w_q are [L, e, e], those of the trajectory's layers"
     chex.assert_shape([w_v, w_k, w_q], shape, custom_message=words)
     rows = demonstrations @ trajectory.maps[:-1].mT  # [L, n, e]
-    values, keys = jnp.linalg.norm(rows @ jnp.stack([w_v, w_k]).mT, axis=3)
-    return (values * keys).mean(1) * jnp.linalg.norm(w_q, axis=(1, 2))
+    values, keys = length(rows @ jnp.stack([w_v, w_k]).mT)
+    return (values * keys).mean(1) * length(w_q, (1, 2))
 
 
 def relaxed_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
@@ -166,7 +166,7 @@ def implied_weights(
 
 def _residual(maps: Array, stream: Array) -> Array:  # []
     departure = stream - jnp.einsum("lij,tj->lti", maps, stream[0])
-    return jnp.linalg.norm(departure, axis=-1).max() / jnp.linalg.norm(stream, axis=-1).max()
+    return length(departure).max() / length(stream).max()
 
 
 def _check(params: linear_attention.Params, keys: str) -> None:

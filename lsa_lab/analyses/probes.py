@@ -17,6 +17,7 @@ from jax import Array
 
 from lsa_lab import estimators, prompts
 from lsa_lab.arguments import check_at_least, check_finite, check_spread, is_concrete
+from lsa_lab.estimators.least_squares import column_space, pseudo_inverse
 from lsa_lab.models.trace import Trace, check_heads, check_label_slot, check_stream
 from lsa_lab.prompts import Prompt
 
@@ -40,10 +41,10 @@ def fit(states: Array, targets: Array, *, penalty: float = 0.0) -> Array:  # [B,
     check_spread(penalty, "penalty", "a penalty")
     check_finite(states, "states")
     check_finite(targets, "targets")
-    left, values, right = jnp.linalg.svd(states, full_matrices=False)
-    kept = values > 10 * rows * jnp.finfo(values.dtype).eps * values[0]
-    gains = jnp.where(kept, values / jnp.where(kept, values**2 + rows * penalty, 1), 0)
-    return right.T @ (gains[:, None] * (left.T @ targets))
+    # A penalty is least squares on rows √(penalty B) I with targets 0.
+    root = jnp.sqrt(jnp.asarray(rows * penalty, states.dtype))
+    longer = jnp.concatenate([states, root * jnp.eye(width, dtype=states.dtype)])
+    return pseudo_inverse(longer)[:, :rows] @ targets
 
 
 def squared_errors(probe: Array, states: Array, targets: Array) -> Array:  # [B, m]
@@ -123,10 +124,7 @@ def project_out(features: Array, directions: Array) -> Array:  # [T, D], [m, D] 
     chex.assert_shape(
         directions, (None, features.shape[-1]), custom_message="directions [m, D], D as features"
     )
-    left, values, _ = jnp.linalg.svd(directions.T, full_matrices=False)
-    noise = 10 * max(directions.shape) * jnp.finfo(values.dtype).eps * values[0]
-    kept = ~(values <= noise)  # NaN: NaN
-    basis = jnp.where(kept[None], left, 0)  # [D, m]
+    basis = column_space(directions.T)[0]  # [D, r]
     return features - (features @ basis) @ basis.T
 
 

@@ -209,7 +209,7 @@ def _nearest(
     within = means.min() * (1 + _TIE[0]) + _TIE[1]
     taken = int(np.argmax(means <= within))  # the simplest of those that are as near
     simplest = (each <= each.min(1, keepdims=True) * (1 + _TIE[0]) + _TIE[1]).argmax(1)
-    others = [int(i) for i in np.argsort(means) if means[i] > within]
+    others = [int(i) for i in np.argsort(means, kind="stable") if means[i] > within]
     second = others[0] if others else taken
     gaps = (by_set[..., second] - by_set[..., taken]).mean(1)
     every_rule = np.concatenate([_distances(f, answers, 1).mean((0, 1)) for answers in coarse])

@@ -21,7 +21,7 @@ from lsa_lab.arguments import (
     number,
     schedule,
 )
-from lsa_lab.prompts import Prompt, near_one
+from lsa_lab.prompts import Prompt, near_one, times_power
 
 
 def gradient_descent(
@@ -159,7 +159,7 @@ def largest_step(x: Array) -> Array:  # [n, d] -> []
     check_finite(x, "x")
     check_factorable(x, "x")
     x, exponent = near_one(x)
-    return jnp.ldexp(1 / jnp.linalg.eigvalsh(x.T @ x / len(x))[-1], -2 * exponent.reshape(()))
+    return times_power(1 / jnp.linalg.eigvalsh(x.T @ x / len(x))[-1], -2 * exponent.reshape(()))
 
 
 def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array:  # []
@@ -175,7 +175,7 @@ def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array
     features, exponent = near_one(x * _correlations(x, y, normalise)[None])
     limit = 2 * x.shape[0] / jnp.linalg.norm(features, ord=2) ** 2
     exponent = (exponent + of_x).reshape(()) + (0 if normalise else of_x.reshape(()) + of_y[0])
-    return jnp.ldexp(limit, -2 * exponent)
+    return times_power(limit, -2 * exponent)
 
 
 @jax.jit

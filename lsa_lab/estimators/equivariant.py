@@ -16,8 +16,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import Real, admit, check_at_least, check_spread, check_whole, number
-from lsa_lab.estimators.least_squares import ridge
+from lsa_lab.arguments import (
+    Real,
+    admit,
+    check_at_least,
+    check_spread,
+    check_whole,
+    is_concrete,
+    number,
+)
+from lsa_lab.estimators.least_squares import column_space, ridge
 from lsa_lab.prompts import Prompt
 
 Signal = Literal["gaussian", "flat"]
@@ -67,13 +75,12 @@ def rotation_equivariant_posterior_mean(
     count = _non_zeros(sparsity, d)
     if signal not in get_args(Signal):
         raise ValueError(f"signal = {signal!r}: choose one of {', '.join(get_args(Signal))}")
-    check_spread(weight_std, "weight_std")
     check_spread(noise_std, "noise_std")
-    weight_std = number(weight_std, "weight_std", prompt, _NO_WEIGHTS)
+    weight_std = _spread(weight_std, "weight_std", prompt, _NO_WEIGHTS)
     squared_length = count * weight_std**2
     if signal == "gaussian" and count == d:
         return rotation_equivariant_ridge(prompt, squared_length, noise_std)
-    noise_std = number(noise_std, "noise_std", prompt, _NOISELESS)
+    noise_std = _spread(noise_std, "noise_std", prompt, _NOISELESS)
     curvature, force, basis = _likelihood(prompt.x, prompt.y, noise_std)
     if signal == "flat":
         coordinates = _on_a_sphere(curvature, force, squared_length, nodes // 2)
@@ -94,10 +101,8 @@ def flat_posterior_mean(
     prompt = admit(prompt)
     d = prompt.x.shape[1]
     s = _non_zeros(sparsity, d)
-    check_spread(weight_std, "weight_std")
-    check_spread(noise_std, "noise_std")
-    weight_std = number(weight_std, "weight_std", prompt, _NO_WEIGHTS, positive=False)
-    noise_std = number(noise_std, "noise_std", prompt, _NOISELESS)
+    weight_std = _spread(weight_std, "weight_std", prompt, _NO_WEIGHTS, positive=False)
+    noise_std = _spread(noise_std, "noise_std", prompt, _NOISELESS)
     if math.comb(d, s) * 2**s > MAX_SIGNED:
         raise ValueError(f"{s} signs among {d} weights: more than {MAX_SIGNED} are not enumerated")
     supports = np.array(list(itertools.combinations(range(d), s)))  # [m, s]
@@ -109,6 +114,17 @@ def flat_posterior_mean(
     quadratic = jnp.einsum("mij,vi,vj->mv", blocks, values, values)
     share = jax.nn.softmax((linear - quadratic / 2) / noise_std**2, axis=(0, 1))
     return jnp.zeros(d, gram.dtype).at[supports].add(share @ values)
+
+
+def _spread(
+    value: Real, name: str, prompt: Prompt, advice: str, positive: bool = True
+) -> Array:  # []
+    """A standard deviation that has a variance in the precision of the prompt."""
+    check_spread(value, name)
+    spread = number(value, name, prompt, advice, positive)
+    if is_concrete(value):
+        number(float(value) ** 2, f"{name}²", prompt, advice, positive)
+    return spread
 
 
 def _non_zeros(sparsity: int | None, d: int) -> int:
@@ -123,8 +139,11 @@ def _likelihood(x: Array, y: Array, noise_std: Array) -> tuple[Array, Array, Arr
     """Λ [d], f [d], V [d, d] of log p(y | x, w) = f·Vᵀw - Vᵀw·(ΛVᵀw)/2 + ..., by the SVD of x: both
     are 0, and not rounding over σ², where no demonstration reaches."""
     n, d = x.shape
-    left, singular, rows = jnp.linalg.svd(x, full_matrices=n < d)
-    reached = singular > max(n, d) * jnp.finfo(x.dtype).eps * singular[0]
+    _, _, _, kept, exponents = column_space(x)
+    order = jnp.argsort(-exponents)  # small columns after large ones keep their digits
+    left, singular, rows = jnp.linalg.svd(x[:, order], full_matrices=n < d)
+    rows = jnp.zeros_like(rows).at[:, order].set(rows)
+    reached = jnp.arange(len(singular)) < kept.sum()
     slopes = jnp.where(reached, singular, 0) / noise_std
     padding = (0, d - len(slopes))
     force = slopes * (left.T[: len(slopes)] @ y) / noise_std

@@ -7,7 +7,7 @@ from jax import Array
 from jax.scipy.linalg import solve
 
 from lsa_lab.arguments import Real, admit, check_finite, number
-from lsa_lab.prompts import Prompt
+from lsa_lab.prompts import Prompt, near_one, times_power
 
 _GAP_IN_EPS = 64  # a duality gap of so many units in the last place of |y|²/2n is none
 _MAX_ROUNDS = 1_000
@@ -20,7 +20,7 @@ def lasso(prompt: Prompt, penalty: Real) -> Array:  # [d]
     Rounds of coordinate descent and Newton steps on the support, until the duality gap is below
     64 eps |y|²/2n, a round moves last bits only, or 1 000 rounds are over; ``lasso_duality_gap``
     tells how far it came. The derivative is that of the optimality conditions; it needs independent
-    columns on the support.
+    columns on the support. Labels, and each column of the covariates, may have any unit.
     """
     prompt = admit(prompt, factored=True)
     advice = "a negative penalty has no minimiser"
@@ -43,16 +43,26 @@ def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: Real) -> Array:  
     check_finite(weights, "weights")
     advice = "a negative penalty has no minimiser"
     penalty = number(penalty, "penalty", prompt, advice, positive=False)
-    n = prompt.x.shape[0]
-    residual = prompt.y - prompt.x @ weights
-    gap = _gap(weights, prompt.x.T @ residual / n, residual @ residual / n, penalty)
-    return jnp.maximum(gap, 0)  # rounding may leave less
+    x, y, penalties, exponents, of_y = _in_own_units(prompt.x, prompt.y, penalty)
+    weights = times_power(jnp.asarray(weights), exponents - of_y)
+    residual = y - x @ weights
+    gap = _gap(weights, x.T @ residual / len(x), residual @ residual / len(x), penalties)
+    return times_power(jnp.maximum(gap, 0), 2 * of_y[0])  # rounding may leave less
+
+
+def _in_own_units(
+    x: Array, y: Array, penalty: Array
+) -> tuple[Array, Array, Array, Array, Array]:  # [n, d], [n], [d], [d], [1]
+    """Labels and each column near 1, the penalty of each weight, and the exponents of 2."""
+    (x, of_x), (y, of_y) = near_one(x, 0), near_one(y)
+    exponents = of_x.reshape(-1)
+    penalties = times_power(jnp.broadcast_to(penalty, exponents.shape), -exponents - of_y)
+    return x, y, jnp.minimum(penalties, jnp.finfo(x.dtype).max), exponents, of_y
 
 
 def _gap(weights: Array, slope: Array, residual_sq: Array, penalty: Array) -> Array:  # []
-    steepest = jnp.max(jnp.abs(slope))
-    outside = steepest > penalty
-    scale = jnp.where(outside, penalty / jnp.where(outside, steepest, 1), 1)
+    outside = jnp.abs(slope) > penalty
+    scale = jnp.min(jnp.where(outside, penalty / jnp.where(outside, jnp.abs(slope), 1), 1))
     slack = penalty * jnp.abs(weights) - scale * weights * slope
     return (1 - scale) ** 2 * residual_sq / 2 + jnp.sum(slack)
 
@@ -60,6 +70,7 @@ def _gap(weights: Array, slope: Array, residual_sq: Array, penalty: Array) -> Ar
 @jax.jit
 def _solve(x: Array, y: Array, penalty: Array) -> Array:  # [d]
     n, d = x.shape
+    x, y, penalty, exponents, of_y = _in_own_units(x, y, penalty)
     gram, moment, label_sq = x.T @ x / n, x.T @ y / n, y @ y / n
 
     def departure(weights):  # zero at the minimiser: the fixed point of a proximal gradient step
@@ -71,7 +82,8 @@ def _solve(x: Array, y: Array, penalty: Array) -> Array:  # [d]
     def tangent_solve(linear, right):
         return jnp.linalg.solve(jax.jacobian(linear)(right), right)
 
-    return jax.lax.custom_root(departure, jnp.zeros(d, x.dtype), minimise, tangent_solve)
+    weights = jax.lax.custom_root(departure, jnp.zeros(d, x.dtype), minimise, tangent_solve)
+    return times_power(weights, of_y - exponents)
 
 
 def _descend(
@@ -89,7 +101,7 @@ def _descend(
         residual_sq = jnp.maximum(label_sq - weights @ (moment + slope), 0)
         gap = _gap(weights, slope, residual_sq, penalty)
         still = jnp.max(jnp.abs(weights - before)) <= 2 * eps * jnp.max(jnp.abs(weights))
-        # Below it, not at it: where squares vanish, or overflow, the weights alone tell.
+        # Below it, not at it: where the labels are 0, the weights alone tell.
         return weights, (gap < _GAP_IN_EPS * eps * label_sq / 2) | still, count + 1
 
     def unfinished(state):
@@ -107,7 +119,7 @@ def _sweep(gram: Array, moment: Array, penalty: Array, weights: Array) -> Array:
 
     def coordinate(j, weights):
         force = moment[j] - gram[j] @ weights + curvature[j] * weights[j]
-        best = _soft_threshold(force, penalty) / divisor[j]
+        best = _soft_threshold(force, penalty[j]) / divisor[j]
         return weights.at[j].set(jnp.where(used[j], best, 0))
 
     return jax.lax.fori_loop(0, moment.shape[0], coordinate, weights)

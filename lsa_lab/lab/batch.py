@@ -14,6 +14,7 @@ from lsa_lab.lab import arguments, results, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, relative
 from lsa_lab.lab.pages import count_verdicts, format_value, group_by_claim
 from lsa_lab.lab.progress import format_seconds
+from lsa_lab.store.cache import cache
 
 
 def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: list[str]) -> int:
@@ -43,8 +44,8 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
 
 def choose_root(command: arguments.Run) -> Path:
     """Return the folder of results: --out, or .cache/figures with a folder for smoke and full."""
-    usual = settings.cache() / "figures" / ("" if command.tier == "quick" else command.tier)
-    return (command.out or usual).expanduser()
+    usual = cache() / "figures" / ("" if command.tier == "quick" else command.tier)
+    return command.out or usual
 
 
 def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Any:
@@ -99,7 +100,7 @@ def run_one(
 
 def _expected(experiment: Experiment, tier: str) -> float | None:
     """Return the seconds of the last run of a tier: from the cache, or of the committed result."""
-    for folder in (settings.cache() / "figures" / experiment.name, experiment.figures):
+    for folder in (cache() / "figures" / experiment.name, experiment.figures):
         try:
             record = results.load_record(folder)
         except UsageError:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lsa_lab.lab.catalogue import UsageError
 from lsa_lab.lab.intervals import Interval, mean_interval, median_interval, ratio_interval
 
 STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
@@ -26,7 +27,7 @@ class _AxisName(str):
         return str(self)
 
 
-class ClaimError(ValueError):
+class ClaimError(UsageError):
     """A claim that cannot be evaluated on a result; the message names claim and cell."""
 
 
@@ -121,6 +122,7 @@ class Claim:
         else:
             centre, interval = STATISTICS[self.statistic]
             value, (low, high) = float(centre(x)), interval(x, confidence)
+        known = math.isfinite(low) and math.isfinite(high)
         return {
             "id": self._name(cell),
             "claim": self.id,
@@ -129,8 +131,8 @@ class Claim:
             "statement": self.statement.format(**cell),
             "criterion": self.criterion,
             "value": value,
-            "low": low if math.isfinite(low) else None,
-            "high": high if math.isfinite(high) else None,
+            "low": low if known else None,
+            "high": high if known else None,
             "runs": len(x),
             "verdict": self._verdict(low, high),
             "null": self.null,

@@ -6,7 +6,7 @@ from typing import Any
 
 from lsa_lab.lab import arguments
 from lsa_lab.lab.catalogue import Experiment, UsageError, choose, find
-from lsa_lab.lab.settings import cache
+from lsa_lab.store.cache import cache
 
 
 def submit(command: arguments.Submit) -> int:

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import io
 import itertools
+import json
 import re
 import sys
 from collections import Counter
@@ -90,7 +91,10 @@ def render_result(experiment: Experiment, record: Row, module: ModuleType) -> st
         command += f" --package {experiment.package}"
     context = (module.__doc__ or "").strip().partition("\n")[2].strip()
     notes = [f"`{claim.id}`: {claim.note}" for claim in module.CLAIMS if claim.note]
-    return _render("result.md", record=record, context=context, notes=notes, command=command)
+    prediction = experiment.figures / "prediction.json"
+    predicted = json.loads(prediction.read_text())["date"] if prediction.exists() else ""
+    values = {"context": context, "notes": notes, "command": command, "predicted": predicted}
+    return _render("result.md", record=record, **values)
 
 
 def report(package: str) -> list[Path]:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import is_concrete
+from lsa_lab.arguments import check_whole, is_concrete
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import layers_of, rows_of, unembedding_of
@@ -154,13 +154,13 @@ def _walk(
 
 def _check_place(place: int | Array, stream: Array) -> None:
     count = len(stream)
-    if is_concrete(place) and not -count <= place < count:
+    if is_concrete(place) and not -count <= check_whole(place, "place") < count:
         raise ValueError(f"place = {place}: the prompt has {count} tokens, the last of them -1")
 
 
 def _check_layers(numbers: Sequence[int], config: Config) -> None:
     for number in numbers:
-        if not 1 <= number <= config.num_layers:
+        if not 1 <= check_whole(number, "layer") <= config.num_layers:
             raise ValueError(f"layer {number}: flows arrive after layers 1 to {config.num_layers}")
     if not len(numbers) or list(numbers) != sorted(set(numbers)):
         raise ValueError(f"layers {tuple(numbers)}: name each once, in ascending order")

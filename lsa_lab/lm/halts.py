@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_indices
+from lsa_lab.arguments import check_indices, check_whole
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, layers_of
@@ -142,5 +142,5 @@ def _walk(
 
 
 def _check_layer(layer: int, config: Config) -> None:
-    if not 0 <= layer < config.num_layers:
+    if not 0 <= check_whole(layer, "layer") < config.num_layers:
         raise ValueError(f"layer {layer}: this model has layers 0 to {config.num_layers - 1}")

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from lsa_lab.lm.tokens import Tokenizer
+from lsa_lab.lm.tokens import Tokenizer, check_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Template:
 
     def label_ids(self, tokenizer: Tokenizer) -> np.ndarray:  # [C]
         """The first token of each class's word; no two classes may share it."""
+        check_tokenizer(tokenizer)
         ids = []
         for word in map(self.answer, range(len(self.labels))):
             parts = tokenizer.encode(word, follows=True)

@@ -144,8 +144,18 @@ def of_words(words: Sequence[str], *, plain: bool = False) -> Tokenizer:
     return Tokenizer(rules)
 
 
+def check_tokenizer(tokenizer: Any) -> None:
+    """Raise unless a tokenizer is given, which a decoder from disk may lack."""
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError(
+            f"tokenizer is {tokenizer!r}: give that of the model, lm.tokens.from_file of its "
+            "tokenizer.json"
+        )
+
+
 def check_fits(tokenizer: Tokenizer, vocabulary: int) -> None:
     """Raise unless the model has an embedding for every token; it may have more."""
+    check_tokenizer(tokenizer)
     if tokenizer.vocabulary > vocabulary:
         raise ValueError(
             f"the tokenizer has {tokenizer.vocabulary} tokens and the model's vocabulary "

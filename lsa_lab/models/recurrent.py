@@ -295,8 +295,7 @@ def _check(params: Params, tokens: Array, config: Config) -> None:
         penalties = np.exp(np.asarray(penalty))
         if not (penalties > 0).all():
             raise ValueError(
-                "a penalty exp(log_penalty) is 0 or NaN: the first keys leave the sums singular; "
-                "1e-3 or more keeps digits in float32, 1 or more in bfloat16"
+                "a penalty exp(log_penalty) is 0 or NaN: the first keys leave the sums singular"
             )
     # Least mean squares may have a gate, as its closed curve has: docs/theory, "Any covariance".
     own = params.replace(w_gate=None, b_gate=None) if config.kind == "lms" else params

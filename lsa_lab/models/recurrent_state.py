@@ -142,17 +142,23 @@ def _unit_inverse(system: Array) -> Array:  # [c, i, i]
 
 @jax.custom_jvp
 def unit_rows(keys: Array) -> Array:  # [m, k]
-    """k/|k|, and 0 for 0."""
-    square = (keys**2).sum(-1, keepdims=True)
-    return jnp.where(square > 0, keys / jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
+    """Return k/|k|, and 0 for 0, of keys in any unit."""
+    return _unit_and_length(keys)[0]
 
 
 @unit_rows.defjvp
 def _unit_derivative(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """dk → (dk - u (u·dk))/|k| for u = k/|k|, and 0 for 0: a fifth less of a layer's time."""
-    unit, square = unit_rows(primals[0]), (primals[0] ** 2).sum(-1, keepdims=True)
+    unit, length = _unit_and_length(primals[0])
     moved = tangents[0] - unit * (unit * tangents[0]).sum(-1, keepdims=True)
-    return unit, jnp.where(square > 0, moved / jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
+    return unit, jnp.where(length > 0, moved / jnp.where(length > 0, length, 1), 0)
+
+
+def _unit_and_length(keys: Array) -> tuple[Array, Array]:  # [m, k], [m, 1]
+    largest = jnp.abs(keys).max(-1, keepdims=True)
+    scaled = keys / jnp.where(largest > 0, largest, 1)  # no square vanishes or overflows
+    length = jnp.sqrt((scaled**2).sum(-1, keepdims=True))
+    return scaled / jnp.where(largest > 0, length, 1), largest * length
 
 
 def regression_sums(

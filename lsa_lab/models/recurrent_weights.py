@@ -27,9 +27,9 @@ class Config:
 
     ``diagonal``: a gate for each channel of the key (gla, gated_delta). ``largest_step`` times a
     sigmoid is β; up to 2 the eigenvalues of a delta rule stay in [-1, 1]. ``normalise`` (additive)
-    divides a read by the number of tokens written. ``solve`` (mesa): Sherman and Morrison's
-    updates, whose gates forget the penalty too, or Cholesky's factors anew for every token, which
-    keep the penalty (MesaNet's) and more digits. ``width``, ``norm`` and ``mlp_width`` as in
+    divides a read by the number of tokens written. ``solve`` (mesa): Carlson's updates, whose gates
+    forget the penalty too, or Cholesky's factors anew for every token, which keep the penalty
+    (MesaNet's). ``width``, ``norm`` and ``mlp_width`` as in
     ``transformer.Config``.
     """
 

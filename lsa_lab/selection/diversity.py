@@ -12,10 +12,13 @@ from functools import partial
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_factorable, check_finite, check_size, is_concrete
+from lsa_lab.estimators.least_squares import column_space
+from lsa_lab.prompts import in_native_order
 
 _RESTARTS = 4  # of k-means, from seeds of their own; the best is kept
 _ROUNDS = 100  # of Lloyd's algorithm at most
@@ -57,7 +60,7 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
     p = points.shape[1]
     if is_concrete(ridge) and not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge = {ridge}: expected a finite number >= 0")
-    if is_concrete(ridge) and ridge == 0 and size > p:
+    if is_concrete(ridge) and np.asarray(ridge).astype(points.dtype) == 0 and size > p:
         raise ValueError(
             f"size = {size} of points of width {p}: their determinant is 0; give a ridge > 0"
         )
@@ -88,11 +91,9 @@ def _determinantal(points: Array, start: Array, size: int) -> Array:
 
 def leverage(points: Array) -> Array:  # [m]
     """x_iᵀ (XᵀX)⁺ x_i, the diagonal of the hat matrix: between 0 and 1, of sum rank X."""
-    points, _ = _in_own_unit(_checked(points, 1)[0])
+    points, _ = _checked(points, 1)
     check_factorable(points, "points")
-    left, values, _ = jnp.linalg.svd(points, full_matrices=False)
-    floor = max(points.shape) * jnp.finfo(points.dtype).eps * values[0]
-    sums = (jnp.where((values > floor)[None], left, 0) ** 2).sum(-1)
+    sums = (column_space(points)[0] ** 2).sum(-1)
     return jnp.where(jnp.isfinite(points).all(), sums, jnp.nan)
 
 
@@ -201,6 +202,6 @@ def _checked(points: ArrayLike, size: int) -> tuple[Array, int]:  # [m, p]
     """The points and the size, if there are so many of them and all are finite."""
     chex.assert_rank(points, 2, custom_message="points are [m, p], one row per demonstration")
     chex.assert_type(points, float)
-    array = jnp.asarray(points)
+    array = jnp.asarray(in_native_order(points))
     check_finite(array, "points")
     return array, check_size(size, len(array))

@@ -14,9 +14,15 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_finite, check_size, side_by_side
+from lsa_lab.arguments import (
+    check_at_least,
+    check_byte_order,
+    check_finite,
+    check_size,
+    side_by_side,
+)
 from lsa_lab.models.linear_attention import Params, check_params
-from lsa_lab.prompts import near_one
+from lsa_lab.prompts import length, near_one
 
 
 def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
@@ -34,10 +40,7 @@ def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
             f"flow is {flow.shape}: of a flow [L, n, e] give one layer, flow[layer]; of a whole "
             "token's [m, e, D] with a read-in give flow.reshape(m, -1)"
         )
-    rows = flow.reshape(len(flow), -1)
-    peak = jnp.abs(rows).max(-1)
-    unit = rows / jnp.where(peak > 0, peak, 1)[:, None]
-    return peak * jnp.sqrt((unit**2).sum(-1))
+    return length(flow.reshape(len(flow), -1))
 
 
 def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
@@ -78,7 +81,7 @@ def cosine(rows: Array, row: Array) -> Array:  # [m, p], [p] -> [m]
     """``similarity`` of rows without a label, such as embeddings of texts."""
     chex.assert_shape(row, (_matrix(rows).shape[1],), custom_message="one row [p], p as in rows")
     rows, row = near_one(rows, -1)[0], near_one(row, -1)[0]
-    product = jnp.linalg.norm(rows, axis=-1) * jnp.linalg.norm(row)
+    product = length(rows) * length(row)
     return jnp.where(product == 0, 0, rows @ row / jnp.where(product == 0, 1, product))  # NaN: NaN
 
 
@@ -217,4 +220,5 @@ def _covariates(pool: Array, query: Array) -> Array:  # [m, d]
 
 def _matrix(rows: Array) -> Array:  # [m, e]
     chex.assert_rank(rows, 2, custom_message="a pool, or a flow, is [m, e], a row for each pair")
+    check_byte_order(rows, "pool")
     return rows

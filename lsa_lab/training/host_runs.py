@@ -35,7 +35,8 @@ class HostRuns:
         states, self._inputs = self._split(state), self._split(plan.inputs[1:])
         program = _make_program(plan.step, plan.impl, plan.chunk)
         lowered = program.lower(states[0], *self._inputs[0], np.int32(0), np.int32(0))
-        self._advance = lowered.compile()
+        # What is compiled ahead of time does not say where jax_debug_nans found a NaN.
+        self._advance = program if jax.config.values["jax_debug_nans"] else lowered.compile()
         if program not in _serial:
             _serial[program] = "lapack_" in lowered.as_text()
         self._is_serial = _serial[program]
@@ -50,12 +51,12 @@ class HostRuns:
     def advance(self, before: Chunk, first: int, alive: np.ndarray) -> Chunk:
         """Begin the chunk of steps from ``first`` on, of the runs that are alive."""
         times = np.int32(first), np.int32(self._plan.training.steps)
-        nan = np.full(self._plan.chunk, np.nan)
+        nothing = np.zeros(self._plan.chunk)
 
         def train(r: int) -> tuple[runs.State, Any]:
             state, _ = before[r].result()
             if not alive[r]:
-                return state, dict.fromkeys(("loss", "grad_norm"), nan)
+                return state, dict.fromkeys(("loss", "grad_norm"), nothing)
             return jax.block_until_ready(self._advance(state, *self._inputs[r], *times))
 
         return [self._pool.submit(train, r) for r in range(self._plan.num_runs)]
@@ -64,11 +65,12 @@ class HostRuns:
         """Return whether a chunk comes to its end within ``timeout`` seconds."""
         return not futures.wait(chunk, timeout).not_done
 
-    def records(self, chunk: Chunk) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return which runs are alive [R], and the records [R, chunk], NaN where none was made."""
+    def records(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+        """Return which runs are alive [R], their numbers of completed steps [R], and the records
+        [R, chunk], which mean nothing from the first step on that is not completed."""
         states, records = zip(*(run.result() for run in chunk), strict=True)
         alive = np.array([np.asarray(state.finite).all() for state in states])
-        return alive, _stack(records)
+        return alive, np.array([state.steps_completed for state in states]), _stack(records)
 
     def watched(self, chunk: Chunk) -> Any:
         """Return what is watched of the params after a chunk, arrays [R, ...]."""

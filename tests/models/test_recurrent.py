@@ -339,7 +339,7 @@ def worst_digits(function, *arrays):  # float32, bfloat16
     return [np.abs(np.asarray(run.astype(float)) - exact).max() for run in runs]
 
 
-def test_a_delta_state_keeps_its_digits_and_a_mesa_state_those_that_its_penalty_leaves():
+def test_states_of_delta_and_mesa_keep_their_digits_whatever_the_penalty():
     rng = np.random.default_rng(0)
     keys = rng.normal(size=(512, 8))
     unit, ones = keys / np.linalg.norm(keys, axis=1, keepdims=True), np.ones(512)
@@ -355,12 +355,25 @@ def test_a_delta_state_keeps_its_digits_and_a_mesa_state_those_that_its_penalty_
     assert single < 2e-6
     assert half < 0.1
     labels = keys.sum(1, keepdims=True) + 0.1 * rows[1]
-    mild = worst_digits(mesa, ones, ones, keys, labels, np.array(1.0))
-    weak = worst_digits(mesa, ones, ones, keys, labels, np.array(1e-4))
-    assert mild[0] < 1e-5
-    assert mild[1] < 0.1
-    assert 1e-5 < weak[0] < 1e-2
-    assert not weak[1] < 1  # where half precision breaks
+    for penalty in (1.0, 1e-7, 1e-20):
+        single, half = worst_digits(mesa, ones, ones, keys, labels, np.array(penalty))
+        assert single < 1e-5
+        assert half < 0.3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_mesa_layer_with_gates_forgets_for_ever_where_some_directions_are_never_written(dtype):
+    rng = np.random.default_rng(0)
+    keys = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 6))  # of rank 3
+    labels = keys @ rng.normal(size=(6, 1)) + 0.1 * rng.normal(size=(2000, 1))
+    rows = np.ones(2000), np.full(2000, 0.9), keys, labels
+    arrays = (jnp.asarray(row, dtype) for row in (*rows, 1.0))
+    states = jax.jit(recurrent.recursive_least_squares)(*arrays)
+    kept = 0.9 ** (np.arange(200)[::-1] / 2)[:, None]  # all before is below rounding
+    last = np.linalg.lstsq(kept * keys[-200:], kept * labels[-200:], rcond=1e-10)[0]
+    tolerance = 1e3 * np.finfo(dtype).eps
+    read = keys[-50:] @ np.asarray(states[-1], float)
+    np.testing.assert_allclose(read, keys[-50:] @ last, atol=tolerance)
 
 
 @pytest.mark.parametrize(

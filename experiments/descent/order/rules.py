@@ -93,7 +93,7 @@ def changes(config, error):  # [R, B, 6 + O] -> [R, 2, 6], [R, 6]
 
     def share(rows):  # [R, B', 6 + O] -> [R, 6]
         kept = rows.shape[1] - int(config.left_out * rows.shape[1])
-        mild = np.argsort(rows.max(-1), axis=1)[:, :kept, None]
+        mild = np.argsort(rows.max(-1), axis=1, kind="stable")[:, :kept, None]
         rows = np.take_along_axis(rows, mild, axis=1)
         level = rows[:, :, len(RULES) :].mean((1, 2))
         return rows[:, :, : len(RULES)].mean(1) / level[:, None] - 1

@@ -85,7 +85,8 @@ def _draw_counts(ax, dataset):
     """How many cells GradS wins, cannot tell and loses against every rival."""
     rivals = dataset.rule.drop_sel(rule=list(VARIANTS)).values
     verdicts = [claims.verdicts(claims.log_ratios(dataset, rival)) for rival in rivals]
-    order = np.argsort([of.count("fails") - of.count("holds") for of in verdicts])[::-1]
+    leads = [of.count("holds") - of.count("fails") for of in verdicts]
+    order = np.argsort(leads, kind="stable")
     start = np.zeros(len(rivals))
     for verdict, (outcome, shade) in SHADES.items():
         width = np.array([verdicts[i].count(verdict) for i in order])

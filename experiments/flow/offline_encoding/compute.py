@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jax import Array
+from jax.scipy.stats import rankdata
 
 from experiments.flow.offline_encoding.config import FLOWS, RULES, WAYS, Config, spec_of
 from experiments.models.model import Model
@@ -97,7 +98,7 @@ def pool_measures(config, params, key):  # -> rank correlations [2], squared err
 
 
 def rank_correlation(left, right):  # [m] x 2 -> []
-    ranks = [jnp.argsort(jnp.argsort(values)).astype(float) for values in (left, right)]
+    ranks = (rankdata(values) for values in (left, right))
     first, second = (rank - rank.mean() for rank in ranks)
     return first @ second / (jnp.linalg.norm(first) * jnp.linalg.norm(second))
 

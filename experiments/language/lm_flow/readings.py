@@ -1,6 +1,7 @@
 """Flows of one data set by layer, what a demonstration is worth, and what rules make of a pool."""
 
 import numpy as np
+from scipy.stats import rankdata
 
 from experiments.language.lm_flow.config import FACTORS
 from lsa_lab.judging.statistics import best_elsewhere, spearman
@@ -62,8 +63,7 @@ class Flows:
 
 
 def _ranks(values):  # [R, ...]
-    flat = values.reshape(len(values), -1)
-    return flat.argsort(1).argsort(1).reshape(values.shape).astype(float)
+    return rankdata(values.reshape(len(values), -1), axis=1).reshape(values.shape)
 
 
 class Pools:

@@ -88,7 +88,7 @@ def take_turns(rng, members: np.ndarray, labels: np.ndarray, last: np.ndarray) -
     for c, late in enumerate(last):
         own = labels[order] == c
         places[own] = (np.arange(own.sum()) + late) / max(own.sum(), 1)
-    return order[np.argsort(places)]
+    return order[np.argsort(places, kind="stable")]
 
 
 @jax.jit

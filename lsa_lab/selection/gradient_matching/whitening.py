@@ -21,6 +21,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_finite, check_size
+from lsa_lab.estimators.least_squares import svd
 
 _HALVINGS = 200  # of the interval of log λ: to the last bit
 
@@ -41,31 +42,17 @@ def whitened(gradients: ArrayLike, size: int) -> Array:  # [m, p] -> [m, min(m, 
 
 @functools.partial(jax.jit, static_argnames="size")
 def _whitened(gradients: Array, size: int) -> Array:
-    m = len(gradients)
+    m, p = gradients.shape
     largest = jnp.abs(gradients).max()
     rows = gradients / jnp.where(largest > 0, largest, 1)
     centred = rows - rows.mean(0)[None]
-    left, values = _left_vectors(centred)
+    left, values, _ = svd(centred)
     limits = jnp.finfo(values.dtype)
-    noise = max(rows.shape) * limits.eps * jnp.maximum(values[0], 1)  # rows are rounded as 1 is
+    rounded = m**0.5 + p**0.5  # the norm of the rounding of rows near 1, in eps
+    noise = limits.eps * jnp.maximum(4 * min(m, p) * values[0], rounded)
     squares = jnp.where(values > noise, values / jnp.maximum(values[0], limits.tiny), 0) ** 2
     shrunk = squares / jnp.where(squares > 0, squares + _ridge(squares, max(size - 1, 1)), 1)
     return m**0.5 * left * jnp.sqrt(shrunk)[None]
-
-
-def _left_vectors(rows: Array) -> tuple[Array, Array]:  # [m, p] -> [m, r], [r], r = min(m, p)
-    """U and s of rows = U diag(s) Vᵀ by divide and conquer, which takes an eighth of the time of QR
-    iterations at [2 000, 512], and fails on some rows that repeat: then by these. Under ``vmap``
-    both run."""
-
-    def decompose(algorithm: jax.lax.linalg.SvdAlgorithm) -> tuple[Array, Array]:
-        left, values, _ = jax.lax.linalg.svd(rows, full_matrices=False, algorithm=algorithm)
-        return left, values
-
-    algorithms = jax.lax.linalg.SvdAlgorithm
-    first = decompose(algorithms.DEFAULT)
-    converged = jnp.isfinite(first[1]).all()
-    return jax.lax.cond(converged, lambda: first, lambda: decompose(algorithms.QR))
 
 
 def _ridge(squares: Array, directions: int) -> Array:  # [r] -> []
