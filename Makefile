@@ -49,7 +49,8 @@ mutants: .venv/installed
 	@$(BIN)/python -c "import cosmic_ray" 2> /dev/null || { \
 	    echo 'make mutants needs cosmic-ray: $(BIN)/pip install -e ".[mutants]"'; exit 1; }
 	@mkdir -p .cache
-	test -e .cache/mutants.sqlite || $(BIN)/cosmic-ray init tools/cosmic-ray.toml .cache/mutants.sqlite
+	test -e .cache/mutants.sqlite || { $(BIN)/cosmic-ray init tools/cosmic-ray.toml .cache/mutants.sqlite && \
+	    $(BIN)/cr-filter-operators .cache/mutants.sqlite tools/cosmic-ray.toml; }
 	$(BIN)/cosmic-ray exec tools/cosmic-ray.toml .cache/mutants.sqlite
 	$(BIN)/cr-rate .cache/mutants.sqlite
 

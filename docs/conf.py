@@ -56,6 +56,7 @@ TREES = {  # the pages below a page that a forge shows as it is
             "papers",
             "recurrent",
             "neighbours",
+            "predictions",
         )
     ]
     + ["docs/bibliography.md"],

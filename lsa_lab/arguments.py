@@ -12,7 +12,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab import prompts
-from lsa_lab.prompts import Prompt
+from lsa_lab.prompts import Prompt, in_native_order
 
 Real = Array | float  # a real number, which may be traced
 
@@ -61,7 +61,7 @@ def set_counts(config: Any, names: str, least: int = 1) -> None:
 def as_floats(values: ArrayLike) -> Array:
     """Numbers in their own precision, whole ones as floats: an array of these would cut others off
     to whole ones, and overflow."""
-    array = jnp.asarray(values)
+    array = jnp.asarray(in_native_order(values))
     return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
 
 
@@ -75,7 +75,7 @@ def check_size(size: int, count: int, what: str = "demonstrations") -> int:
 
 def check_indices(indices: ArrayLike, count: int, what: str = "demonstrations") -> None:
     """Raise if indices are a mask or, where they can be read, beyond 0 to ``count`` - 1."""
-    dtype = jnp.result_type(indices)
+    dtype = np.asarray(indices).dtype if is_concrete(indices) else jnp.result_type(indices)
     if not jnp.issubdtype(dtype, jnp.integer):
         advice = "np.flatnonzero(mask)" if dtype == np.bool_ else "indices.astype(int)"
         raise ValueError(f"indices are {dtype}: expected whole numbers; give {advice}")
@@ -97,6 +97,15 @@ def check_variance(value: ArrayLike, name: str) -> None:
     check_spread(value, name, "a variance")
 
 
+def check_correlation(value: ArrayLike, name: str) -> None:
+    """Raise if a number, or any of an array, is no correlation from 0 to 1."""
+    if not is_readable(value):
+        return
+    numbers = np.asarray(value)
+    if not ((numbers >= 0) & (numbers <= 1)).all():
+        raise ValueError(f"{name} = {value}: a correlation of neighbours lies in [0, 1]")
+
+
 def check_ratio(value: ArrayLike, name: str) -> None:
     """Raise if a number, or any of an array, is no ratio of sizes."""
     if is_concrete(value) and not np.all(np.asarray(value) > 0):
@@ -107,6 +116,7 @@ def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> N
     """Raise if a concrete matrix is not symmetric, or, if it is to be one, no covariance."""
     if not is_readable(matrix) or np.ndim(matrix) != 2:
         return
+    check_byte_order(matrix, name)
     entries = np.asarray(matrix, float)
     if entries.shape[0] != entries.shape[1]:
         raise ValueError(f"{name} has shape {entries.shape}: expected [d, d], a square matrix")
@@ -151,6 +161,7 @@ def check_finite(
 ) -> None:
     """Raise if a concrete array holds a NaN or an infinity."""
     if is_concrete(array):
+        check_byte_order(array, name)
         bad = ~np.isfinite(np.asarray(array))
         if bad.any():
             first = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -159,8 +170,15 @@ def check_finite(
             )
 
 
+def check_byte_order(array: ArrayLike, name: str) -> None:
+    """Raise if an array of NumPy has the byte order of another machine, which JAX does not take."""
+    if isinstance(array, np.ndarray) and not array.dtype.isnative:
+        raise ValueError(f"{name} is {array.dtype.str}: give {name}.astype({array.dtype.name!r})")
+
+
 def check_factorable(array: ArrayLike, name: str) -> None:
     """Raise if an array is in half precision, which LAPACK's factorisations do not have."""
+    check_byte_order(array, name)
     dtype = jnp.result_type(array)
     if jnp.finfo(dtype).bits < 32:
         raise ValueError(f"{name} is {dtype}: no matrix is factored in it; give float32 or float64")

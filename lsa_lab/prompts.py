@@ -11,10 +11,13 @@
  [ 1.5  2.  12.5]]
 """
 
+from typing import Any
+
 import chex
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 _FEW = 64  # demonstrations: above, a sum of so many terms takes long to compile
@@ -27,6 +30,18 @@ class Prompt(flax.struct.PyTreeNode):
     y: Array  # [n]
     x_query: Array  # [d]
     y_query: Array  # []
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, in_native_order(value))
+
+
+def in_native_order(value: Any) -> Any:
+    """Return an array of NumPy in this machine's order of bytes, which JAX asks for, and any other
+    value as it is."""
+    if isinstance(value, np.ndarray) and not value.dtype.isnative:
+        return value.astype(value.dtype.newbyteorder("="))
+    return value
 
 
 def check(prompt: Prompt) -> None:

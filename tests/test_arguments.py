@@ -1,6 +1,6 @@
 """What public functions refuse before they compute, and small numbers that they keep."""
 
-import functools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +21,14 @@ from lsa_lab.estimators import (
     rotation_equivariant_posterior_mean,
     sparse_posterior_mean,
 )
-from lsa_lab.lm import readings
+from lsa_lab.lm import readings, text
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.sentences import Sentences
+from lsa_lab.lm.templates import Template
 from lsa_lab.models import constructions, linear_attention, moments, transformer
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import diversity, projection, rivals, scores
+from lsa_lab.selection import diversity, gradient_matching, projection, rivals, scores
+from lsa_lab.tasks import pools
 from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
 from lsa_lab.tasks.pools import PoolTask
 from lsa_lab.theory import (
@@ -47,11 +49,13 @@ SINGLE = jax.tree.map(lambda leaf: leaf.astype("float32"), PROMPT)
 KEY = jax.random.key(0)
 PARAMS = linear_attention.init(KEY, 1, 2, 2)
 TOKENS = jnp.ones((3, 3))
+BIG_ENDIAN = np.ones((3, 3), ">f8")
+POOL = pools.sample(KEY, PoolTask(m=4, d=2))
 SENTENCES = Sentences("four", ("a", "b", "c", "d"), np.array([0, 1, 0, 1]), ("bad", "good"))
 
 
-forward = functools.partial(linear_attention.forward, PARAMS)
-lm_config = functools.partial(Config, 2, 2, 2, 4, 8, 16, 10, 5)
+forward = partial(linear_attention.forward, PARAMS)
+lm_config = partial(Config, 2, 2, 2, 4, 8, 16, 10, 5)
 
 
 def fit(key=None, optimizer=None, steps=2, **options):
@@ -129,6 +133,18 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: diversity.leverage(I2.astype(jnp.bfloat16)), "points is bfloat16: no matrix is"),
         (lambda: projection.project([I2], KEY, 1.5), "width = 1.5: it is a whole number"),
         (lambda: best_common_map(TOKENS.astype("float16"), TOKENS[None]), "tokens is float16: no"),
+        (lambda: forward(BIG_ENDIAN), "tokens are >f8: give floats"),
+        (lambda: optimum.one_layer(BIG_ENDIAN, TOKENS, 4, 0.0), "covariance is >f8: give cov"),
+        (lambda: scores.similarity(BIG_ENDIAN, I2[0]), r"pool is >f8: give pool.astype"),
+        (lambda: clipping.truncate(BIG_ENDIAN, 0.5), r"matrix is >f8: give matrix.astype"),
+        (lambda: SENTENCES.take([True, False, False, True]), r"give np.flatnonzero\(mask\)"),
+        (lambda: pools.take(POOL, POOL.y > 0), r"give np.flatnonzero\(mask\)"),
+        (lambda: gradient_matching.certify(I2, [True, False]), r"give np.flatnonzero\(mask\)"),
+        (lambda: rivals.best_of(jnp.sum, jnp.ones((1, 2), bool)), "bool"),
+        (lambda: clipping.clip(PARAMS, [True], "w_kq", 0.5), "layer = True: it is a whole number"),
+        (lambda: clipping.clip(PARAMS, 0, "w_kq", 0.5, heads=[True, False]), "head = True: it is"),
+        (lambda: Template(("bad", "good")).label_ids(None), "tokenizer is None: give that of the"),
+        (lambda: text.ask(Template(("bad", "good")), SENTENCES, SENTENCES, None, 9), "is None"),
         (lambda: fit(files="fit.ckpt"), r"give Files\('fit.ckpt'\)"),
         (lambda: fit(progress=True), r"give a bar, rich.progress.Progress\(\), or None"),
     ],
@@ -137,6 +153,34 @@ def test_what_is_wrong_is_refused_in_a_sentence(call, said):
     with pytest.raises((ValueError, TypeError, AssertionError), match=said) as raised:
         call()
     assert len(str(raised.value).splitlines()) <= 3
+
+
+@pytest.mark.parametrize("kind", [">f8", ">f4"])
+def test_the_byte_order_of_prompts_params_and_points_does_not_matter(kind):
+    rng = np.random.default_rng(0)
+    x, y, query = (rng.normal(size=shape).astype(kind) for shape in ((6, 2), 6, 2))
+    points = rng.normal(size=(9, 2)).astype(kind)
+    task = training.Training(
+        lambda params, batch, own: ((params - own) ** 2).sum(),
+        lambda key, own: own,
+        lambda own: optax.sgd(0.1),
+        3,
+    )
+
+    def compute(change):
+        prompt = Prompt(change(x), change(y), change(query), change(y[0]))
+        return (
+            ridge(prompt, 0.1),
+            prompts.second_moment(prompt),
+            training.fit(task, change(x), KEY, per_run=change(x[:1])).params,
+            diversity.leverage(change(points)),
+            gradient_matching.match(change(points), 2).indices,
+        )
+
+    ours, expected = compute(np.asarray), compute(lambda a: np.asarray(a, kind[1:]))
+    for own, other in zip(ours, expected, strict=True):
+        assert own.dtype == other.dtype
+        np.testing.assert_array_equal(own, other)
 
 
 @pytest.mark.parametrize("count", [np.int64(4), jnp.array(4)])
@@ -171,11 +215,13 @@ PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
     ],
 )
 def test_whole_numbers_are_as_good_as_floats(call):
-    """In whole numbers steps and weights would be cut to 0, and gains overflow."""
-    ours, expected = (jax.tree.leaves(call(kind)) for kind in (np.asarray, np.float64))
-    for own, other in zip(ours, expected, strict=True):
-        np.testing.assert_array_equal(own, other)
-        assert jnp.asarray(other).any()
+    """In whole numbers steps and weights would be cut to 0, and gains overflow; floats of another
+    byte order are good too."""
+    expected = jax.tree.leaves(call(np.float64))
+    for kind in (np.asarray, partial(np.asarray, dtype=">f8")):
+        for own, other in zip(jax.tree.leaves(call(kind)), expected, strict=True):
+            np.testing.assert_array_equal(own, other)
+            assert jnp.asarray(other).any()
 
 
 def test_arrays_of_numpy_bring_no_warning_where_jax_has_no_float64():

@@ -112,23 +112,14 @@ def test_a_letter_that_stands_alone_is_a_link_where_it_comes_first():
     assert isinstance(title[0], nodes.math)  # a title is a link already
 
 
-def test_the_ten_lines_run_and_agree(capsys):
-    block, card = re.findall(
-        r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
-    )
-    compile(card, "README.md", "exec")  # it trains for minutes; tests/card runs its like
-    exec(compile(block, "README.md", "exec"), {})
-    layers, steps = capsys.readouterr().out.strip().split("]\n")
-    numbers = [[float(word) for word in text.strip(" []\n").split()] for text in (layers, steps)]
-    assert len(numbers[0]) == 5
-    assert numbers[0] == pytest.approx(numbers[1], abs=1e-6)
-
-
-SHOWN = re.compile(r"^(?:\.venv/bin/)?lsa-lab ([^#\n]+)|`lsa-lab ([a-z][^`]+)`", re.MULTILINE)
+SHOWN = re.compile(
+    r"^(?:\.venv/bin/)?lsa-lab ([^#\n]+)|`(?:\.venv/bin/)?lsa-lab ([a-z][^`]+)`", re.M
+)
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("CONTRIBUTING.md", 4), ("docs/index.md", 2), ("docs/language_model.md", 2)]
+    ("page", "least"),
+    [("CONTRIBUTING.md", 4), ("docs/index.md", 1), ("README.md", 5), ("docs/language_model.md", 2)],
 )
 def test_every_command_that_is_shown_is_parsed(page, least):
     lines = [" ".join(groups) for groups in SHOWN.findall((ROOT / page).read_text("utf-8"))]

@@ -99,7 +99,7 @@ class Writer:
     @property
     def fill(self) -> int:
         """The token that fills a prompt up from the left."""
-        return (self.tokenizer.encode(self.template.separator) or [0])[0]
+        return (self.tokenizer.encode(self.template.separator, follows=True) or [0])[0]
 
     @property
     def label_ids(self) -> np.ndarray:  # [C]
@@ -107,7 +107,8 @@ class Writer:
 
     def opening(self, text: str) -> list[int]:
         """A sentence as it is written after others, up to its label."""
-        return self.tokenizer.encode(self.template.separator + self.template.opening(text))
+        opening = self.template.separator + self.template.opening(text)
+        return self.tokenizer.encode(opening, follows=True)
 
     def demonstrations(
         self, sentences: Sentences

@@ -45,7 +45,7 @@ def words_of(tokenizer: Tokenizer) -> Words:
 
     return Words(
         np.array(tokenizer.start, np.int32),
-        np.array(tokenizer.encode("\n"), np.int32),
+        np.array(tokenizer.encode("\n", follows=True), np.int32),
         np.stack([ids(row.split()) for row in CLASSES]),
         ids(" ".join(LABELS).split()),
         ids(NUMBERS),

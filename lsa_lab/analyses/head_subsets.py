@@ -53,7 +53,8 @@ def shapley(losses: Array) -> Array:  # [2^H] -> [H]
     division that is symmetric, additive and efficient, Σ_h φ_h = loss(none) - loss(all) (Shapley
     1953). ``losses`` in the order of ``subsets``.
     """
-    num_heads, losses = _num_heads(losses), as_floats(losses)
+    losses = as_floats(losses)
+    num_heads = _num_heads(losses)
     index = np.arange(2**num_heads)
     weights = np.array(
         [1 / (num_heads * math.comb(num_heads - 1, size)) for size in range(num_heads)]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real, admit, number
+from lsa_lab.arguments import Real, admit, check_correlation, number
 from lsa_lab.prompts import Prompt, near_one, times_power
 
 _WIDE = 8  # entries: the outer product of shorter vectors takes longer as a product of matrices
@@ -42,6 +42,35 @@ def recursive_ridge(prompt: Prompt, penalty: Real) -> Array:  # [n+1, d]
     later = recursive_least_squares(ones, ones, x, y, penalty)[..., 0]
     later = times_power(later, of_y - exponent)
     return jnp.concatenate([jnp.zeros_like(later, shape=(1, later.shape[1])), later])
+
+
+def kalman_filter(prompt: Prompt, noise_var: Real, drift: Real) -> Array:  # [n+1, d]
+    """E[w_{t+1} | the first t demonstrations] for t = 0, ..., n, the Bayes rule of a drifting task:
+
+        w_1 ~ N(0, I/d),  w_{t+1} = ρ w_t + √((1 - ρ²)/d) z_t,  y_t = w_t·x_t + ε_t
+
+    with the label noise's variance ``noise_var`` and ρ = ``drift``; at ρ = 1 it is
+    ``recursive_ridge`` with penalty dσ². Kalman 1960; its risk has no closed form here:
+
+        K = Px/(xᵀPx + σ²),  m ← ρ(m + K(y - x·m)),  P ← ρ²(P - K(Px)ᵀ) + (1 - ρ²)I/d
+    """
+    prompt = admit(prompt)
+    noise_var = number(noise_var, "noise_var", prompt, "without noise a covariance is singular")
+    check_correlation(drift, "drift")
+    rho, d = jnp.asarray(drift, prompt.x.dtype), prompt.x.shape[1]
+    prior = jnp.eye(d, dtype=prompt.x.dtype) / d
+
+    def step(carried: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple, Array]:
+        (mean, covariance), (x, y) = carried, row
+        moved = covariance @ x
+        gain = moved / (x @ moved + noise_var)
+        mean = rho * (mean + gain * (y - x @ mean))
+        covariance = rho**2 * (covariance - outer(gain, moved)) + (1 - rho**2) * prior
+        return (mean, covariance), mean
+
+    first = jnp.zeros_like(prompt.x[0])
+    later = jax.lax.scan(step, (first, prior), (prompt.x, prompt.y))[1]
+    return jnp.concatenate([first[None], later])
 
 
 @jax.custom_jvp

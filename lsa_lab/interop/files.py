@@ -5,7 +5,7 @@ A safetensors file is a header of names, types and shapes, and bytes: loading ru
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from jax import Array
 
 from lsa_lab.interop.flax_trees import Params, named, with_names
 from lsa_lab.models import linear_attention, transformer
-from lsa_lab.store import safe_files
+from lsa_lab.store import safe_files, shards
 from lsa_lab.store.provenance import package
 
 _CONFIG = "lsa_lab.config"  # our key in a file's metadata
@@ -79,15 +79,17 @@ def _check_shapes(params: Params, path: str | Path) -> None:
         raise ValueError(f"{path} holds {listed}: expected {form}, with an axis R in front of runs")
 
 
-def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Every array of a safetensors file by name, and its metadata."""
+def read(
+    path: str | Path, names: Sequence[str] | None = None
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return the named arrays of a safetensors file, by default all, and its metadata."""
     path = Path(path)
     safetensors = package("safetensors", "interop")
     if not path.is_file():
         raise FileNotFoundError(f"{path} is no file; expected a safetensors file")
     try:
         with safetensors.safe_open(path, "numpy") as file:
-            names = list(file.keys())
+            names = shards.check_held(path, list(file.keys()), names)
             return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except safetensors.SafetensorError as error:
         raise ValueError(

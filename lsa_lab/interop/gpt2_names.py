@@ -32,6 +32,7 @@ _SAYS = {
     "scale_attn_weights": (True,),
     "scale_attn_by_inverse_layer_idx": (False,),
     "add_cross_attention": (False,),
+    "is_causal": (True,),
 }
 
 
@@ -41,8 +42,8 @@ def load(path: Path) -> tuple[Arrays, dict[str, Any]]:
         return files.read(path)
     arrays: Arrays = {}
     facts: dict[str, Any] = {}
-    for shard in shards.shards(path):
-        more, metadata = files.read(shard)
+    for shard, names in shards.shards(path).items():
+        more, metadata = files.read(shard, names)
         arrays |= more
         facts |= metadata
     if (path / "config.json").exists():

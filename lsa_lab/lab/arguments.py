@@ -1,9 +1,11 @@
 """The words of the command line: commands as dataclasses, parsed by tyro, and short refusals."""
 
 import contextlib
-import difflib
+import dataclasses
 import io
+import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +13,10 @@ from typing import Any
 
 import tyro
 
-from lsa_lab.lab.catalogue import TIERS, UsageError, check_known
+from lsa_lab.lab.catalogue import TIERS, UsageError, check_known, choose, find, find_near
 
 PREFIX = "--config."
-
+HELP = ("-h", "--help")
 
 Names = tyro.conf.Positional[tuple[str, ...]]
 Flag = tyro.conf.FlagCreatePairsOff[bool]
@@ -131,6 +133,8 @@ def parse(words: Sequence[str]) -> tuple[Any, list[str]]:
     Raises UsageError in one sentence if a word is wrong; ``-h`` prints help and exits.
     """
     name, *rest = words or ["list"]
+    if name not in COMMANDS and _name_experiments(words):
+        raise UsageError(f"unknown command {name!r}: did you mean lsa-lab run {shlex.join(words)}?")
     check_known("command", name, COMMANDS)
     config, rest = _split_config(rest)
     if config and name not in ("run",):
@@ -138,7 +142,27 @@ def parse(words: Sequence[str]) -> tuple[Any, list[str]]:
     command = parse_dataclass(COMMANDS[name], rest, f"lsa-lab {name}")
     if name != "card" and hasattr(command, "tier"):
         check_known("tier", command.tier, TIERS)
-    return command, config
+    return _expand_home(command), config
+
+
+def _expand_home(command: Any) -> Any:
+    """Return a command whose folders may begin with ~, which a shell leaves in --out=~/results."""
+    folders = {
+        name: Path(os.path.expanduser(value))
+        for name, value in vars(command).items()
+        if isinstance(value, Path)
+    }
+    return dataclasses.replace(command, **folders)
+
+
+def _name_experiments(words: Sequence[str]) -> bool:
+    """Return whether words name experiments, and would be right after ``lsa-lab run``."""
+    others = [word for word in _split_config(words)[1] if word not in HELP]
+    try:
+        command = parse_dataclass(Run, others, "lsa-lab run")
+        return bool(choose(command.names, find(command.package)))
+    except UsageError:
+        return False
 
 
 def _split_config(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -173,9 +197,12 @@ def _shorten(text: str, prefix: str, prog: str) -> str:
     joined = " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
     options = list(dict.fromkeys(re.findall(r"(?<= )--([\w.-]+)", joined)))
     if unknown := re.search(r"Unrecognized (?:options|arguments): (\S+)", joined):
-        word = unknown[1].rstrip(",").removeprefix("--")
-        near = difflib.get_close_matches(word, [o for o in options if o != word], 1, 0.3)
-        advice = f"did you mean {prefix}{near[0]}?" if near else f"{prog} -h lists them"
+        word = unknown[1].rstrip(",")
+        if not word.startswith("-"):
+            return f"{prog} does not take {word!r}: {prog} -h shows a call"
+        word = word.removeprefix("--")
+        near = find_near(word, [option for option in options if option != word])
+        advice = f"did you mean {prefix}{near}?" if near else f"{prog} -h lists them"
         return f"unknown option {prefix}{word}: {advice}"
     if wrong := re.search(r"Error parsing --([\w.-]+): (.*?)(?: Argument|$)", joined):
         metavar = re.search(rf"--{re.escape(wrong[1])} ([A-Z|\[\]{{}}. ]+?) [a-z(]", joined)
@@ -183,6 +210,8 @@ def _shorten(text: str, prefix: str, prog: str) -> str:
         kind = f", expected {metavar[1]}" if metavar else ""
         advice = f"; the usual value is {usual[1]}" if usual else ""
         return f"{prefix}{wrong[1]}: {wrong[2]}{kind}{advice}"
+    if empty := re.search(r"Missing value for argument '--([\w.-]+)", joined):
+        return f"{prefix}{empty[1]} has no value: {prog} -h shows a call"
     if missing := re.search(r"[Rr]equired options? .*?--([\w.-]+)", joined):
         return f"{prefix}{missing[1]} is missing; {prog} -h shows a call"
     return f"{joined[:200]}; {prog} -h shows a call"

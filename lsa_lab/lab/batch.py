@@ -12,10 +12,9 @@ from typing import Any
 
 from lsa_lab.lab import arguments, results, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, relative
-from lsa_lab.lab.pages import count_verdicts, format_value
+from lsa_lab.lab.pages import count_verdicts, format_value, group_by_claim
 from lsa_lab.lab.progress import format_seconds
-
-SHOWN = 12  # claims printed after one run
+from lsa_lab.store.cache import cache
 
 
 def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: list[str]) -> int:
@@ -32,12 +31,11 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
             continue
         records[experiment.name] = answer
         print(describe(experiment, answer, command), flush=True)
-        if len(order) > 1:
-            left = sum(
-                _expected(each, command.tier) or 0 for each in order if each.name not in records
-            )
-            done = f"{len(records)} of {len(order)} done"
-            print(f"  {done}, about {format_seconds(left / command.jobs)} left\n", flush=True)
+        waiting = [_expected(each, command.tier) for each in order if each.name not in records]
+        if waiting:
+            left = None if None in waiting else sum(filter(None, waiting)) / command.jobs
+            time_left = f", about {format_seconds(left)} left" if left else ""
+            print(f"  {len(records)} of {len(order)} done{time_left}\n", flush=True)
     if len(order) > 1:
         print(summarise(order, records, time.monotonic() - start))
         print(_write_index(order, out, command))
@@ -46,8 +44,8 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
 
 def choose_root(command: arguments.Run) -> Path:
     """Return the folder of results: --out, or .cache/figures with a folder for smoke and full."""
-    usual = settings.cache() / "figures" / ("" if command.tier == "quick" else command.tier)
-    return (command.out or usual).expanduser()
+    usual = cache() / "figures" / ("" if command.tier == "quick" else command.tier)
+    return command.out or usual
 
 
 def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Any:
@@ -102,7 +100,7 @@ def run_one(
 
 def _expected(experiment: Experiment, tier: str) -> float | None:
     """Return the seconds of the last run of a tier: from the cache, or of the committed result."""
-    for folder in (settings.cache() / "figures" / experiment.name, experiment.figures):
+    for folder in (cache() / "figures" / experiment.name, experiment.figures):
         try:
             record = results.load_record(folder)
         except UsageError:
@@ -115,28 +113,29 @@ def _expected(experiment: Experiment, tier: str) -> float | None:
 
 
 def describe(experiment: Experiment, record: dict[str, Any], command: arguments.Run) -> str:
-    """Return the answer of a run: caption, verdicts beside the committed ones, and the figure."""
-    committed = {} if command.publish else _committed_rows(experiment)
-    lines = [f"  {record['caption']}"]
-    rows = record["claims"]
-    for row in rows[:SHOWN]:
-        other = committed.get(row["id"])
-        beside = f"; committed {format_value(other)} {other['verdict']}" if other else ""
-        lines.append(f"  {row['id']}: {format_value(row)} {row['verdict']}{beside}")
-    if len(rows) > SHOWN:
-        lines.append(f"  and {len(rows) - SHOWN} cells more")
-    took = f"{count_verdicts(rows)}; {format_seconds(record['seconds'])}"
-    return "\n".join(
-        [*lines, f"  {took}; {relative(Path(record['folder']).resolve() / 'figure.pdf')}"]
-    )
+    """Return the answer of a run: caption, claims beside the committed ones, and the figure."""
+    committed = [] if command.publish else _committed_rows(experiment)
+    others, lines = dict(group_by_claim(committed)), [f"  {record['caption']}"]
+    for claim, rows in group_by_claim(record["claims"]):
+        beside = f"; committed {_shorten(others[claim])}" if claim in others else ""
+        lines.append(f"  {claim}: {_shorten(rows)}{beside}")
+    figure = relative(Path(record["folder"]).resolve() / "figure.pdf")
+    lines.append(f"  {format_seconds(record['seconds'])}; {figure}")
+    return "\n".join(lines)
 
 
-def _committed_rows(experiment: Experiment) -> dict[str, Any]:
+def _shorten(rows: Sequence[Any]) -> str:
+    """Return the value and verdict of a claim, or of one with several cells the counts."""
+    if len(rows) == 1:
+        return f"{format_value(rows[0])} {rows[0]['verdict']}"
+    return f"{len(rows)} cells, {count_verdicts(rows)}"
+
+
+def _committed_rows(experiment: Experiment) -> list[dict[str, Any]]:
     try:
-        rows = results.load_record(experiment.figures)["claims"]
+        return results.load_record(experiment.figures)["claims"]
     except UsageError:
-        return {}
-    return {row["id"]: row for row in rows}
+        return []
 
 
 def summarise(experiments: Sequence[Experiment], records: dict[str, Any], seconds: float) -> str:
@@ -147,7 +146,7 @@ def summarise(experiments: Sequence[Experiment], records: dict[str, Any], second
         if record is None:
             lines.append(f"{experiment.name:26}{'-':>8}  failed")
             continue
-        committed = _committed_rows(experiment)
+        committed = {row["id"]: row for row in _committed_rows(experiment)}
         shared = [row for row in record["claims"] if row["id"] in committed]
         agree = sum(row["verdict"] == committed[row["id"]]["verdict"] for row in shared)
         lines.append(

@@ -11,6 +11,7 @@ from typing import Any
 
 from lsa_lab.lab import arguments, settings
 from lsa_lab.lab.catalogue import UsageError, check_known, relative
+from lsa_lab.store.cache import cache
 
 _EXAMPLE = "lsa-lab card my_package:forward my_package:init --name mine"
 
@@ -35,7 +36,7 @@ def card(command: arguments.Card) -> int:
         print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
 
     forward, init = map(find_object, command.names)
-    parts = settings.cache() / "cards" / f"{name}-{command.tier}-{command.seeds}"
+    parts = cache() / "cards" / f"{name}-{command.tier}-{command.seeds}"
     try:
         made = report_card(
             forward,
@@ -52,7 +53,7 @@ def card(command: arguments.Card) -> int:
         print(f"error: {name}: {error}", file=sys.stderr)
         return 1
     made = dataclasses.replace(made, facts=made.facts | {"code": shlex.join(command.names)})
-    folder = made.save(command.out.expanduser() / name)
+    folder = made.save(command.out / name)
     shutil.rmtree(parts, ignore_errors=True)
     index = shelf.write_index(folder.parent)
     print(f"{made.headline}\n{relative(folder.resolve() / 'index.html')}, table: {relative(index)}")

@@ -97,9 +97,10 @@ def find_script(file: str) -> Experiment:
 
 
 def choose(names: Iterable[str], experiments: dict[str, Experiment]) -> list[Experiment]:
-    """Return the experiments with these names, "all" for all; refuse unknown names."""
+    """Return the experiments with these names or scripts, "all" for all; refuse unknown names."""
     chosen: dict[str, Experiment] = {}
     for name in names:
+        name = Path(name).stem if name.endswith(".py") else name
         if name == "all":
             chosen |= experiments
         else:
@@ -112,9 +113,20 @@ def check_known(kind: str, word: str, known: Iterable[str]) -> None:
     """Raise UsageError if a word is not known, with the nearest known one."""
     known = list(known)
     if word not in known:
-        near = difflib.get_close_matches(word, known, 1, cutoff=0.4)
-        advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-        raise UsageError(f"unknown {kind} {word!r}: {advice}")
+        near = find_near(word, known)
+        advice = f"there are {', '.join(known)}"
+        if kind.startswith("experiment") and len(known) > 12:
+            advice = "lsa-lab list shows them"
+        raise UsageError(f"unknown {kind} {word!r}: {f'did you mean {near}?' if near else advice}")
+
+
+def find_near(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is nearest to a word or contains it, None if none is near."""
+    known = list(known)
+    near = difflib.get_close_matches(word, known, 1)
+    if not near and len(word) > 2:
+        near = [each for each in known if word in each]
+    return near[0] if near else None
 
 
 def relative(path: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lsa_lab.lab.catalogue import UsageError
 from lsa_lab.lab.intervals import Interval, mean_interval, median_interval, ratio_interval
 
 STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
@@ -19,7 +20,14 @@ STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
 VERDICTS = ("holds", "fails", "undecided", "estimate")
 
 
-class ClaimError(ValueError):
+class _AxisName(str):
+    """A name that stands in a statement for a number, whatever the number's format is."""
+
+    def __format__(self, _: str) -> str:
+        return str(self)
+
+
+class ClaimError(UsageError):
     """A claim that cannot be evaluated on a result; the message names claim and cell."""
 
 
@@ -59,6 +67,11 @@ class Claim:
         """The combinations of the axes of ``over``; one empty cell without axes."""
         values = itertools.product(*self.over.values())
         return [dict(zip(self.over, cell, strict=True)) for cell in values]
+
+    @property
+    def family(self) -> str:
+        """The statement for all cells: axes in italics in the place of their values."""
+        return self.statement.format(**{axis: _AxisName(f"*{axis}*") for axis in self.over})
 
     @property
     def criterion(self) -> str:
@@ -109,6 +122,7 @@ class Claim:
         else:
             centre, interval = STATISTICS[self.statistic]
             value, (low, high) = float(centre(x)), interval(x, confidence)
+        known = math.isfinite(low) and math.isfinite(high)
         return {
             "id": self._name(cell),
             "claim": self.id,
@@ -117,8 +131,8 @@ class Claim:
             "statement": self.statement.format(**cell),
             "criterion": self.criterion,
             "value": value,
-            "low": low if math.isfinite(low) else None,
-            "high": high if math.isfinite(high) else None,
+            "low": low if known else None,
+            "high": high if known else None,
             "runs": len(x),
             "verdict": self._verdict(low, high),
             "null": self.null,

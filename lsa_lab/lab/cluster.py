@@ -6,7 +6,7 @@ from typing import Any
 
 from lsa_lab.lab import arguments
 from lsa_lab.lab.catalogue import Experiment, UsageError, choose, find
-from lsa_lab.lab.settings import cache
+from lsa_lab.store.cache import cache
 
 
 def submit(command: arguments.Submit) -> int:
@@ -48,7 +48,7 @@ def run_task(experiment: Experiment, command: arguments.Submit) -> str:
     run = arguments.Run(
         (experiment.name,), command.tier, publish=command.publish, package=command.package
     )
-    record = batch.run_one(experiment, command=run, config=[], out=cache() / "figures")
+    record = batch.run_one(experiment, command=run, config=[], out=batch.choose_root(run))
     return record if isinstance(record, str) else record["caption"]
 
 

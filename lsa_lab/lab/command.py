@@ -1,6 +1,8 @@
 """The program ``lsa-lab``; nothing heavy is imported before a command needs it."""
 
+import errno
 import importlib
+import io
 import os
 import shlex
 import sys
@@ -19,6 +21,10 @@ from lsa_lab.lab.catalogue import (
 )
 
 INTERRUPTED = 130
+NOT_WRITABLE = {
+    getattr(errno, name)
+    for name in ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "ENOTDIR", "EEXIST")
+}
 
 
 def main(script: str) -> None:
@@ -36,8 +42,17 @@ def main(script: str) -> None:
 def program() -> int:
     """Obey the command line; return 0, 1 if a part failed, 2 if the call is wrong."""
     words = sys.argv[1:]
+    if sys.stdout is None:
+        print("error: the output is closed: send it to a file or to /dev/null", file=sys.stderr)
+        return 1
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # signs that a terminal does not have
+        os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:replace"  # of other processes
     try:
-        return obey(words)
+        try:
+            return obey(words)
+        finally:
+            sys.stdout.flush()
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -45,8 +60,19 @@ def program() -> int:
         print(f"\ninterrupted; to resume: lsa-lab {shlex.join(words)}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return 0
+    except OSError as error:
+        if error.errno not in NOT_WRITABLE:
+            raise
+        discard_output()
+        print(f"error: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def discard_output() -> None:
+    """Send what is left to be printed nowhere, so that the end of the process does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def obey(words: Sequence[str]) -> int:
@@ -59,8 +85,11 @@ def obey(words: Sequence[str]) -> int:
 
         print(f"lsa_lab {__version__}")
         return 0
-    if words[:1] == ["run"] and len(words) > 2 and {"-h", "--help"} & set(words):
-        return show_fields(words[1], words)
+    others = [word for word in words if word not in arguments.HELP]
+    if others[:1] == ["run"] and len(others) < len(words):
+        asked, _ = arguments.parse(others)
+        if asked.names:
+            return show_fields(asked)
     command, config = arguments.parse(words)
     name = type(command).__name__.lower()
     if name in ("card", "fetch", "submit"):
@@ -82,11 +111,10 @@ def describe_commands() -> str:
     return "\n".join(lines)
 
 
-def show_fields(name: str, words: Sequence[str]) -> int:
+def show_fields(command: arguments.Run) -> int:
     """Print the fields of the configuration of an experiment, with the values of quick."""
-    package = words[words.index("--package") + 1] if "--package" in words else "experiments"
-    (experiment,) = choose([name], find(package))
-    module = experiment.load()
+    experiment, *_ = choose(command.names, find(command.package))
+    module, name = experiment.load(), experiment.name
     print(textwrap.fill(f"{name}: {experiment.question}", 100))
     print(f"\nlsa-lab run {name} --config.FIELD VALUE, with these fields and values of quick:")
     arguments.parse_dataclass(module.Config, ["-h"], f"lsa-lab run {name}", module.TIERS["quick"])

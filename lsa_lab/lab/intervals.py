@@ -35,7 +35,8 @@ def ratio_interval(samples: Any, confidence: float = 0.95) -> Interval:
     if (x <= 0).any():
         raise ValueError(f"{int((x <= 0).sum())} of {x.size} ratios are not positive")
     low, high = mean_interval(np.log(x), confidence)
-    return math.exp(low), math.exp(high)
+    with np.errstate(over="ignore"):  # an interval of two units may have no upper end
+        return float(np.exp(low)), float(np.exp(high))
 
 
 def median_interval(samples: Any, confidence: float = 0.95) -> Interval:

@@ -1,5 +1,6 @@
 """Tables for the terminal: the list of experiments, and two results side by side."""
 
+import os
 import shutil
 import textwrap
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from lsa_lab.lab import results
 from lsa_lab.lab.catalogue import Experiment, UsageError, check_known
 from lsa_lab.lab.pages import count_verdicts, format_value
 from lsa_lab.lab.progress import format_seconds
-from lsa_lab.lab.settings import cache
+from lsa_lab.store.cache import cache
 
 
 def list_experiments(experiments: Mapping[str, Experiment]) -> str:
@@ -46,8 +47,9 @@ def _describe(experiment: Experiment, width: int) -> list[str]:
 
 def find_record(name: str, experiments: Mapping[str, Experiment], cached: bool) -> dict[str, Any]:
     """Return the record of a folder of results, or of an experiment: cached, or committed."""
-    if (Path(name) / "claims.json").exists():
-        return results.load_record(Path(name))
+    folder = Path(os.path.expanduser(name))
+    if (folder / "claims.json").exists():
+        return results.load_record(folder)
     check_known("experiment or folder", name, experiments)
     folder = cache() / "figures" / name if cached else experiments[name].figures
     return results.load_record(folder)

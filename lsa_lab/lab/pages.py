@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import io
 import itertools
+import json
 import re
 import sys
 from collections import Counter
@@ -28,6 +29,7 @@ LEGEND = (
     "and is **undecided** otherwise; an **estimate** has no bounds. It is *registered* if the "
     "commit that computed the result already held the claim as it stands, else *exploratory*."
 )
+MOST_CELLS = 6  # of a claim that are shown one by one on a page
 CONVERSIONS = {
     "value": lambda x: x,
     "percent": lambda x: 100 * x,
@@ -51,6 +53,16 @@ def count_verdicts(rows: Iterable[Row]) -> str:
     return ", ".join(words)
 
 
+def group_by_claim(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+    """Return the rows of each claim, in order."""
+    return [(claim, list(group)) for claim, group in itertools.groupby(rows, lambda r: r["claim"])]
+
+
+def _format_span(rows: Iterable[Row]) -> str:
+    values = [row["value"] for row in rows]
+    return f"{min(values):.3g} to {max(values):.3g}"
+
+
 def _render(template: str, **values: Any) -> str:
     import jinja2
 
@@ -62,9 +74,13 @@ def _render(template: str, **values: Any) -> str:
     )
     environment.filters["number"] = format_value
     environment.filters["counts"] = count_verdicts
+    environment.filters["by_claim"] = group_by_claim
+    environment.filters["span"] = _format_span
     environment.filters["seconds"] = format_seconds
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
-    text = environment.get_template(template).render(honesty=HONESTY, legend=LEGEND, **values)
+    text = environment.get_template(template).render(
+        honesty=HONESTY, legend=LEGEND, most=MOST_CELLS, **values
+    )
     return re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
 
 
@@ -75,7 +91,10 @@ def render_result(experiment: Experiment, record: Row, module: ModuleType) -> st
         command += f" --package {experiment.package}"
     context = (module.__doc__ or "").strip().partition("\n")[2].strip()
     notes = [f"`{claim.id}`: {claim.note}" for claim in module.CLAIMS if claim.note]
-    return _render("result.md", record=record, context=context, notes=notes, command=command)
+    prediction = experiment.figures / "prediction.json"
+    predicted = json.loads(prediction.read_text())["date"] if prediction.exists() else ""
+    values = {"context": context, "notes": notes, "command": command, "predicted": predicted}
+    return _render("result.md", record=record, **values)
 
 
 def report(package: str) -> list[Path]:

@@ -44,7 +44,8 @@ def show_progress() -> Iterator[Any]:
                 if not task.finished and task.total:
                     left = task.time_remaining
                     more = f", {format_seconds(left)} left" if left else ""
-                    print(f"  {task.description}: {task.percentage:.0f} %{more}", flush=True)
+                    with contextlib.suppress(OSError):  # the run itself says that none is written
+                        print(f"  {task.description}: {task.percentage:.0f} %{more}", flush=True)
 
     thread = threading.Thread(target=print_lines, daemon=True)
     if progress.disable:

@@ -72,7 +72,9 @@ def hash_claim(claim: Claim, package: str) -> str:
 def register(experiment: Experiment) -> Registration:
     """Write down the claims and the full configuration of an experiment, to be committed.
 
-    Raises UsageError if nothing changed, or if a seed was registered and committed before.
+    A script may have ``predictions(config)``, a dictionary of numbers; they are written to
+    ``figures/NAME/prediction.json``. Raises UsageError if nothing changed, or if a seed was
+    registered and committed before.
     """
     module = experiment.load()
     config = plain_config(module.TIERS["full"])
@@ -92,6 +94,11 @@ def register(experiment: Experiment) -> Registration:
     everything = _parse(path.read_text("utf-8"), relative(path)) if path.exists() else {}
     everything[experiment.name] = [*committed, new]
     write(path, (json.dumps(everything, indent=1, sort_keys=True) + "\n").encode())
+    if hasattr(module, "predictions"):  # numbers that theory gives before any training
+        content = {"date": today, "predictions": module.predictions(module.TIERS["full"])}
+        write(
+            experiment.figures / "prediction.json", (json.dumps(content, indent=1) + "\n").encode()
+        )
     return new
 
 

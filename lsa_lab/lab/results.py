@@ -88,11 +88,43 @@ def encode(result: "xr.Dataset | xr.DataTree", facts: Mapping[str, Any]) -> byte
 
     The file is made in memory: HDF5 dies of a segmentation fault where its disk is full.
     """
+    if not hasattr(result, "data_vars"):
+        kind = type(result).__name__
+        raise UsageError(f"compute returned a {kind}: expected a Dataset or a DataTree of xarray")
     content = io.BytesIO()
     tree = result.copy()
     tree.attrs = {**result.attrs, **facts}
-    tree.to_netcdf(content, engine="h5netcdf")
+    try:
+        for node in getattr(tree, "subtree", [tree]):
+            for part in (node, *node.variables.values()):
+                named = {str(name): encode_attribute(value) for name, value in part.attrs.items()}
+                part.attrs = {name: value for name, value in named.items() if value is not None}
+        tree.to_netcdf(content, engine="h5netcdf")
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the result cannot be saved: {error}") from error
     return content.getvalue()
+
+
+def encode_attribute(value: Any) -> Any:
+    """Return an attribute as netCDF has it: numbers, text, or a list of one of them.
+
+    Truth values become 0 and 1, and what is no number or text becomes JSON; None stays, which is
+    not saved.
+    """
+    import numpy as np
+
+    if value is None or isinstance(value, str | bytes):
+        return value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):  # lists of different lengths
+        array = np.array(None)
+    if array.dtype.kind in "biufc":
+        dtype = array.dtype.newbyteorder("=")
+        return array.astype(int if dtype.kind == "b" else dtype)[()]
+    if array.dtype.kind == "U" and array.ndim == 1:
+        return array.tolist()
+    return json.dumps(value, default=str)
 
 
 def load(folder: Path) -> "xr.Dataset | xr.DataTree":
@@ -130,7 +162,7 @@ def load_record(folder: Path) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record["claims"], list) or len(record["sha256"]) != 64:
             raise ValueError("no claims and sha256")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"no {relative(path)}: run the experiment first") from None
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(

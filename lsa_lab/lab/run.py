@@ -16,8 +16,8 @@ from lsa_lab.lab import registration, results
 from lsa_lab.lab.catalogue import Experiment, UsageError
 from lsa_lab.lab.progress import format_seconds, show_progress
 from lsa_lab.lab.session import session
-from lsa_lab.lab.settings import cache
 from lsa_lab.lab.sources import digest_function, digest_library
+from lsa_lab.store.cache import cache
 from lsa_lab.store.safe_files import OwnedError, owned, write
 
 
@@ -111,11 +111,17 @@ def _parts_folder(job: Job, module: ModuleType) -> Path:
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    try:
-        with owned(folder):
-            yield
-    except OwnedError as error:
-        raise UsageError(f"{error}") from None
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(owned(folder))
+        except OwnedError as error:
+            raise UsageError(f"{error}") from None
+        except OSError as error:
+            raise UsageError(
+                f"{folder.parent} cannot be written ({error.strerror}): choose another folder, by "
+                "--out for results and LSA_LAB_CACHE for the cache"
+            ) from None
+        yield
 
 
 def _compute(job: Job, module: ModuleType, parts: Path, facts: dict[str, Any]) -> bytes:
@@ -186,6 +192,7 @@ def write_result(
         "seconds": result.attrs["seconds"],
         "quick_seconds": _find_quick_seconds(experiment, result.attrs),
         "caption": caption,
+        "families": {claim.id: claim.family for claim in module.CLAIMS},
         "claims": rows,
     }
     page = pages.render_result(experiment, record, module)

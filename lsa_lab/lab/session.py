@@ -77,6 +77,10 @@ def _save(path: Path, result: Any) -> None:
     named = result if isinstance(result, dict) else {"": result}
     content = io.BytesIO()
     arrays: Any = {f"_{name}": np.asarray(value) for name, value in named.items()}
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biufcUS":  # others would be pickled, or not be read again
+            what = f"{name[1:]!r} of {path.stem}" if name[1:] else path.stem
+            raise TypeError(f"{what} is {array.dtype}: each saves numbers, truth values and text")
     np.savez(content, **arrays)
     write(path, content.getvalue())
 

@@ -2,7 +2,8 @@
 
 import os
 from importlib.metadata import version
-from pathlib import Path
+
+from lsa_lab.store.cache import cache
 
 # Two batched factorisations at the same time can wait for each other for ever on two cores
 # (jaxlib 0.10). On a GPU, sums by atomic operations differ from run to run, and kernels generated
@@ -20,11 +21,6 @@ FAST_COMPILATION = (
     "--xla_cpu_use_fusion_emitters=false",
 )
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-def cache() -> Path:
-    """Return the folder of what can be made again: LSA_LAB_CACHE, or .cache in this folder."""
-    return Path(os.environ.get("LSA_LAB_CACHE") or ".cache").expanduser()
 
 
 def set_environment(tier: str = "full") -> None:

@@ -58,6 +58,8 @@ class _Collector:
         yield name
         if not self._is_inside(module) or not isinstance(value, type | FunctionType):
             return
+        if isinstance(value, FunctionType) and value.__code__.co_filename.startswith("<"):
+            return  # made by dataclasses, from fields that the class's own source has
         lines = (line.strip() for line in inspect.getsource(value).splitlines())
         yield "\n".join(line for line in lines if line and not line.startswith("#"))
         functions = [value] if isinstance(value, FunctionType) else vars(value).values()

@@ -1,8 +1,13 @@
-"""The shape of a decoder: what tells families from Llama to GPT-NeoX apart."""
+"""The shape of a decoder, what tells families from Llama to GPT-NeoX apart, and fields of files."""
 
 import dataclasses
 import math
-from typing import Literal, get_args
+import numbers
+import reprlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 
@@ -10,6 +15,61 @@ from lsa_lab.arguments import set_counts
 
 Norm = Literal["rms", "layer"]
 Activation = Literal["silu", "gelu", "gelu_tanh"]
+
+
+REQUIRED = object()  # the default of a field that a file must have
+_WORDS = {bool: "true or false", str: "text", dict: "a group of fields", list: "a list"}
+
+
+class Field(NamedTuple):
+    """What a field of config.json, or of a GGUF's metadata, may hold.
+
+    A number is above 0 and at most ``most``; a float may be written as a whole number. ``default``
+    is the value of a missing field. Where it is None, null is allowed and means the same.
+    """
+
+    kind: type  # bool, int, float, str, dict, list or that of None
+    default: Any = REQUIRED
+    most: float = sys.float_info.max
+    only: tuple[Any, ...] = ()  # the values that our decoder computes, where there are others
+
+    def read(self, fields: Mapping[str, Any], key: str, source: Path | str) -> Any:
+        """Return the value of a field, or raise ValueError with the value and what would do."""
+        value = fields.get(key, self.default)
+        if value is None and self.default is None:
+            return None
+        if value is REQUIRED or (value is None and self.default is REQUIRED):
+            raise ValueError(f"{source} does not say {key}; {self._expected()}")
+        if not self._fits(value):
+            implied = "" if key in fields else ", its default"
+            raise ValueError(
+                f"{source}: {key} is {reprlib.repr(value)}{implied}; {self._expected()}"
+            )
+        return value
+
+    def _fits(self, value: Any) -> bool:
+        if self.kind not in (int, float):
+            return isinstance(value, self.kind) and (not self.only or value in self.only)
+        kind: Any = numbers.Integral if self.kind is int else numbers.Real
+        if isinstance(value, bool) or not isinstance(value, kind):
+            return False
+        number = value if isinstance(value, int) else float(value)
+        if not 0 <= number <= self.most:
+            return False
+        if self.only:
+            return any(math.isclose(number, only, rel_tol=1e-6) for only in self.only)
+        return number > 0
+
+    def _expected(self) -> str:
+        if len(self.only) == 1:
+            return f"supported is {self.only[0]!r} alone"
+        if self.only:
+            return f"supported are {', '.join(map(str, self.only))}"
+        if self.kind in _WORDS:
+            return f"expected {_WORDS[self.kind]}"
+        most = f" and at most {self.most}" if self.most < sys.float_info.max else ""
+        number = "a whole number of at least 1" if self.kind is int else "a number above 0"
+        return f"expected {number}{most}"
 
 
 @jax.tree_util.register_static
@@ -59,9 +119,9 @@ class Config:
             if getattr(self, name) not in kinds:
                 listed = ", ".join(kinds)
                 raise ValueError(f"{name} is {getattr(self, name)!r}; supported are {listed}")
-        for name in ("norm_epsilon", "rotary_base"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected a number above 0")
+        for field in dataclasses.fields(self):
+            if field.type in (bool, float):
+                Field(field.type).read(vars(self), field.name, "this decoder")
         if self.rotary_scaling is not None:
             factor, low, high, original = self.rotary_scaling
             if not (factor > 0 and original > 0 and low < high):

@@ -11,6 +11,7 @@ import chex
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_indices
 from lsa_lab.lm import layers
@@ -28,8 +29,7 @@ def embed(params: Params, ids: Array, config: Config, start: int = 0) -> Array: 
     """The stream before the first layer; ``start`` is the place of the first token."""
     chex.assert_rank(ids, 1, custom_message="ids are those of one prompt [T]; use jax.vmap")
     _check_places(start, ids.shape[0], config)
-    check_indices(ids, len(params.embedding), "words")
-    stream = params.embedding[ids]
+    stream = rows_of(params.embedding, ids)
     if config.scaled_embedding:
         stream = stream * jnp.sqrt(config.width).astype(stream.dtype)
     if params.positions is None:
@@ -86,11 +86,19 @@ def logits(
     rows = norm(rows, params.final_norm_scale, params.final_norm_offset, config)
     unembedding, bias = unembedding_of(params), params.unembedding_bias
     if words is not None:
-        check_indices(words, len(unembedding), "words")
-        unembedding, bias = unembedding[words], None if bias is None else bias[words]
+        unembedding = rows_of(unembedding, words)
+        bias = None if bias is None else rows_of(bias, words)
     wide = at_least_single(rows.dtype)
     scores = jnp.einsum("...d,vd->...v", rows, unembedding, preferred_element_type=wide)
     return plus(scores, None if bias is None else bias.astype(wide))
+
+
+def rows_of(table: Array, words: ArrayLike) -> Array:  # [V, ...], [...] -> [..., ...]
+    """Return the rows of these words. One beyond the vocabulary is refused, or NaN where the ids
+    are traced: jax would read the nearest row."""
+    check_indices(words, len(table), "words")
+    words = jnp.asarray(words)
+    return table.at[words].get(mode="fill", fill_value=jnp.nan, wrap_negative_indices=False)
 
 
 def unembedding_of(params: Params) -> Array:  # [V, D]

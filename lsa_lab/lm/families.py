@@ -180,7 +180,7 @@ _GGUF_GPT2 = {
     **_norm("final_norm", "output_norm"),
 }
 
-_BUFFERS = r".*(attn|attention)\.(bias|masked_bias|rotary_emb\.inv_freq)"
+_BUFFERS = r".*(attn|attention)\.(bias|masked_bias)|(.*\.)?rotary_emb\.\w+"
 
 # The state dicts of transformers, and the files of llama.cpp.
 TRANSFORMERS = {

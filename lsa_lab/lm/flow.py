@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_indices, is_concrete
+from lsa_lab.arguments import check_whole, is_concrete
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.decoder import layers_of, unembedding_of
+from lsa_lab.lm.decoder import layers_of, rows_of, unembedding_of
 from lsa_lab.lm.layers import Layer, Past, norm
 from lsa_lab.lm.weights import Params, check_params
 
@@ -27,12 +27,9 @@ Read = Callable[[Array], Array]  # row of the stream [D] -> [], or any number of
 
 def margin(params: Params, config: Config, word: int, rival: int) -> Read:
     """The logit of one word minus that of another, of a row of the stream after any layer."""
-    unembedding = unembedding_of(params)
-    for number in (word, rival):
-        check_indices(number, len(unembedding), "words")
-    bias = params.unembedding_bias
-    offset = 0.0 if bias is None else bias[word] - bias[rival]
-    direction = unembedding[word] - unembedding[rival]
+    unembedding, bias = unembedding_of(params), params.unembedding_bias
+    offset = 0.0 if bias is None else rows_of(bias, word) - rows_of(bias, rival)
+    direction = rows_of(unembedding, word) - rows_of(unembedding, rival)
     final_norm = params.final_norm_scale, params.final_norm_offset
     return jax.tree_util.Partial(_margin, direction, offset, final_norm, config)
 
@@ -157,13 +154,13 @@ def _walk(
 
 def _check_place(place: int | Array, stream: Array) -> None:
     count = len(stream)
-    if is_concrete(place) and not -count <= place < count:
+    if is_concrete(place) and not -count <= check_whole(place, "place") < count:
         raise ValueError(f"place = {place}: the prompt has {count} tokens, the last of them -1")
 
 
 def _check_layers(numbers: Sequence[int], config: Config) -> None:
     for number in numbers:
-        if not 1 <= number <= config.num_layers:
+        if not 1 <= check_whole(number, "layer") <= config.num_layers:
             raise ValueError(f"layer {number}: flows arrive after layers 1 to {config.num_layers}")
     if not len(numbers) or list(numbers) != sorted(set(numbers)):
         raise ValueError(f"layers {tuple(numbers)}: name each once, in ascending order")

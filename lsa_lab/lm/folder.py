@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.arguments import check_at_least
 from lsa_lab.lm import leaves
-from lsa_lab.lm.config import Config
+from lsa_lab.lm.config import Config, Field
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
 from lsa_lab.lm.weights import Params
@@ -42,15 +41,52 @@ _KEYS = {
     "gptj": _SHORT,
     "gpt_neox": _LONG | {"norm_epsilon": "layer_norm_eps"},
 }
-# What a config.json may say with other values, and the one that our decoder computes.
+_NONE = type(None)
+_COUNTS = "num_hidden_layers num_attention_heads hidden_size intermediate_size vocab_size"
+_COUNTS += " max_position_embeddings n_layer n_head n_embd n_positions"
+_EPSILONS = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon")
+_LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+# The fields of a config.json that decide what is computed, with the defaults of transformers.
+_FIELDS = {
+    "model_type": Field(str, only=tuple(FAMILIES)),
+    **dict.fromkeys(_COUNTS.split(), Field(int)),
+    **dict.fromkeys(("n_inner", "num_key_value_heads", "head_dim"), Field(int, None)),
+    **dict.fromkeys(_EPSILONS, Field(float)),
+    **dict.fromkeys(("hidden_act", "activation_function"), Field(str, only=tuple(ACTIVATIONS))),
+    "tie_word_embeddings": Field(bool, False),
+    "attention_bias": Field(bool, False),
+    "use_parallel_residual": Field(bool, True),
+    "layer_types": Field(list, None),
+    "rotary_dim": Field(int, 64),
+    "rotary_pct": Field(float, 0.25, most=1),
+    "partial_rotary_factor": Field(float, 1.0, most=1),
+    **dict.fromkeys(("rope_theta", "rotary_emb_base"), Field(float, 10_000.0)),
+    **dict.fromkeys(("rope_parameters", "rope_scaling"), Field(dict, None)),
+    "rope_type": Field(str, only=("default", "llama3")),
+    **dict.fromkeys(_LLAMA3, Field(float)),
+    "original_max_position_embeddings": Field(int),
+}
+# Fields with which transformers, or another program, computes more than our decoder does.
 _ONLY = {
-    "quantization_config": None,
-    "use_sliding_window": False,
-    "mlp_bias": False,
-    "scale_attn_weights": True,
-    "scale_attn_by_inverse_layer_idx": False,
-    "add_cross_attention": False,
-    "use_bidirectional_attention": False,
+    "quantization_config": Field(_NONE, None, only=(None,)),
+    "is_causal": Field(bool, None, only=(True,)),
+    "is_encoder_decoder": Field(bool, None, only=(False,)),
+    "add_cross_attention": Field(bool, None, only=(False,)),
+    "use_bidirectional_attention": Field(bool, None, only=(False,)),
+    "use_sliding_window": Field(bool, None, only=(False,)),
+    "mlp_bias": Field(bool, None, only=(False,)),
+    "alibi": Field(bool, None, only=(False,)),
+    "rope_interleaved": Field(bool, None, only=(False,)),
+    "hidden_activation": Field(str, None, only=("gelu_pytorch_tanh",)),
+    "scale_attn_weights": Field(bool, None, only=(True,)),
+    "scale_attn_by_inverse_layer_idx": Field(bool, None, only=(False,)),
+    **dict.fromkeys(("clamp_kqv", "clip_qkv"), Field(float, None, only=(0.0,))),
+    "attn_logit_softcapping": Field(float, None, only=(0.0,)),
+    "final_logit_softcapping": Field(float, None, only=(0.0,)),
+    "logit_scale": Field(float, None, only=(1.0,)),
+    "logits_scaling": Field(float, None, only=(1.0,)),
+    "embedding_multiplier": Field(float, None, only=(1.0,)),
+    "residual_multiplier": Field(float, None, only=(1.0,)),
 }
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
@@ -94,117 +130,100 @@ def write(path: Path, config: Config, params: Params) -> None:
 
 
 def config_of(fields: Mapping[str, Any], source: Path) -> Config:
-    """The Config that the fields of a config.json describe; ``source`` is what errors name."""
-    family = fields.get("model_type")
-    if family not in FAMILIES:
+    """Return the Config that a config.json describes; ``source`` is what errors name."""
+
+    def read(key: str, *default: Any) -> Any:
+        field = _FIELDS[key]
+        return (field._replace(default=default[0]) if default else field).read(fields, key, source)
+
+    family = read("model_type")
+    for key, field in _ONLY.items():
+        field.read(fields, key, source)
+    if family == "mistral":
+        Field(_NONE, 4096, only=(None,)).read(fields, "sliding_window", source)
+    if any(kind != "full_attention" for kind in read("layer_types") or ()):
         raise ValueError(
-            f"{source}: the architecture is {family!r}; supported are {', '.join(FAMILIES)}"
+            f"{source}: layer_types is {fields['layer_types']}; supported is full_attention alone"
         )
-    for key, value in _ONLY.items():
-        if fields.get(key) not in (None, value):
-            raise ValueError(f"{source}: {key} is {fields[key]!r}; supported is {value!r} alone")
-    if family == "mistral" and fields.get("sliding_window") is not None:
-        window = fields["sliding_window"]
-        raise ValueError(f"{source}: sliding_window is {window!r}; supported is None alone")
-    _check_layer_types(fields, source)
     keys = _KEYS[family]
-    needed = {*keys.values(), "vocab_size"} - {"n_inner"}
-    absent = sorted(key for key in needed if fields.get(key) is None)
-    if absent:
-        raise ValueError(f"{source} does not say {', '.join(absent)}")
-    values: dict[str, Any] = {name: fields.get(key) for name, key in keys.items()}
-    values["vocabulary"] = fields["vocab_size"]
-    for name in ("num_layers", "num_heads", "width"):
-        check_at_least(values[name], f"{source}: {keys[name]}")
-    if fields.get("head_dim") is None and values["width"] % values["num_heads"]:
+    values = {name: read(key) for name, key in keys.items()}
+    values["vocabulary"] = read("vocab_size")
+    heads, width, key_width = values["num_heads"], values["width"], read("head_dim")
+    if key_width is None and width % heads:
         raise ValueError(
-            f"{source}: {keys['num_heads']} = {values['num_heads']} does not divide "
-            f"{keys['width']} = {values['width']}, and no head_dim is said"
+            f"{source}: {keys['num_heads']} = {heads} does not divide {keys['width']} = {width}, "
+            "and no head_dim is said"
         )
-    values["mlp_width"] = values["mlp_width"] or 4 * values["width"]
-    values["num_groups"] = fields.get("num_key_value_heads") or values["num_heads"]
-    values["key_width"] = fields.get("head_dim") or values["width"] // values["num_heads"]
-    values["activation"] = _activation(values["activation"], source)
+    values["mlp_width"] = values["mlp_width"] or 4 * width
+    values["num_groups"] = read("num_key_value_heads") or heads
+    values["key_width"] = key_width or width // heads
+    values["activation"] = ACTIVATIONS[values["activation"]]
     if family == "gemma" and values["activation"] == "gelu":
         values["activation"] = "gelu_tanh"  # what its first files mean by gelu
-    values["tied"] = fields.get("tie_word_embeddings", family in ("gpt2", "gemma"))
-    values |= _rotation(fields, values["key_width"], source) | FAMILIES[family]
+    values["tied"] = read("tie_word_embeddings", family in ("gpt2", "gemma"))
+    values |= _rotation(fields, family, values["key_width"], source) | FAMILIES[family]
     if family in ("llama", "qwen3", "gemma", "gpt_neox"):
-        biases = fields.get("attention_bias", family == "gpt_neox")
+        biases = read("attention_bias", family == "gpt_neox")
         values |= {"query_biases": biases, "write_biases": biases}
     if family == "gpt_neox":
-        values["parallel"] = fields.get("use_parallel_residual", True)
-    return Config(**values)
+        values["parallel"] = read("use_parallel_residual")
+    try:
+        return Config(**values)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
 
 
-def _activation(name: str, source: Path) -> str:
-    if name not in ACTIVATIONS:
-        raise ValueError(
-            f"{source}: the activation is {name!r}; supported are {', '.join(ACTIVATIONS)}"
-        )
-    return ACTIVATIONS[name]
-
-
-def _check_layer_types(fields: Mapping[str, Any], source: Path) -> None:
-    kinds = set(fields.get("layer_types") or ()) - {"full_attention"}
-    if kinds:
-        raise ValueError(
-            f"{source}: layer_types has {', '.join(sorted(kinds))}; supported is full_attention "
-            "alone"
-        )
-
-
-def _rotation(fields: Mapping[str, Any], key_width: int, source: Path) -> dict[str, Any]:
-    """rotary_width, rotary_base and rotary_scaling, which newer files keep in rope_parameters."""
-    family = fields["model_type"]
+def _rotation(
+    fields: Mapping[str, Any], family: str, key_width: int, source: Path
+) -> dict[str, Any]:
+    """Return rotary_width, rotary_base and rotary_scaling, which newer files keep in a group."""
     if family == "gpt2":
         return {}
     if family == "gptj":
-        return {"rotary_width": fields.get("rotary_dim", 64)}
-    rope: dict[str, Any] = {}
-    for key in ("rope_parameters", "rope_scaling"):
-        part = fields.get(key) or {}
+        return {"rotary_width": _FIELDS["rotary_dim"].read(fields, "rotary_dim", source)}
+    rope, scaling = dict(fields), None
+    for name in ("rope_parameters", "rope_scaling"):
+        part, group = _FIELDS[name].read(fields, name, source) or {}, f"{source}: {name}"
+        key = "type" if "type" in part and "rope_type" not in part else "rope_type"
+        if part.keys() <= {"rope_theta", "partial_rotary_factor"}:
+            part = {key: "default"} | part
+        if _FIELDS["rope_type"].read(part, key, group) == "llama3":
+            scaling = tuple(float(_FIELDS[key].read(part, key, group)) for key in _LLAMA3)
         rope |= part
-        kind = part.get("rope_type", part.get("type", "default"))
-        if kind not in ("default", "llama3"):
-            raise ValueError(
-                f"{source}: the rope scaling is {kind!r}; supported are none and llama3"
-            )
-    base = rope.get("rope_theta", fields.get("rope_theta", fields.get("rotary_emb_base", 1e4)))
-    share = fields.get("rotary_pct", 0.25) if family == "gpt_neox" else 1.0
-    share = rope.get("partial_rotary_factor", fields.get("partial_rotary_factor", share))
-    if family != "gpt_neox" and share != 1:
+
+    def read(key: str, older: str) -> float:
+        key = key if key in rope else older
+        return float(_FIELDS[key].read(rope, key, source))
+
+    neox = family == "gpt_neox"
+    share = read("partial_rotary_factor", "rotary_pct" if neox else "partial_rotary_factor")
+    if not neox and share != 1:
         raise ValueError(f"{source}: partial_rotary_factor is {share}; supported is 1 alone")
-    rotation: dict[str, Any] = {"rotary_width": int(key_width * share), "rotary_base": float(base)}
-    if rope.get("rope_type", rope.get("type")) == "llama3":
-        keys = "factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"
-        absent = [key for key in keys if key not in rope]
-        if absent:
-            raise ValueError(f"{source}: the rope scaling does not say {', '.join(absent)}")
-        rotation["rotary_scaling"] = tuple(float(rope[key]) for key in keys)
-    return rotation
+    return {
+        "rotary_width": int(key_width * share),
+        "rotary_base": read("rope_theta", "rotary_emb_base"),
+        "rotary_scaling": scaling,
+    }
 
 
 def _tensors(path: Path) -> Tensors:
     """Every tensor of the folder's safetensors files, which stay open for reading."""
     safetensors = package("safetensors", "lm")
     files, shapes = {}, {}
-    for shard in shards.shards(path):
+    for shard, named in shards.shards(path).items():
         try:
             file = safetensors.safe_open(shard, "numpy")
         except safetensors.SafetensorError as error:
             raise ValueError(
                 f"{shard} is cut short, damaged or no safetensors file ({error}): fetch it again"
             ) from error
-        for name in file.keys():  # noqa: SIM118 - it is no dictionary
-            part = file.get_slice(name)
-            if part.get_dtype() not in _FLOATS:
-                raise ValueError(
-                    f"{shard}: {name} is {part.get_dtype()}; supported are {', '.join(_FLOATS)}"
-                )
-            files[name], shapes[name] = file, tuple(part.get_shape())
+        for name in shards.check_held(shard, list(file.keys()), named):
+            files[name], shapes[name] = file, tuple(file.get_slice(name).get_shape())
 
     def tensor(name: str) -> np.ndarray:
+        kind = files[name].get_slice(name).get_dtype()
+        if kind not in _FLOATS:  # judged only here, as masks that are not read are of any kind
+            raise ValueError(f"{path}: {name} is {kind}; supported are {', '.join(_FLOATS)}")
         values = files[name].get_tensor(name)
         return values if values.dtype.itemsize >= 4 else values.astype(np.float32)
 

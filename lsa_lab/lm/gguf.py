@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.arguments import check_at_least
-from lsa_lab.lm.config import Config
+from lsa_lab.lm.config import Config, Field
 from lsa_lab.lm.families import FAMILIES, GGUF, Names
 from lsa_lab.lm.leaves import Tensors
 from lsa_lab.store.provenance import package
 
+_NONE = type(None)
 # The fields of a Config under the keys of the metadata, after the architecture's name.
 _KEYS = {
     "num_layers": "block_count",
@@ -21,12 +21,24 @@ _KEYS = {
     "context": "context_length",
 }
 _EPSILON = {"rms": "attention.layer_norm_rms_epsilon", "layer": "attention.layer_norm_epsilon"}
-# What a file may say with other values, and the one that our decoder computes.
+# Fields with which llama.cpp computes more than our decoder does.
 _ONLY = {
-    "rope.scaling.type": "none",
-    "rope.scale_linear": 1.0,
-    "attention.sliding_window": 0,
-    "expert_count": 0,
+    "rope.scaling.type": Field(str, None, only=("none",)),
+    "rope.scaling.factor": Field(float, None, only=(1.0,)),
+    "rope.scaling.attn_factor": Field(float, None, only=(1.0,)),
+    "rope.scale_linear": Field(float, None, only=(1.0,)),
+    "rope.dimension_sections": Field(_NONE, None, only=(None,)),
+    "attention.causal": Field(bool, None, only=(True,)),
+    "attention.sliding_window": Field(int, None, only=(0,)),
+    "attention.clamp_kqv": Field(float, None, only=(0.0,)),
+    "attention.max_alibi_bias": Field(float, None, only=(0.0,)),
+    "attn_logit_softcapping": Field(float, None, only=(0.0,)),
+    "final_logit_softcapping": Field(float, None, only=(0.0,)),
+    "logit_scale": Field(float, None, only=(1.0,)),
+    "embedding_scale": Field(float, None, only=(1.0,)),
+    "residual_scale": Field(float, None, only=(1.0,)),
+    "use_parallel_residual": Field(bool, None, only=(False,)),
+    "expert_count": Field(int, None, only=(0,)),
 }
 # These are the width of a key: no coordinate is left unturned.
 _WIDTHS = ("rope.dimension_count", "attention.value_length")
@@ -42,51 +54,46 @@ def read(path: Path) -> tuple[Config, Names, Tensors, dict[str, Any]]:
 
 
 def config_of(metadata: Mapping[str, Any], tensors: Tensors) -> Config:
-    """The Config that metadata and names of tensors describe."""
-    source, family = tensors.source, metadata.get("general.architecture")
-    if family not in GGUF:
-        raise ValueError(
-            f"{source}: the architecture is {family!r}; from GGUF, {', '.join(GGUF)} are supported"
-        )
-    fields = {
-        key.removeprefix(f"{family}."): value
-        for key, value in metadata.items()
-        if key.startswith(f"{family}.")
-    }
+    """Return the Config that metadata and names of tensors describe."""
+    source = tensors.source
+    family = Field(str, only=tuple(GGUF)).read(metadata, "general.architecture", source)
+
+    def read(key: str, field: Field) -> Any:
+        return field.read(metadata, f"{family}.{key}", source)
+
     norm = FAMILIES[family]["norm"]
-    keys = _KEYS | {"norm_epsilon": _EPSILON[norm]}
-    absent = sorted(key for key in keys.values() if key not in fields)
-    if absent:
-        raise ValueError(f"{source} does not say {', '.join(f'{family}.{key}' for key in absent)}")
-    values = {name: fields[key] for name, key in keys.items()}
-    heads, width = (check_at_least(values[name], keys[name]) for name in ("num_heads", "width"))
-    values["num_groups"] = fields.get("attention.head_count_kv", heads)
-    values["key_width"] = fields.get("attention.key_length", width // heads)
-    only = _ONLY | dict.fromkeys(_WIDTHS, values["key_width"])
-    _check(fields, only, metadata.get("split.count", 1), tensors)
+    values = {name: read(key, Field(int)) for name, key in _KEYS.items()}
+    values["norm_epsilon"] = read(_EPSILON[norm], Field(float))
+    heads = values["num_heads"]
+    values["num_groups"] = read("attention.head_count_kv", Field(int, heads))
+    key_width = read("attention.key_length", Field(int, values["width"] // heads))
+    values["key_width"] = key_width
+    only = _ONLY | dict.fromkeys(_WIDTHS, Field(int, None, only=(key_width,)))
+    only["attention.scale"] = Field(float, None, only=(key_width**-0.5,))
+    for key, field in only.items():
+        read(key, field)
+    _check(metadata.get("split.count"), tensors)
     values["vocabulary"] = tensors.shapes.get("token_embd.weight", (0,))[0]
     values["tied"] = "output.weight" not in tensors.shapes
     values["activation"] = "silu" if norm == "rms" else "gelu_tanh"
     if family != "gpt2":
-        values["rotary_width"] = values["key_width"]
-        values["rotary_base"] = fields.get("rope.freq_base", 10_000.0)
+        values["rotary_width"] = key_width
+        values["rotary_base"] = read("rope.freq_base", Field(float, 10_000.0))
         values["query_biases"] = "blk.0.attn_q.bias" in tensors.shapes
         values["write_biases"] = "blk.0.attn_output.bias" in tensors.shapes
-    return Config(**values | FAMILIES[family])
+    try:
+        return Config(**values | FAMILIES[family])
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
 
 
-def _check(
-    fields: Mapping[str, Any], only: Mapping[str, Any], parts: int, tensors: Tensors
-) -> None:
-    """Raise if the file describes what our decoder does not compute."""
+def _check(parts: Any, tensors: Tensors) -> None:
+    """Raise if the file is a part of a model, or has tensors that scale its rotation."""
     source = tensors.source
-    if parts > 1:
+    if parts not in (None, 0, 1):
         raise ValueError(
             f"{source} is one of {parts} parts of a model: join them by llama-gguf-split --merge"
         )
-    for key, value in only.items():
-        if fields.get(key, value) != value:
-            raise ValueError(f"{source}: {key} is {fields[key]!r}; supported is {value!r} alone")
     scaled = sorted(name for name in tensors.shapes if name.startswith("rope_"))
     if scaled:
         raise ValueError(f"{source} scales its rope by {', '.join(scaled)}; supported is none")

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_indices
+from lsa_lab.arguments import check_indices, check_whole
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, layers_of
@@ -40,6 +40,7 @@ class Halt(flax.struct.PyTreeNode):
 def start(params: Params, prefix: Array, questions: Array, config: Config) -> Halt:
     """The halt before layer 0 of token ids: prefix [P], questions [B, T], padded on the right."""
     chex.assert_rank([prefix, questions], [1, 2], custom_message="prefix is [P], questions [B, T]")
+    check_indices(questions, len(params.embedding), "words")
     after = functools.partial(embed, params, config=config, start=prefix.shape[0])
     return Halt(embed(params, prefix, config), jax.vmap(lambda ids: after(ids))(questions))
 
@@ -141,5 +142,5 @@ def _walk(
 
 
 def _check_layer(layer: int, config: Config) -> None:
-    if not 0 <= layer < config.num_layers:
+    if not 0 <= check_whole(layer, "layer") < config.num_layers:
         raise ValueError(f"layer {layer}: this model has layers 0 to {config.num_layers - 1}")

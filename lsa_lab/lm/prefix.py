@@ -20,7 +20,7 @@ from jax import Array
 
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.decoder import embed, layers_of, logits
+from lsa_lab.lm.decoder import embed, layers_of, logits, rows_of
 from lsa_lab.lm.weights import Params, check_params
 
 
@@ -53,7 +53,7 @@ def loss(
 ) -> Array:  # []
     """ℓ(z) of one example."""
     scores = label_scores(prefix, params, example, config, label_ids, demonstrations)
-    return -jax.nn.log_softmax(scores)[example.label]
+    return -rows_of(jax.nn.log_softmax(scores), example.label)
 
 
 def label_scores(

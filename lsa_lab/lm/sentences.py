@@ -38,6 +38,8 @@ class Sentences:
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "Sentences":
         """The sentences at these places, in this order."""
+        if np.asarray(rows).dtype == bool:
+            raise ValueError("rows are a mask: expected whole numbers; give np.flatnonzero(mask)")
         texts = tuple(self.texts[i] for i in rows)
         labels = np.asarray(self.labels)[np.asarray(rows, int)]
         return dataclasses.replace(self, texts=texts, labels=labels)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from lsa_lab.lm.tokens import Tokenizer
+from lsa_lab.lm.tokens import Tokenizer, check_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,9 +47,10 @@ class Template:
 
     def label_ids(self, tokenizer: Tokenizer) -> np.ndarray:  # [C]
         """The first token of each class's word; no two classes may share it."""
+        check_tokenizer(tokenizer)
         ids = []
         for word in map(self.answer, range(len(self.labels))):
-            parts = tokenizer.encode(word)
+            parts = tokenizer.encode(word, follows=True)
             if not parts:
                 raise ValueError(f"the label {word!r} has no token: choose a word")
             if tokenizer.decode(parts).strip() != word.strip():

@@ -72,11 +72,13 @@ def ask(
         zip(demonstrations.texts, demonstrations.labels, strict=True)
     ):
         begin = len(prefix)
-        prefix += tokenizer.encode(template.separator * (i > 0) + template.opening(text))
-        prefix += tokenizer.encode(template.answer(int(label)))
+        opening = template.separator * (i > 0) + template.opening(text)
+        prefix += tokenizer.encode(opening, follows=i > 0)
+        prefix += tokenizer.encode(template.answer(int(label)), follows=True)
         spans.append((begin, len(prefix)))
-    separator = template.separator * (len(demonstrations) > 0)
-    parts = [tokenizer.encode(separator + template.opening(text)) for text in queries.texts]
+    follows = len(demonstrations) > 0
+    openings = (template.separator * follows + template.opening(text) for text in queries.texts)
+    parts = [tokenizer.encode(opening, follows=follows) for opening in openings]
     _check_lengths(parts, len(prefix), context, demonstrations, queries)
     return Questions(
         np.array(prefix, np.int32),
@@ -107,6 +109,7 @@ def scores(
     log-probability among all tokens, which says how much of it goes to labels at all.
     """
     check_params(params, config)
+    _check_words(questions, config)
     past = None
     if len(questions.prefix):
         past = _past(params, questions.prefix, head_mask, config)
@@ -155,6 +158,19 @@ def _scores(
     if whole_vocabulary:
         return jax.nn.log_softmax(decoder.logits(params, rows, config))[:, label_ids]
     return decoder.logits(params, rows, config, label_ids)
+
+
+def _check_words(questions: Questions, config: Config) -> None:
+    parts = [questions.prefix, questions.label_ids, *(part.ids for part in questions.buckets)]
+    low, high = (
+        min(part.min(initial=0) for part in parts),
+        max(part.max(initial=0) for part in parts),
+    )
+    if not 0 <= low <= high < config.vocabulary:
+        raise ValueError(
+            f"the questions have the token {low if low < 0 else high}, and the model's vocabulary "
+            f"has 0 to {config.vocabulary - 1}: ask with the tokenizer of this model"
+        )
 
 
 def _check_classes(template: Template, demonstrations: Sentences, queries: Sentences) -> None:

@@ -1,6 +1,9 @@
 """Text to token ids and back, as the model's own tokenizer does it."""
 
 import dataclasses
+import functools
+import itertools
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +14,9 @@ if TYPE_CHECKING:
     import tokenizers
 
 UNKNOWN = "<unk>"  # what a whole-word tokenizer makes of any other word
-_CONTROL = 3  # tokens of a GGUF that stand for no text, such as the end of a document
+# Kinds of a GGUF's tokens that are never split: those for no text, such as the end of a document,
+# and those that the model's authors have added, such as <think>.
+_CONTROL, _USER_DEFINED = 3, 4
 
 # Where a GGUF's tokenizer cuts a text before any merge, by its name in ``tokenizer.ggml.pre``: the
 # digits, then the words. An empty pattern stands for that of GPT-2 (Radford et al. 2019).
@@ -38,12 +43,27 @@ class Tokenizer:
 
     @property
     def vocabulary(self) -> int:
-        """Its number of tokens, with the special ones."""
-        return self.rules.get_vocab_size()
+        """The number of embeddings that its tokens need: 1 above the greatest id."""
+        return 1 + max(self.rules.get_vocab().values(), default=-1)
 
-    def encode(self, text: str) -> list[int]:
-        """The ids of a text, without ``start``."""
-        return self.rules.encode(text, add_special_tokens=False).ids
+    def encode(self, text: str, *, follows: bool = False) -> list[int]:
+        """Return the ids of a text without ``start``; one that ``follows`` another text gets no
+        blank in front of it, which some tokenizers prepend to every text."""
+        rules = self._rules_within if follows else self.rules
+        return rules.encode(text, add_special_tokens=False).ids
+
+    @functools.cached_property
+    def _rules_within(self) -> "tokenizers.Tokenizer":
+        parts = {name: getattr(self.rules, name) for name in ("normalizer", "pre_tokenizer")}
+        states = {
+            name: json.loads(part.__getstate__())
+            for name, part in parts.items()
+            if part is not None
+        }
+        changed = {name: _without_blank(state) for name, state in states.items()}
+        if changed == states:
+            return self.rules
+        return type(self.rules).from_str(json.dumps(json.loads(self.rules.to_str()) | changed))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, special tokens spelled out."""
@@ -51,7 +71,7 @@ class Tokenizer:
 
     def ids_of_word(self, word: str) -> list[int]:
         """The ids of a word that follows another, so with the space that its tokens may hold."""
-        return self.encode(f" {word.strip()}")
+        return self.encode(f" {word.strip()}", follows=True)
 
 
 def from_file(path: str | Path) -> Tokenizer:
@@ -64,7 +84,9 @@ def from_file(path: str | Path) -> Tokenizer:
         rules = library.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing narrower
         raise ValueError(f"{path} is no tokenizer.json: {error}") from None
-    return Tokenizer(rules, tuple(rules.encode("").ids))
+    rules.no_padding()
+    rules.no_truncation()
+    return Tokenizer(rules, _start(rules))
 
 
 def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
@@ -91,16 +113,18 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     rules.decoder = library.decoders.ByteLevel()
     if fields.get("pre") == "qwen2":
         rules.normalizer = library.normalizers.NFC()
-    kinds = fields.get("token_type", ())
-    rules.add_special_tokens(
-        [
-            library.AddedToken(word, special=True, normalized=False)
-            for word, kind in zip(words, kinds, strict=False)
-            if kind == _CONTROL
-        ]
-    )
-    start = (int(fields["bos_token_id"]),) if fields.get("add_bos_token") else ()
-    return Tokenizer(rules, start)
+    whole = list(zip(words, fields.get("token_type", ()), strict=False))
+    for kind, add in ((_CONTROL, rules.add_special_tokens), (_USER_DEFINED, rules.add_tokens)):
+        add([library.AddedToken(word, normalized=False) for word, of in whole if of == kind])
+    if not fields.get("add_bos_token"):
+        return Tokenizer(rules)
+    start = fields.get("bos_token_id")
+    if not isinstance(start, int) or not 0 <= start < len(words):
+        raise ValueError(
+            f"the GGUF's tokenizer is damaged, bos_token_id is {start!r} of {len(words)} tokens: "
+            "fetch the file again"
+        )
+    return Tokenizer(rules, (start,))
 
 
 def of_words(words: Sequence[str], *, plain: bool = False) -> Tokenizer:
@@ -120,13 +144,45 @@ def of_words(words: Sequence[str], *, plain: bool = False) -> Tokenizer:
     return Tokenizer(rules)
 
 
+def check_tokenizer(tokenizer: Any) -> None:
+    """Raise unless a tokenizer is given, which a decoder from disk may lack."""
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError(
+            f"tokenizer is {tokenizer!r}: give that of the model, lm.tokens.from_file of its "
+            "tokenizer.json"
+        )
+
+
 def check_fits(tokenizer: Tokenizer, vocabulary: int) -> None:
     """Raise unless the model has an embedding for every token; it may have more."""
+    check_tokenizer(tokenizer)
     if tokenizer.vocabulary > vocabulary:
         raise ValueError(
             f"the tokenizer has {tokenizer.vocabulary} tokens and the model's vocabulary "
             f"{vocabulary}: give the tokenizer that the model was trained with"
         )
+
+
+def _start(rules: "tokenizers.Tokenizer") -> tuple[int, ...]:
+    """Return the ids that the tokenizer's template puts before a text, without those after it."""
+    words = (word for word in ("a", *rules.get_vocab()))
+    text = next((w for w in words if rules.encode(w, add_special_tokens=False).ids), "")
+    encoding = rules.encode(text)
+    before = itertools.takewhile(lambda part: part is None, encoding.sequence_ids)
+    return tuple(encoding.ids[: len(list(before))])
+
+
+def _without_blank(part: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a normalizer or pre-tokenizer that prepends nothing to a text."""
+    if part is None or part["type"] == "Prepend":
+        return None
+    if part["type"] == "Sequence":
+        (key,) = part.keys() - {"type"}
+        kept = (_without_blank(inner) for inner in part[key])
+        return part | {key: [inner for inner in kept if inner is not None]}
+    if part["type"] == "Metaspace":
+        return part | {"prepend_scheme": "never"}
+    return part | {"add_prefix_space": False} if part["type"] == "ByteLevel" else part
 
 
 def _cuts(name: str) -> Any:

@@ -49,7 +49,7 @@ def check_tokens(tokens: Array | jax.ShapeDtypeStruct) -> None:
     chex.assert_rank(
         tokens, 2, custom_message="forward takes one prompt [T, e]; use jax.vmap for a batch"
     )
-    if not jnp.issubdtype(tokens.dtype, jnp.floating):
+    if not jnp.issubdtype(tokens.dtype, jnp.floating) or not tokens.dtype.isnative:
         raise TypeError(f"tokens are {tokens.dtype}: give floats, say tokens.astype(float)")
 
 

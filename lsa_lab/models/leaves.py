@@ -59,7 +59,10 @@ OUTSIDE = (
     *("final_norm_scale", "final_norm_offset"),
 )
 # Biases and gates [L, H, k] have the axes of matrices and are vectors of a head.
-_NO_MATRICES = (*OUTSIDE, "b_q", "b_k", "b_v", "b_step", "b_gate", "w_step", "w_gate")
+_NO_MATRICES = (
+    *OUTSIDE,
+    *("b_q", "b_k", "b_v", "b_step", "b_gate", "b_write", "w_step", "w_gate", "w_write"),
+)
 _FLAX = {"query": "DHk", "key": "DHk", "value": "DHk", "out": "HkD"}
 _LISTED = 12  # paths that a refusal names
 

@@ -15,15 +15,16 @@ the gate g, of what is erased (a, r) and written, b; k̂ = k/|k|, and β is the 
     longhorn       lms with β/(1 + β|k|²), the implicit step    2407.14207
     delta          lms with k̂        β in (0, 2)               DeltaNet, 2406.06484
     gated_delta    g of the token    a βk̂, r g k̂    b βk̂      2412.06464; diagonal: 2510.26692
+    gdn2           diagonal g        a k̂, r g β⊙k̂   b k̂       2605.22791, β a step a channel
     delta_product  delta, ``inner`` keys and values a token     2502.10297
     ttt            lms, ``inner`` steps on one key, β of any sign       TTT-linear, 2407.04620
     rwkv7          diagonal g        a α⊙k̂, r k̂     b α⊙k̂     2503.14456, α a step a channel
     mesa           S = (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ, sums with gates  2309.05858, MesaNet 2506.05233
 
-where mesa's λ is kept by ``solve="cholesky"`` alone: by default gates forget it too, λ Π g
-(docs/theory, "The state as a regression", which says what precision keeps). In the merged layout
-the query is read for and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read
-(``prompts.bound_tokens``).
+where gdn2 writes v times a gate of its own for each channel, and mesa's λ is kept by
+``solve="cholesky"`` alone: by default gates forget it too, λ Π g (docs/theory, "The state as a
+regression", which says what precision keeps). In the merged layout the query is read for and writes
+nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read (``prompts.bound_tokens``).
 """
 
 import dataclasses
@@ -99,7 +100,8 @@ def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T
     token t (third axis) reads the value v_i of token i (fourth); 2403.01590 has it for Mamba.
 
     For mesa α_ti is q_tᵀ (Σ βkkᵀ + λI)⁻¹ β_i k_i Π_{i<s≤t} g_s. An additive layer with
-    ``normalise`` divides it by how many tokens have written.
+    ``normalise`` divides it by how many tokens have written. The values of gdn2 are those that its
+    gate lets through. ``effective.attention`` has α from raw arrays.
     """
     if config.keys_a_token > 1:
         raise ValueError(
@@ -160,8 +162,8 @@ def _of_layers(look: Callable, params: Params, trace: Walk) -> Array:
 
 def _heads(own: Params) -> Params:
     """One layer's leaves that its heads own, [H, ...]; the others are None."""
-    owned = ("w_q", "w_k", "w_v", "w_step", "b_step", "w_gate", "b_gate", "log_penalty")
-    others = {field.name for field in dataclasses.fields(own)} - set(owned)
+    owned = ("w_q", "w_k", "w_v", "w_step", "b_step", "w_gate", "b_gate", "w_write", "b_write")
+    others = {field.name for field in dataclasses.fields(own)} - {*owned, "log_penalty"}
     return own.replace(**dict.fromkeys(others))
 
 
@@ -176,7 +178,7 @@ def _read(
     values: Array | None = None,  # [T, v]
 ) -> Array:  # [T, v]
     """Sᵀq after every token, of the head's own values unless others are given."""
-    queries, values = rows @ head.w_q.T, rows @ head.w_v.T if values is None else values
+    queries, values = rows @ head.w_q.T, _values(head, rows) if values is None else values
     if config.kind == "mesa":
         return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config, values), queries)
     writes = _writes(head, rows, config, values)
@@ -188,11 +190,18 @@ def _read(
 
 
 def _states(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, k, v]
-    values = rows @ head.w_v.T
+    values = _values(head, rows)
     if config.kind == "mesa":
         return _regressions(head, rows, config, values)
     every = recurrent_state.every_state(_writes(head, rows, config, values))
     return every[config.inner - 1 :: config.inner]
+
+
+def _values(head: Params, rows: Array) -> Array:  # [T, D] -> [T, J v]
+    values = rows @ head.w_v.T
+    if head.w_write is None or head.b_write is None:
+        return values
+    return jax.nn.sigmoid(rows @ head.w_write.T + head.b_write[None]) * values
 
 
 def _regressions(
@@ -238,7 +247,7 @@ def _writes(
     step, gate = _step_and_gate(head, rows, config)
     keys = (rows @ head.w_k.T).reshape(-1, config.key_width)  # [T J, k]
     value = values.reshape(len(keys), -1)
-    if kind in ("delta", "gated_delta", "delta_product", "rwkv7"):
+    if kind in ("delta", "gated_delta", "gdn2", "delta_product", "rwkv7"):
         keys = recurrent_state.unit_rows(keys)
     step = step / (1 + step * (keys**2).sum(-1, keepdims=True)) if kind == "longhorn" else step
     step, fading = writing * step, None if head.b_gate is None else 1 - writing * (1 - gate)
@@ -248,6 +257,8 @@ def _writes(
     if kind in ("additive", "retention", "gla", "ssd"):
         return Writes(step * keys, value, None, fading)
     removed = keys if fading is None or kind == "rwkv7" else fading * keys
+    if kind == "gdn2":
+        return Writes(writing * keys, value, step * removed, fading)
     return Writes(step * keys, value, removed, fading)
 
 

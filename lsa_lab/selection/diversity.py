@@ -18,6 +18,7 @@ from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_factorable, check_finite, check_size, is_concrete
 from lsa_lab.estimators.least_squares import column_space
+from lsa_lab.prompts import in_native_order
 
 _RESTARTS = 4  # of k-means, from seeds of their own; the best is kept
 _ROUNDS = 100  # of Lloyd's algorithm at most
@@ -181,7 +182,7 @@ def _checked(points: ArrayLike, size: int) -> Array:  # [m, p]
     """The points, if there are ``size`` of them and all are finite."""
     chex.assert_rank(points, 2, custom_message="points are [m, p], one row per demonstration")
     chex.assert_type(points, float)
-    array = jnp.asarray(points)
+    array = jnp.asarray(in_native_order(points))
     check_size(size, len(array))
     check_finite(array, "points")
     return array

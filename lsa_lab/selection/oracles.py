@@ -16,7 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_size, is_concrete, side_by_side
+from lsa_lab.arguments import (
+    check_at_least,
+    check_byte_order,
+    check_size,
+    is_concrete,
+    side_by_side,
+)
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
 
@@ -144,5 +150,6 @@ def _subsets(m: int, size: int) -> np.ndarray:  # [m choose size, size]
 def _check_chosen(chosen: Array) -> None:
     chex.assert_rank(chosen, 1, custom_message="chosen is [m], of one prompt; vmap over many")
     chex.assert_type(chosen, float)
+    check_byte_order(chosen, "chosen")
     if is_concrete(chosen) and not np.isin(np.asarray(chosen), (0, 1)).all():
         raise ValueError("chosen holds other numbers than 0 and 1: it marks demonstrations")

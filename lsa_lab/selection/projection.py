@@ -25,6 +25,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_finite, check_indices, check_whole
+from lsa_lab.prompts import in_native_order
 
 _COLUMNS = 1024  # of R, drawn at a time and forgotten
 
@@ -66,7 +67,7 @@ def gap(blocks: Iterable[ArrayLike], indices: ArrayLike) -> Array:  # []
 def _admitted(blocks: Iterable[ArrayLike]) -> Iterable[Array]:
     width = None
     for number, block in enumerate(blocks):
-        block = jnp.asarray(block)
+        block = jnp.asarray(in_native_order(block))
         chex.assert_rank(block, 2, custom_message="a block is [b, p], one row a candidate")
         width = width or block.shape[1]
         chex.assert_shape(block, (None, width), custom_message="every block has the same width")

@@ -26,6 +26,7 @@ def best_of(error: Callable[[Array], Array], subsets: Array) -> tuple[Array, Arr
     or minus infinity, or no finite error at all, is refused; under jit a NaN is chosen.
     """
     chex.assert_rank(subsets, 2, custom_message="subsets are [count, size]")
+    chex.assert_type(subsets, int)  # no masks
     errors = jax.lax.map(error, subsets)
     chex.assert_shape(errors, (len(subsets),), custom_message="error(indices) is one number")
     if is_concrete(errors):

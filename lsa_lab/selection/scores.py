@@ -14,7 +14,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_at_least, check_finite, check_size, side_by_side
+from lsa_lab.arguments import (
+    check_at_least,
+    check_byte_order,
+    check_finite,
+    check_size,
+    side_by_side,
+)
 from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.prompts import length, near_one
 
@@ -209,4 +215,5 @@ def _covariates(pool: Array, query: Array) -> Array:  # [m, d]
 
 def _matrix(rows: Array) -> Array:  # [m, e]
     chex.assert_rank(rows, 2, custom_message="a pool, or a flow, is [m, e], a row for each pair")
+    check_byte_order(rows, "pool")
     return rows

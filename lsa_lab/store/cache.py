@@ -6,4 +6,4 @@ from pathlib import Path
 
 def cache() -> Path:
     """Where it is: LSA_LAB_CACHE, or .cache in the working folder."""
-    return Path(os.environ.get("LSA_LAB_CACHE") or ".cache")
+    return Path(os.path.expanduser(os.environ.get("LSA_LAB_CACHE") or ".cache"))

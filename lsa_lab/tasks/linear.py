@@ -12,6 +12,7 @@ from lsa_lab import prompts, variates
 from lsa_lab.arguments import (
     Real,
     check_at_least,
+    check_correlation,
     check_spread,
     check_symmetric,
     check_whole,
@@ -28,7 +29,10 @@ class LinearTask(flax.struct.PyTreeNode):
     ``sparsity`` s, exactly s non-zeros on a uniformly random support, each N(0, weight_std²)
     ("gaussian") or ± weight_std ("flat"). On a "sphere" v has a uniform direction, and |v| is
     weight_std times the root of the number of its non-zeros. With the labels "signs" y_i =
-    sign(w·x_i + ε_i), two classes ±1 by a probit rule, and the target is sign(w·x_query). Sizes are
+    sign(w·x_i + ε_i), two classes ±1 by a probit rule, and the target is sign(w·x_query). With
+    ``drift`` ρ the task moves along the prompt, v_{t+1} = ρ v_t + √(1 - ρ²) times a fresh v, and
+    the query is answered with the w of its own time; with ``correlation`` c so do covariates,
+    x_{t+1} = c x_t + √(1 - c²) times a fresh x, but for the query, which is independent. Sizes are
     static; everything else may be traced or vmapped over.
     """
 
@@ -44,6 +48,8 @@ class LinearTask(flax.struct.PyTreeNode):
         default="gaussian", pytree_node=False
     )
     labels: Literal["real", "signs"] = flax.struct.field(default="real", pytree_node=False)
+    drift: Real | None = None  # ρ in [0, 1]; at None and at 1 the task stands still
+    correlation: Real | None = None  # c in [0, 1]; at None and at 0 covariates are independent
     dtype: DTypeLike | None = flax.struct.field(default=None, pytree_node=False)
 
     def __post_init__(self):
@@ -58,13 +64,16 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
     # One flat draw: on CPU several small ones cost more than their numbers.
     normal = jax.random.normal(key_normal, ((n + 1) * d + n,), task.dtype)
     covariates = normal[: (n + 1) * d].reshape(n + 1, d)
+    if task.correlation is not None:
+        walked = _walk(covariates[:-1], task.correlation)
+        covariates = jnp.concatenate([walked, covariates[-1:]])
     if task.covariance is not None:
         covariates = covariates @ variates.covariance_root(task.covariance).astype(normal.dtype).T
     active = _active_count(active, task)
     if active is not None:
         covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
     weights = sample_weights(key_weights, task, active)
-    labels = covariates @ weights
+    labels = covariates @ weights if task.drift is None else (covariates * weights).sum(1)
     noise = jnp.asarray(task.noise_std, normal.dtype) * normal[(n + 1) * d :]
     y, y_query = (_labels(task, values) for values in (labels[:-1] + noise, labels[-1]))
     return Prompt(covariates[:-1], y, covariates[-1], y_query)
@@ -103,6 +112,8 @@ def sample_moments_batch(key: Array, task: LinearTask, size: int) -> tuple[Array
     check_at_least(size, "size")
     if task.labels != "real":
         raise ValueError(f"labels = {task.labels!r}: only moments of real labels have this law")
+    if task.drift is not None or task.correlation is not None:
+        raise ValueError("drift or correlation: such moments have another law; draw tokens")
     key_white, key_rest = jax.random.split(key)
     white = variates.wishart_factor(key_white, task.n, task.d + 1, size, task.dtype)
     batch = _batch(key_rest, white, task)  # its demonstrations are the columns of the factor
@@ -115,10 +126,15 @@ def _batch(key: Array, white: Array, task: LinearTask, active: ArrayLike | None 
     key_query, key_weights = jax.random.split(key)
     size = white.shape[-1]
     weights = _batch_weights(key_weights, task, size, active)
-    x = _coloured(white[:-1], task)
+    last, x = weights, white[:-1]
+    if task.drift is not None:
+        weights, last = weights[:, :-1], weights[:, -1]
+    if task.correlation is not None:
+        x = jnp.moveaxis(_walk(jnp.moveaxis(x, 1, 0), task.correlation), 0, 1)
+    x = _coloured(x, task)
     y = _inner(weights, x) + jnp.asarray(task.noise_std, white.dtype) * white[-1]
     x_queries = _coloured(variates.normal(key_query, (task.d, size), white.dtype), task)
-    y_queries = _inner(weights, x_queries)
+    y_queries = _inner(last, x_queries)
     if active is not None:  # the labels are right: weights beyond are 0
         x, x_queries = _cut(x, active), _cut(x_queries, active)
     y, y_queries = _labels(task, y), _labels(task, y_queries)
@@ -139,9 +155,9 @@ def _coloured(white: Array, task: LinearTask) -> Array:  # [d, ...] -> the same,
     return (factor @ white.reshape(task.d, -1)).reshape(white.shape)
 
 
-def _inner(weights: Array, x: Array) -> Array:  # [d, B], [d, ..., B] -> [..., B]
+def _inner(weights: Array, x: Array) -> Array:  # [d, ..., B] x 2 -> [..., B]
     """w·x for every prompt, written out: on CPU a sum over the first axis is far slower."""
-    weights = jnp.expand_dims(weights, range(1, x.ndim - 1))
+    weights = jnp.expand_dims(weights, range(1, 1 + x.ndim - weights.ndim))
     return sum(w * row for w, row in zip(weights, x, strict=True))
 
 
@@ -150,11 +166,16 @@ def _cut(rows: Array, active: ArrayLike) -> Array:  # [d, ...] -> the same, 0 be
     return jnp.where(places < active, rows, 0)
 
 
-def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Array:  # [d]
-    """One regression vector w, zero beyond the first ``active`` coordinates if they are given."""
+def sample_weights(
+    key: Array, task: LinearTask, active: ArrayLike | None = None
+) -> Array:  # [d] or [n+1, d]
+    """One regression vector w, zero beyond the first ``active`` coordinates if they are given; of
+    a task with ``drift`` [n+1, d], those of all demonstrations and of the query."""
     active = _active_count(active, task)
     key_values, key_support = jax.random.split(key)
     values = jax.random.normal(key_values, (task.d,), task.dtype)
+    if task.drift is not None:
+        return _path(key, values[:, None], task, active)[..., 0].T
     support = None
     if task.sparsity is not None:
         support = jax.random.permutation(key_support, jnp.arange(task.d) < task.sparsity)
@@ -163,11 +184,36 @@ def sample_weights(key: Array, task: LinearTask, active: ArrayLike | None = None
     return _weights(values, support, task, active)
 
 
+def _path(
+    key: Array, values: Array, task: LinearTask, active: ArrayLike | None
+) -> Array:  # [d, B] -> [d, n+1, B]
+    """The weights of every demonstration and of the query of tasks that drift, from N(0, 1) for the
+    first ones."""
+    fresh = variates.normal(jax.random.fold_in(key, 1), (task.n, *values.shape), values.dtype)
+    drift = 1.0 if task.drift is None else task.drift
+    walked = jnp.moveaxis(_walk(jnp.concatenate([values[None], fresh]), drift), 0, 1)
+    return _weights(walked.reshape(task.d, -1), None, task, active).reshape(walked.shape)
+
+
+def _walk(fresh: Array, coefficient: Real) -> Array:  # [t, ...] -> the same
+    """z_{t+1} = ρ z_t + √(1 - ρ²) times the fresh row t + 1, from the first row on."""
+    rho = jnp.asarray(coefficient, fresh.dtype)
+    spread = jnp.sqrt(1 - rho**2)
+
+    def step(value: Array, row: Array) -> tuple[Array, Array]:
+        value = rho * value + spread * row
+        return value, value
+
+    return jnp.concatenate([fresh[:1], jax.lax.scan(step, fresh[0], fresh[1:])[1]])
+
+
 def _batch_weights(
     key: Array, task: LinearTask, size: int, active: ArrayLike | None = None
-) -> Array:  # [d, B]
+) -> Array:  # [d, B] or, of tasks that drift, [d, n+1, B]
     key_values, key_support = jax.random.split(key)
     values = variates.normal(key_values, (task.d, size), task.dtype)
+    if task.drift is not None:
+        return _path(key, values, task, active)
     support = None
     if task.sparsity is not None:
         support = variates.subsets(key_support, task.d, size, task.sparsity, active)
@@ -232,6 +278,10 @@ def _check(task: LinearTask) -> None:
             check_symmetric(getattr(task, name), name)
     for name in ("noise_std", "weight_std"):
         check_spread(getattr(task, name), name)
+    for name in ("drift", "correlation"):
+        check_correlation(getattr(task, name), name)
+    if task.drift is not None and (s is not None or task.signal != "gaussian"):
+        raise ValueError("drift is of dense Gaussian weights: leave out sparsity and signal")
 
 
 def _active_count(active: Any, task: LinearTask) -> Any:  # [] or None

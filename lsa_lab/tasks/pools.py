@@ -12,7 +12,7 @@ from jax.typing import DTypeLike
 
 from lsa_lab import variates
 from lsa_lab.arguments import Real, check_at_least, check_indices, check_symmetric, is_readable
-from lsa_lab.prompts import Prompt
+from lsa_lab.prompts import Prompt, in_native_order
 
 
 class Population(flax.struct.PyTreeNode):
@@ -126,7 +126,7 @@ def take(pool: Pool, indices: Array) -> Pool:
 
 def _checked_indices(pool: Pool, indices: Array) -> Array:
     _check_labels(pool)
-    indices = jnp.asarray(indices)
+    indices = jnp.asarray(in_native_order(indices))
     check_indices(indices, len(pool.x))
     return indices
 

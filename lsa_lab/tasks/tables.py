@@ -1,5 +1,9 @@
 """Prompts drawn from a real table: its rows are demonstrations, a row left out is the query."""
 
+import codecs
+import csv
+import io
+import re
 from pathlib import Path
 
 import chex
@@ -12,6 +16,9 @@ from jax.typing import DTypeLike
 
 from lsa_lab.arguments import check_whole
 from lsa_lab.prompts import Prompt
+
+_ROW_NAMES = ("", "rownames", "row.names", "unnamed: 0")  # what R and pandas call their column
+_MISSING = ("", "na", "n/a", "nan", "null", "?")
 
 
 class Table(flax.struct.PyTreeNode):
@@ -31,29 +38,61 @@ def load_diabetes(dtype: DTypeLike | None = None) -> Table:
 
 
 def load_csv(path: str | Path, dtype: DTypeLike | None = None) -> Table:
-    """A comma-separated file with one header line; its last column is the label.
+    """Read a comma-separated file with one header line; its last column is the label.
 
-    Raises ValueError for a missing or non-numeric value (with its line and column), a constant
-    column, or fewer than two rows.
+    Values may be quoted, so "1,234.5" is 1234.5. A first column of row names, which the header
+    does not name, is left out. The text is in UTF-8, UTF-16 with its mark, or Latin-1.
+
+    Raises ValueError for a missing or non-numeric value (with its line and column), a file without
+    a header, a constant column, or fewer than two rows.
     """
-    lines = enumerate(Path(path).read_text(encoding="utf-8-sig").splitlines(), start=1)
-    full = [(number, line.split(",")) for number, line in lines if line.strip()]
-    if not full:
-        raise ValueError(f"{path} is empty: it needs a header line and rows")
+    text = _decode(Path(path).read_bytes())
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    full = [(reader.line_num, row) for row in reader if len(row) > 1 or "".join(row).strip()]
+    if not full or "\0" in text:
+        fault = "is empty" if not full else "is not a text"
+        raise ValueError(f"{path} {fault}: it needs a header line and rows")
     names = [name.strip() for name in full[0][1]]
-    values = np.zeros((len(full) - 1, len(names)))
-    for i, (number, row) in enumerate(full[1:]):
+    if None not in map(_parse, names):
+        raise ValueError(f"{path} has numbers alone in its first line: add a line of names above")
+    rows = full[1:]
+    if names[0].lower() in _ROW_NAMES:
+        names[0] = ""
+    elif rows and all(len(row) == len(names) + 1 for _, row in rows):  # as R writes them
+        names.insert(0, "")
+    skipped = int(names[0] == "")
+    values = np.zeros((len(rows), len(names) - skipped))
+    for i, (number, row) in enumerate(rows):
         if len(row) != len(names):
             raise ValueError(f"{path}, line {number}: {len(row)} values for {len(names)} columns")
-        for j, text in enumerate(row):
+        for j in range(skipped, len(names)):
             place = f"{path}, line {number}, column {names[j]!r}"
-            if not text.strip():
+            if row[j].strip().lower() in _MISSING:
                 raise ValueError(f"{place} is missing: drop the row or fill it in")
-            try:
-                values[i, j] = float(text)
-            except ValueError:
-                raise ValueError(f"{place}: {text!r} is no number; encode it first") from None
-    return standardise(values, names, dtype)
+            value = _parse(row[j])
+            if value is None:
+                raise ValueError(f"{place}: {row[j]!r} is no number; encode it first")
+            values[i, j - skipped] = value
+    return standardise(values, names[skipped:], dtype)
+
+
+def _decode(content: bytes) -> str:
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _parse(text: str) -> float | None:
+    """Return the number of a text, whose thousands may be separated by commas; None if none."""
+    if re.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*", text):
+        text = text.replace(",", "")
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def standardise(values: np.ndarray, names: list[str], dtype: DTypeLike | None = None) -> Table:

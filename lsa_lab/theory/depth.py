@@ -11,7 +11,14 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import Real, check_at_least, check_spread, check_variance, is_concrete
+from lsa_lab.arguments import (
+    Real,
+    check_at_least,
+    check_ratio,
+    check_spread,
+    check_variance,
+    is_concrete,
+)
 from lsa_lab.theory.wishart import sizes, wishart_quadrature
 
 _FEWEST_NODES = 4  # of the density, for each degree of the polynomial
@@ -110,6 +117,63 @@ def tied_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:
             low, high = steps[max(best - 1, 0)], steps[min(best + 1, 100)]
         risks.append(float(values[best]))
     return np.array(risks)
+
+
+def iterated(n: int, d: int, noise_var: float, steps: int) -> np.ndarray:  # [steps+1]
+    """R_0 to R_k of the one-layer optimum applied k times, at finite n and d:
+
+        R_k = ∫ (1 - ah)^{2k} + (s/h)(1 - (1 - ah)^k)² dμ,  a = 1/(1 + (d + 1 + dσ²)/n),  s = σ²d/n
+
+    μ the expected density of eigenvalues of H, and unseen directions stay. Descent with the step
+    that is best for one layer: a chain of thought, or a looped layer (derived here; a chain of
+    thought as steps of descent: 2502.21212; its asymptotic risk: 2606.03217). It is the mean over
+    prompts, which at small sizes ends up with rare prompts, of aλ_max > 2, on which it grows
+    without end, while the median prompt has the least-squares solution. On the host in float64.
+    """
+    n, d = sizes(n, d, noise_var)
+    check_at_least(steps, "steps", 0)
+    noise_var = float(noise_var)
+    nodes, counts = wishart_quadrature(n, d, degree=2 * steps)
+    h, root = nodes[counts > 0] / n, np.sqrt(counts[counts > 0] / d)  # below 0 by rounding, far out
+    factor, spread = 1 - h / (1 + (d + 1 + d * noise_var) / n), noise_var * d / n / h
+    risks, left = [], root  # the root of a node's mass times (1 - ah)^k
+    for step in range(steps + 1):
+        parts = left**2 + spread * (root - left) ** 2
+        if not parts[-1] < 1e-9 * parts.sum() < 1e200:
+            raise ValueError(
+                f"steps = {steps}: from {step} on the mean at n = {n}, d = {d} is of prompts whose "
+                "probability leaves the range of float64; take fewer steps"
+            )
+        risks.append(max(d - n, 0) / d + float(parts.sum()))
+        left = left * factor
+    return np.array(risks)
+
+
+def iterated_limit(alpha: Real, noise_var: Real, steps: int) -> Array:  # [steps+1]
+    """The same at d → ∞, n/d → α, where a = α/(1 + α + σ²).
+
+    As aλ_max = (1 + √α)²/(1 + α + σ²) ≤ 2, with equality at α = 1, σ = 0 alone, a layer that was
+    trained for one step may be iterated for ever. It ends at least squares; with noise a finite
+    number of steps is the best (derived here). By Gauss's rule for the law of Marchenko and Pastur,
+    times h a semicircle; exact but for rounding.
+    """
+    check_at_least(steps, "steps", 0)
+    check_variance(noise_var, "noise_var")
+    check_ratio(alpha, "alpha")
+    alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
+    count = steps + 64
+    angle = jnp.arange(1.0, count + 1) * (np.pi / (count + 1))
+    h = (1 + 1 / alpha) + 2 / jnp.sqrt(alpha) * jnp.cos(angle)
+    mass = 2 / (count + 1) * jnp.sin(angle) ** 2 / h
+    # The rule is exact for polynomials times h, hence for all but the 1/h of (1 - ah)^{2k}/h.
+    apart = 1 - mass.sum()  # with the unseen directions
+    factor, spread = 1 - h * alpha / (1 + alpha + noise_var), noise_var / alpha / h
+
+    def step(left: Array, _: None) -> tuple[Array, Array]:
+        risk = apart + mass @ (left**2 + spread * (1 - left) ** 2)
+        return left * factor, risk
+
+    return jax.lax.scan(step, jnp.ones(count), None, length=steps + 1)[1]
 
 
 def rotated_covariance(eigenvalues: ArrayLike, depth: int) -> np.ndarray:  # [d] -> [depth+1]

@@ -2,10 +2,11 @@
 
 Everywhere x is N(0, I_d), y = w·x + ε, E |w|² = 1, ε has variance σ² (``noise_var``), and a curve
 holds the excess risk r_t = E |ŵ_t - w|² after t = 0, 1, ..., n demonstrations; without sampling.
-The layers are those of ``models.recurrent`` (docs/theory, "The state as a regression").
+The layers are those of ``models.recurrent`` (docs/theory, "The state as a regression"). With
+``drift`` ρ the task moves after every demonstration, w_{t+1} = ρ w_t + √((1 - ρ²)/d) z_t, and
+r_t = E |ŵ_t - w_{t+1}|²; ``theory.drift`` has the ends of these curves.
 """
 
-import math
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ from jax.typing import ArrayLike
 from lsa_lab.arguments import (
     Real,
     check_at_least,
+    check_correlation,
     check_eigenvalues,
     check_finite,
     check_spread,
@@ -24,19 +26,58 @@ from lsa_lab.arguments import (
     check_variance,
     is_concrete,
 )
+from lsa_lab.theory.drift import mean_length
 from lsa_lab.theory.wishart import sizes, wishart_quadrature
 
 
-def additive(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
+def additive(
+    n: int,
+    d: int,
+    noise_var: Real,
+    drift: Real = 1.0,
+    correlation: ArrayLike | None = None,  # [n or less]
+) -> Array:  # [n+1]
     """Linear attention, ŵ_t = c_t Σ_i y_i x_i with the best c_t:
 
         1/r_t = 1 + t/(d + 1 + dσ²)
 
     Every demonstration adds precision, and pays for the interference of all of w (derived here;
-    the one-layer optimum of Zhang et al. 2306.09927 at every length).
+    the one-layer optimum of Zhang et al. 2306.09927 at every length). With ``drift`` ρ it is
+    Σ_i ω_i y_i x_i with the best ω, a filter whose noise has the variance a = d + 1 + dσ²:
+
+        r_t = ρ² a r_{t-1}/(r_{t-1} + a) + 1 - ρ²
+
+    With ``correlation`` c_k at the lags k = 0, 1, ... (c_0 = 1, and 0 beyond the last) covariates
+    are E x_i x_jᵀ = c_|i-j| I along the prompt, and the query is independent of them: interference
+    counts t_eff demonstrations, and noise counts t (derived here),
+
+        r_t = 1 - 1/(1 + (d + 1)/t_eff + dσ²/t),  t_eff = t/(1 + 2 Σ_{0<k<t} (1 - k/t) c_k²)
     """
     n, d = _sizes(n, d, noise_var)
-    return 1 / (1 + jnp.arange(n + 1.0) / (d + 1 + d * jnp.asarray(noise_var, float)))
+    check_correlation(drift, "drift")
+    noise, rho = d * jnp.asarray(noise_var, float), jnp.asarray(drift, float)
+    if correlation is not None:
+        if not is_concrete(drift) or np.any(np.asarray(drift) != 1):
+            raise ValueError("drift and correlation: this curve is of one of them; leave one out")
+        counts = jnp.arange(1.0, n + 1)
+        per_time = (d + 1) * _pairs(n, correlation) / counts**2 + noise / counts
+        return jnp.concatenate([jnp.ones(1), per_time / (1 + per_time)])
+
+    def rule(r: Array, _: Array) -> Array:
+        return rho**2 * (r - r**2 / (r + d + 1 + noise)) + 1 - rho**2
+
+    return _curve(rule, jnp.ones(()), jnp.zeros(n))
+
+
+def _pairs(n: int, correlation: ArrayLike) -> Array:  # [n]
+    """Σ_{i,j<t} c_|i-j|² for t = 1, ..., n."""
+    known = jnp.asarray(correlation, float)
+    if known.ndim != 1 or not known.size:
+        raise ValueError(f"correlation has shape {known.shape}: expected [lags], c_0 = 1 first")
+    if is_concrete(known) and not (known[0] == 1 and np.all(np.abs(np.asarray(known)) <= 1)):
+        raise ValueError("correlation: c_0 is 1, and no other is larger")
+    squares = jnp.pad(known[:n] ** 2, (0, max(n - known.size, 0)))
+    return jnp.cumsum(2 * jnp.cumsum(squares) - squares[:1])
 
 
 def delta_rule(n: int, d: int, noise_var: ArrayLike) -> Array:  # [n+1]
@@ -99,20 +140,24 @@ def implicit(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
     return _curve(rule, jnp.ones(()), jnp.zeros(n))
 
 
-def delta(n: int, d: int, noise_var: Real, step: Real | None = None) -> Array:  # [n+1]
+def delta(
+    n: int, d: int, noise_var: Real, step: Real | None = None, drift: Real = 1.0
+) -> Array:  # [n+1]
     """DeltaNet: keys and labels divided by |x|, ŵ ← ŵ + β (y/|x| - ŵ·u)u with u = x/|x|:
 
         r' = (1 - β(2 - β)/d) r + β² σ²/(d - 2)
 
     Its floor is βσ²d/((2 - β)(d - 2)). Without ``step`` the best schedule, β = r/(r + dσ²/(d - 2)):
     r' = r - r²/(d(r + dσ²/(d - 2))), which tends to (d/(d - 2)) σ²d/t (derived here; DeltaNet:
-    Yang et al. 2406.06484). With noise d > 2: below, 1/|x|² has no mean.
+    Yang et al. 2406.06484). With noise d > 2: below, 1/|x|² has no mean. ``drift`` needs a step.
     """
     n, d = _sizes(n, d, noise_var)
     extra = _normalised_noise(d, noise_var)
     if step is not None:
         _check_step(step)
-        return gated_delta(n, d, noise_var, step, 1.0)
+        return gated_delta(n, d, noise_var, step, 1.0, drift=drift)
+    if not is_concrete(drift) or np.any(np.asarray(drift) != 1):
+        raise ValueError("drift without a step: the best schedule is of a task that stands still")
 
     def rule(r: Array, _: Array) -> Array:
         return r - r**2 / _or_one(d * (r + d * extra))
@@ -121,7 +166,13 @@ def delta(n: int, d: int, noise_var: Real, step: Real | None = None) -> Array:  
 
 
 def gated_delta(
-    n: int, d: int, noise_var: Real, step: Real, gate: Real, scale: Real | None = None
+    n: int,
+    d: int,
+    noise_var: Real,
+    step: Real,
+    gate: Real,
+    scale: Real | None = None,
+    drift: Real = 1.0,
 ) -> Array:  # [n+1]
     """Gated DeltaNet, ŵ ← gŵ + β (y/|x| - gŵ·u)u, by two scalars m = E ŵ·w and q = E |ŵ|²:
 
@@ -132,19 +183,20 @@ def gated_delta(
     At g = 1 it is ``delta`` (derived here; Gated DeltaNet: Yang et al. 2412.06464). A gate below 1
     forgets: with noise the best constant gate and step depend on the length. With ``scale`` c the
     labels are cy, as layers without a division have them: |x| then is noise beside ε, and with
-    ρ = c E |x| it is ρβ/d, 2ρβ(1 - β) g m/d and β²c²(1 + σ²) that are added.
+    κ = c E |x| it is κβ/d, 2κβ(1 - β) g m/d and β²c²(1 + σ²) that are added. With ``drift`` m' is
+    multiplied by ρ.
     """
     n, d = _sizes(n, d, noise_var)
     _check_step(step)
+    product: Real = 1 / d
     if scale is None:
-        product, square = 1 / d, 1 / d + _normalised_noise(d, noise_var)
+        square = 1 / d + _normalised_noise(d, noise_var)
     else:
         check_variance(noise_var, "noise_var")
         check_finite(scale, "scale", "labels are cy with a number c")
         scale, noise_var = jnp.asarray(scale, float), jnp.asarray(noise_var, float)
-        length = np.sqrt(2) * np.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
-        product, square = scale * length / d, scale**2 * (1 + noise_var)
-    return _constant_steps(n, step, gate, (1 / d, 1 / d), (product, product, square))
+        product, square = scale * mean_length(d) / d, scale**2 * (1 + noise_var)
+    return _constant_steps(n, step, gate, drift, (1 / d, 1 / d), (product, product, square))
 
 
 def lms(
@@ -155,6 +207,7 @@ def lms(
     gate: Real = 1.0,
     scale: Real = 1.0,
     eigenvalues: ArrayLike | None = None,  # [d]
+    drift: Real = 1.0,
 ) -> Array:  # [n+1]
     """The delta rule with a constant step, a gate and labels cy, ŵ ← gŵ + β (cy - gŵ·x)x:
 
@@ -167,6 +220,9 @@ def lms(
     of the error's second moment in Λ's basis and begins at 1/d (docs/theory, "Any covariance"):
 
         m' = m - 2βλm + β²(2λ²m + λ(λ·m)) + β²σ²λ
+
+    With ``drift`` E ŵ·w, and with ``eigenvalues`` the diagonal of E ŵwᵀ, is multiplied by ρ after
+    every step.
     """
     n, d = _sizes(n, d, noise_var)
     if is_concrete(step) and not np.all(np.asarray(step) > 0):
@@ -174,41 +230,53 @@ def lms(
     check_finite(scale, "scale", "labels are cy with a number c")
     scale, noise_var = jnp.asarray(scale, float), jnp.asarray(noise_var, float)
     if eigenvalues is not None:
-        return _along_eigenvectors(n, d, noise_var, step, gate, scale, eigenvalues)
+        return _along_eigenvectors(n, d, noise_var, step, gate, scale, drift, eigenvalues)
     labels = scale, scale * (d + 2), scale**2 * (d + 2 + d * noise_var)
-    return _constant_steps(n, step, gate, (1.0, d + 2.0), labels)
+    return _constant_steps(n, step, gate, drift, (1.0, d + 2.0), labels)
 
 
-def _constant_steps(n: int, step: Real, gate: Real, keys: tuple, labels: tuple) -> Array:  # [n+1]
+def _constant_steps(
+    n: int, step: Real, gate: Real, drift: Real, keys: tuple, labels: tuple
+) -> Array:  # [n+1]
     """r of ŵ ← gŵ + β (v - gŵ·k)k from the multiples of I or w that E kkᵀ, E |k|²kkᵀ, E vk and
     E v|k|²k are, and from E v²|k|²."""
     _check_gate(gate)
-    beta, g = jnp.asarray(step, float), jnp.asarray(gate, float)
+    check_correlation(drift, "drift")
+    beta, g, rho = (jnp.asarray(each, float) for each in (step, gate, drift))
     (moment, fourth), (product, third, square) = keys, labels
 
     def rule(moments: Array, _: Array) -> Array:
         m, q = moments
         kept = (1 - 2 * beta * moment + beta**2 * fourth) * g**2 * q
         kept += 2 * beta * (product - beta * third) * g * m
-        return jnp.stack([(1 - beta * moment) * g * m + beta * product, kept + beta**2 * square])
+        after = rho * ((1 - beta * moment) * g * m + beta * product)
+        return jnp.stack([after, kept + beta**2 * square])
 
     m, q = _curve(rule, jnp.zeros(2), jnp.zeros(n)).T
     return _or_infinite(q - 2 * m + 1, q)
 
 
 def _along_eigenvectors(
-    n: int, d: int, noise_var: Array, step: Real, gate: Real, scale: Array, eigenvalues: ArrayLike
+    n: int,
+    d: int,
+    noise_var: Array,
+    step: Real,
+    gate: Real,
+    scale: Array,
+    drift: Real,
+    eigenvalues: ArrayLike,
 ) -> Array:  # [n+1]
     """λ·(q - 2p + 1/d) of ``lms``, p and q the diagonals of E ŵwᵀ and E ŵŵᵀ in Λ's basis:
 
-    p' = (1 - βλ) g p + βcλ/d
+    p' = ρ[(1 - βλ) g p + βcλ/d]
     q' = g²(q - 2βλq + β²Kq) + 2βcg(λp - βKp) + β²c²(K1/d + σ²λ),  Kv = 2λ²v + λ(λ·v)
     """
     _check_gate(gate)
     if jnp.shape(eigenvalues) != (d,):
         raise ValueError(f"eigenvalues has shape {jnp.shape(eigenvalues)}: expected [d] = [{d}]")
     check_eigenvalues(eigenvalues, "eigenvalues", "a covariance of x")
-    beta, g, values = (jnp.asarray(each, float) for each in (step, gate, eigenvalues))
+    check_correlation(drift, "drift")
+    beta, g, rho, values = (jnp.asarray(each, float) for each in (step, gate, drift, eigenvalues))
     first = jnp.full(d, 1 / d)
 
     def fourth(v: Array) -> Array:  # the diagonal of E xxᵀ diag(v) xxᵀ
@@ -219,9 +287,8 @@ def _along_eigenvectors(
         kept = g**2 * (q - 2 * beta * values * q + beta**2 * fourth(q))
         kept += 2 * beta * scale * g * (values * p - beta * fourth(p))
         square = (beta * scale) ** 2 * (fourth(first) + noise_var * values)
-        return jnp.stack(
-            [(1 - beta * values) * g * p + beta * scale * values * first, kept + square]
-        )
+        after = rho * ((1 - beta * values) * g * p + beta * scale * values * first)
+        return jnp.stack([after, kept + square])
 
     p, q = jnp.moveaxis(_curve(rule, jnp.zeros((2, d)), jnp.zeros(n)), 1, 0)
     return _or_infinite((q - 2 * p + first[None]) @ values, q)
@@ -274,9 +341,10 @@ def best_weights(
 
         ω = (C + (d + 1) diag C + dσ²I)⁻¹c,  r = E |w_q|² - c·ω,  C_ij = E w_i·w_j,  c_i = E w_i·w_q
 
-    Gates are such weights: constant ones are a geometric ω (derived here; weighting by gates:
-    Li et al. 2504.04308). Raises ValueError where a C_ii + σ² is seen to be 0: that label is 0, and
-    any weight of it is the best.
+    Gates are such weights: constant ones are a geometric ω, and ``drift.additive`` has the best of
+    them for a task that moves at one rate (derived here; weighting by gates: Li et al. 2504.04308).
+    Raises ValueError where a C_ii + σ² is seen to be 0: that label is 0, and any weight of it is
+    the best.
     """
     covariance = jnp.asarray(task_covariance, float)
     if covariance.ndim != 2 or covariance.shape[0] != covariance.shape[1]:

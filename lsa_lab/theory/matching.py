@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_spread
+from lsa_lab.arguments import as_floats, check_spread
 
 
 def moment_spread(x: Array) -> Array:  # [m, d] -> []
@@ -27,7 +27,7 @@ def moment_spread(x: Array) -> Array:  # [m, d] -> []
     √2 for a large Gaussian pool; for heavy tails as large as their fourth moments.
     """
     chex.assert_rank(x, 2)
-    z = _white(x)
+    z = _white(as_floats(x))
     rows, columns = np.triu_indices(x.shape[1])
     weights = np.where(rows == columns, 1, np.sqrt(2)).astype(z.dtype)
     return _largest_deviation(z[:, rows] * z[:, columns] * weights[None])

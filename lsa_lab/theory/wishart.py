@@ -40,7 +40,7 @@ def rotation_invariant_bound(
 
 @functools.lru_cache(maxsize=256)
 def wishart_quadrature(
-    n: int, d: int, splits: int = _SPLITS
+    n: int, d: int, splits: int = _SPLITS, degree: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:  # [q], [q]
     """Nodes x and weights m with E Σ_k f(x_k) = Σ_q m_q f(x_q), x_k the min(n, d) positive
     eigenvalues of XᵀX; no sampling.
@@ -54,12 +54,13 @@ def wishart_quadrature(
 
     with, for odd K, one more row and column c_i = ∫ ψ_i in A and one more term Σ_i (A⁻¹)_Ki ψ_i(x).
     The orthonormal Laguerre functions of x^a e^{-x}, over √x, keep A well conditioned (de Bruijn
-    1955; Adler, Forrester, Nagao and van Moerbeke, solv-int/9907001; assembled here).
+    1955; Adler, Forrester, Nagao and van Moerbeke, solv-int/9907001; assembled here). Functions f
+    that grow like x^degree have nodes as far out as they need them.
     """
     size = min(n, d)
     if size > _LARGEST:
         raise ValueError(f"min(n, d) = {size}: the eigenvalue density is computed up to {_LARGEST}")
-    roots, weights, halves = _panels(n, d, splits)
+    roots, weights, halves = _panels(n, d, splits, degree)
     psi = 2 * _laguerre_functions(size, abs(n - d), roots)  # dx/√x = 2 du with x = u²
     integrals, totals = _integrate(psi, halves)
     centred = integrals - totals[:, None, None] / 2
@@ -77,13 +78,13 @@ def wishart_quadrature(
 
 
 def _panels(
-    n: int, d: int, splits: int
+    n: int, d: int, splits: int, degree: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # [p, g], [p, g], [p]
     """Gauss-Legendre panels for u = √x over the support |√n - √d| to √n + √d and its tails: even
     ones with about four zeros of ψ each, the first split by fours to resolve 1/(x + κ) at a κ not
     far below 16^-splits."""
     lower = max(0.0, abs(math.sqrt(n) - math.sqrt(d)) - _TAIL)
-    upper = math.sqrt(n) + math.sqrt(d) + _TAIL
+    upper = math.sqrt((math.sqrt(n) + math.sqrt(d)) ** 2 + 2 * degree) + _TAIL  # x^degree e^{-x/2}
     count = math.ceil((upper - lower) * max(1.0, math.sqrt(min(n, d)) / 8))
     even = np.linspace(lower, upper, count + 1)
     first = lower + (even[1] - lower) * 4.0 ** np.arange(-splits, 0)

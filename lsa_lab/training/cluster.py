@@ -8,7 +8,7 @@
     executor.update_parameters(nodes=2, tasks_per_node=8, gpus_per_node=8)
     run = executor.submit(task).result()
 
-A task uses the GPUs that it is given; on hosts it uses one core, so that a node has a task a core.
+A task uses the GPUs that it is given, and on hosts one core: start a task for each core.
 """
 
 import atexit
@@ -20,7 +20,7 @@ from lsa_lab.training.mesh_runs import LOST
 
 
 def join_job(heartbeat: int = 30) -> None:
-    """Join all tasks of this job. To be called once in each of them, before any use of jax.
+    """Join all tasks of this job. Each task calls this once, before it uses jax.
 
     A task that gives no sign of life for ``heartbeat`` seconds is lost, and ends the others.
     """
@@ -40,10 +40,9 @@ def join_job(heartbeat: int = 30) -> None:
 
 
 def _announce_loss() -> None:
-    """Let LOST be the last words of this process where another one is lost.
+    """Print LOST at the end of this process if jax aborts it, as it does when another one is lost.
 
-    jax aborts the process then, and no Python runs any more: a shell waits for the end of a pipe
-    instead, and is told of an orderly end.
+    No Python runs after that: a shell waits for the end of a pipe, and is told of an orderly end.
     """
     import jax
 
@@ -51,13 +50,11 @@ def _announce_loss() -> None:
     shell = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
 
     def leave() -> None:
-        failed = hasattr(sys, "last_value")  # the exception that ends this process, if one does
+        failed = hasattr(sys, "last_value")
         if not failed:
             jax.distributed.shutdown()
         shell.communicate(b"\n")
-        if failed:  # to leave in order is to wait for the others, and they wait for this one
-            sys.stdout.flush()
-            sys.stderr.flush()
+        if failed:  # at once, for shutdown waits for the other processes, and they for this one
             os._exit(1)
 
     atexit.register(leave)

@@ -86,23 +86,21 @@ def interrupts_wait() -> Iterator[threading.Event]:
     A second signal acts at once. Outside the main thread, and for signals that are ignored, nothing
     changes.
     """
-    interrupt = threading.Event()
-    received: list[int] = []
-    previous = {}
+    interrupt, received, handlers = threading.Event(), list[int](), {}
     if threading.current_thread() is threading.main_thread():
-        previous = {number: signal.getsignal(number) for number in _SIGNALS}
-        previous = {n: how for n, how in previous.items() if how not in (None, signal.SIG_IGN)}
+        every = {number: signal.getsignal(number) for number in _SIGNALS}
+        handlers = {n: how for n, how in every.items() if how not in (None, signal.SIG_IGN)}
 
     def restore() -> None:
-        for number, how in previous.items():
+        for number, how in handlers.items():
             signal.signal(number, how)
 
-    def wait(number, frame):
+    def wait(number: int, frame: object) -> None:
         received.append(number)
         interrupt.set()
         restore()
 
-    for number in previous:
+    for number in handlers:
         signal.signal(number, wait)
     try:
         yield interrupt

@@ -5,6 +5,7 @@ from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -14,6 +15,10 @@ from lsa_lab.store.provenance import cores
 from lsa_lab.training import runs
 from lsa_lab.training.plan import Plan, cached
 from lsa_lab.training.recipe import Training
+
+# Whether programs run one after the other: of a host's batched factorisations, which share its
+# threads, two can wait for each other for ever (jaxlib 0.10). The text of a program is long.
+_serial: WeakKeyDictionary[jax.stages.Wrapped, bool] = WeakKeyDictionary()
 
 Chunk = list[Future]  # of each run the state and the records after a chunk of steps
 
@@ -30,10 +35,11 @@ class HostRuns:
         states, self._inputs = self._split(state), self._split(plan.inputs[1:])
         program = _make_program(plan.step, plan.impl, plan.chunk)
         lowered = program.lower(states[0], *self._inputs[0], np.int32(0), np.int32(0))
-        self._advance = lowered.compile()
-        # Of a host's batched factorisations, which share its threads, two can wait for each other
-        # for ever (jaxlib 0.10).
-        self._is_serial = "lapack_" in lowered.as_text()
+        # What is compiled ahead of time does not say where jax_debug_nans found a NaN.
+        self._advance = program if jax.config.values["jax_debug_nans"] else lowered.compile()
+        if program not in _serial:
+            _serial[program] = "lapack_" in lowered.as_text()
+        self._is_serial = _serial[program]
         self._pool = ThreadPoolExecutor(1 if self._is_serial else min(cores(), len(states)))
         self.first: Chunk = [Future() for _ in states]  # before the first step
         for future, row in zip(self.first, states, strict=True):
@@ -45,12 +51,12 @@ class HostRuns:
     def advance(self, before: Chunk, first: int, alive: np.ndarray) -> Chunk:
         """Begin the chunk of steps from ``first`` on, of the runs that are alive."""
         times = np.int32(first), np.int32(self._plan.training.steps)
-        nan = np.full(self._plan.chunk, np.nan)
+        nothing = np.zeros(self._plan.chunk)
 
         def train(r: int) -> tuple[runs.State, Any]:
             state, _ = before[r].result()
             if not alive[r]:
-                return state, dict.fromkeys(("loss", "grad_norm"), nan)
+                return state, dict.fromkeys(("loss", "grad_norm"), nothing)
             return jax.block_until_ready(self._advance(state, *self._inputs[r], *times))
 
         return [self._pool.submit(train, r) for r in range(self._plan.num_runs)]
@@ -59,11 +65,12 @@ class HostRuns:
         """Return whether a chunk comes to its end within ``timeout`` seconds."""
         return not futures.wait(chunk, timeout).not_done
 
-    def records(self, chunk: Chunk) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return which runs are alive [R], and the records [R, chunk], NaN where none was made."""
+    def records(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+        """Return which runs are alive [R], their numbers of completed steps [R], and the records
+        [R, chunk], which mean nothing from the first step on that is not completed."""
         states, records = zip(*(run.result() for run in chunk), strict=True)
         alive = np.array([np.asarray(state.finite).all() for state in states])
-        return alive, _stack(records)
+        return alive, np.array([state.steps_completed for state in states]), _stack(records)
 
     def watched(self, chunk: Chunk) -> Any:
         """Return what is watched of the params after a chunk, arrays [R, ...]."""

@@ -120,9 +120,10 @@ def _train(plan: Plan, snapshot: Snapshot, report: Callable, checkpoint: Checkpo
             if not _finish(trained, ahead, interrupt):
                 break  # what is saved stands at the end of the chunk before
             chunk, step, ahead = ahead, end, after
-            alive, records = trained.records(chunk)
+            alive, completed, records = trained.records(chunk)
+            taken = np.arange(first, step) < completed[:, None]
             for name, values in records.items():
-                history[name][:, first:step] = values[:, : step - first]
+                history[name][:, first:step] = np.where(taken, values[:, : step - first], np.nan)
             if plan.watch is not None:
                 _keep(history["watch"], trained.watched(chunk), -(-step // plan.chunk))
             began, seconds = time.monotonic(), time.monotonic() - began

@@ -60,10 +60,11 @@ class MeshRuns:
             time.sleep(1e-3)
         return True
 
-    def records(self, chunk: Chunk) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return which runs are alive [R], and the records [R, chunk]."""
-        finite, records = self._gather((chunk[0].finite, chunk[1]))
-        return finite.all(1), records
+    def records(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+        """Return what the method of HostRuns does."""
+        state, records = chunk
+        finite, completed, records = self._gather((state.finite, state.steps_completed, records))
+        return finite.all(1), completed, records
 
     def watched(self, chunk: Chunk) -> Any:
         """Return what is watched of the params after a chunk, arrays [R, ...]."""

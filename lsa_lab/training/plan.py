@@ -65,6 +65,18 @@ def _ignore_per_run(
 
 
 @cached
+def _wrap_keys_per_run(
+    loss: Callable, sample: Callable, optimizer: Callable, impls: tuple[str | None, ...]
+) -> dict:
+    """Return the functions of ``per_run`` with untyped keys, which are typed again for them."""
+
+    def wrap_last(function: Callable) -> Callable:
+        return lambda *arguments: function(*arguments[:-1], runs.wrap_keys(arguments[-1], impls))
+
+    return dict(loss=wrap_last(loss), sample=wrap_last(sample), optimizer=wrap_last(optimizer))
+
+
+@cached
 def _map_over_runs(watch: Callable) -> Callable:
     return jax.jit(lambda params: jax.lax.map(watch, params))
 
@@ -77,6 +89,10 @@ def make_plan(
     if per_run is None:
         parts = _ignore_per_run(training.loss, training.sample, training.optimizer)
         training, per_run = replace(training, **parts), ()
+    impls = runs.key_impls(per_run)
+    if any(impls):
+        parts = training.loss, training.sample, training.optimizer
+        training = replace(training, **_wrap_keys_per_run(*parts, impls))
     inputs = jax.tree.map(_to_host, optax.tree.unwrap_random_key_data((params, key, per_run)))
     return Plan(
         training=training,
@@ -88,6 +104,7 @@ def make_plan(
 
 
 def _to_host(x: ArrayLike) -> np.ndarray:
-    """Return what ``jnp.asarray`` makes of it, in NumPy."""
+    """Return what ``jnp.asarray`` makes of it, in NumPy, of any byte order."""
     array = np.asarray(x)
-    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+    dtype = jax.dtypes.canonicalize_dtype(array.dtype.newbyteorder("="))
+    return array.astype(dtype, copy=False)

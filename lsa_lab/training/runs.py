@@ -59,7 +59,7 @@ def step(
     training: Training, impl: str | None, state: State, key: Array, own: Any, t: Array
 ) -> tuple[State, dict]:
     """Return the state after step t and the record of the step; nothing changes if the run has
-    diverged or t is past the end.
+    diverged or t is past the end, and the record is to be ignored.
 
     ``own`` holds the run's leaves of ``per_run``, which all functions of the training take here.
     ``impl`` names the kind of key that ``sample`` is given, None an untyped one.
@@ -69,19 +69,19 @@ def step(
     with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
         rule = optax.with_extra_args_support(training.optimizer(own))
         extra = {"value": loss, "grad": grads, "value_fn": loss_of_params}
-        updates, opt_state = rule.update(grads, state.opt_state, state.params, **extra)
+        before = wrap_keys(state.opt_state, key_impls(rule.init(state.params)))
+        updates, opt_state = rule.update(grads, before, state.params, **extra)
         params = optax.apply_updates(state.params, updates)
     finite, norm = _check_finite(loss, grads, params)
     tried = jnp.all(state.finite) & (t < training.steps)
     good = tried & jnp.all(finite)
     state = State(
         params=optax.tree.where(good, params, state.params),
-        opt_state=opt_state,  # never read once the run has diverged
+        opt_state=optax.tree.unwrap_random_key_data(opt_state),  # not read after a divergence
         steps_completed=state.steps_completed + good.astype(jnp.int32),
         finite=jnp.where(tried, finite, state.finite),
     )
-    record = {"loss": loss.astype(float), "grad_norm": norm.astype(float)}
-    return state, jax.tree.map(lambda number: jnp.where(good, number, jnp.nan), record)
+    return state, {"loss": loss.astype(float), "grad_norm": norm.astype(float)}
 
 
 def _draw_loss(
@@ -125,18 +125,34 @@ def count_runs(params: Any, key: Array, per_run: Any) -> int | None:
     if not jax.tree.leaves(params):
         raise ValueError(f"params is {params}: it has no array to train")
     for path, leaf in jax.tree.leaves_with_path(params):
-        values, name = np.asarray(leaf), leaf_name(path) or "params"
-        if not jnp.issubdtype(values.dtype, jnp.floating):
-            raise ValueError(f"{name} is {values.dtype}: give floats")
-        if not np.isfinite(values).all():
+        name = leaf_name(path) or "params"
+        dtype = leaf.dtype if isinstance(leaf, Array) else np.asarray(leaf).dtype
+        if not jnp.issubdtype(dtype, jnp.floating):
+            raise ValueError(f"{name} is {dtype}: give floats")
+        if not np.isfinite(np.asarray(leaf)).all():
             raise ValueError(f"{name} is not finite before the first step")
     return number
 
 
-def key_impl(key: Array) -> str | None:
-    """Return the kind of a typed key, None for an untyped one."""
-    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    return str(jax.random.key_impl(key)) if typed else None
+def key_impl(leaf: Any) -> str | None:
+    """Return the kind of a typed key, None for an untyped one and for any other array."""
+    typed = isinstance(leaf, Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return str(jax.random.key_impl(leaf)) if typed else None
+
+
+def key_impls(tree: Any) -> tuple[str | None, ...]:
+    """Return ``key_impl`` of each leaf."""
+    return tuple(map(key_impl, jax.tree.leaves(tree)))
+
+
+def wrap_keys(tree: Any, impls: tuple[str | None, ...]) -> Any:
+    """Return a tree whose untyped keys are typed again; ``impls`` are those of its leaves."""
+    leaves, structure = jax.tree.flatten(tree)
+    typed = [
+        leaf if impl is None else jax.random.wrap_key_data(leaf, impl=impl)
+        for leaf, impl in zip(leaves, impls, strict=True)
+    ]
+    return jax.tree.unflatten(structure, typed)
 
 
 def leaf_name(path: tuple) -> str:

@@ -9,12 +9,12 @@ import numpy as np
 
 _BLOCKS = 10  # block means in a fifth of the steps: neighbouring losses are correlated
 _CAUSES = (
-    "the steps are too long: a tenth of the learning rate, a warm-up, or "
-    "optax.chain(optax.clip_by_global_norm(1.0), ...)",
-    "a rare prompt, for L linear layers are a polynomial of degree 3^L in its entries: a smaller "
-    "init scale, more prompts in a batch, fewer layers, or prompts.normalised",
-    "the data, the loss or its gradient (a root at 0, a division by 0) are not finite by "
-    "themselves: evaluate them on the batch of that step with jax_debug_nans",
+    "(1) the steps are too long: a tenth of the learning rate, a warm-up, or optax.chain("
+    "optax.clip_by_global_norm(1.0), ...); (2) a rare prompt, for L linear layers are a polynomial "
+    "of degree 3^L in its entries: a smaller init scale, more prompts in a batch, fewer layers, or "
+    "prompts.normalised; (3) the data, the loss or its gradient (a root at 0, a division by 0) are "
+    "not finite by themselves: evaluate them on the batch of that step with jax_debug_nans, above "
+    "all if it is step 0"
 )
 
 
@@ -40,13 +40,8 @@ class Status:
 
     @property
     def advice(self) -> str:
-        """The three likely causes of a divergence, the likeliest first, and what to try; empty if
-        the run has not diverged."""
-        if self.kind != "diverged":
-            return ""
-        # Steps that are too long need some before they show.
-        first, second, third = _CAUSES if self.step else (_CAUSES[2], *_CAUSES[:2])
-        return f"(1) {first}; (2) {second}; (3) {third}"
+        """The three likely causes of a divergence, and what to try; empty if there was none."""
+        return _CAUSES if self.kind == "diverged" else ""
 
 
 class DivergedError(ArithmeticError):

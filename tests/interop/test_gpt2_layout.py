@@ -135,6 +135,12 @@ def test_a_folder_of_shards_says_its_heads_and_half_precision_is_widened(tmp_pat
     assert config.num_heads == HEADS
     wide = leaves["_backbone.ln_f.weight"].astype(np.float32)
     np.testing.assert_array_equal(params.final_norm_scale, wide)
+    name = next(key for key in shards if shards[key] == "model-0.safetensors")
+    held = {key: leaves[key] for key in leaves if shards[key] != shards[name]}
+    stale = held | {name: leaves[name] + leaves[name].dtype.type(1)}
+    written(tmp_path, stale, "model-1.safetensors")
+    again, _ = gpt2_regression(tmp_path)
+    jax.tree.map(np.testing.assert_array_equal, again, params)
     (tmp_path / "config.json").write_text(json.dumps({"activation_function": "relu"}))
     with pytest.raises(ValueError, match="says activation_function = 'relu'; expected 'gelu_new'"):
         gpt2_regression(tmp_path)

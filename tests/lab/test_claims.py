@@ -95,3 +95,9 @@ def test_wrong_fields_are_refused():
         claim(statistic="worst")
     with pytest.raises(ValueError, match="at_least"):
         claim(at_least=2.0, at_most=1.0)
+
+
+def test_the_statement_of_all_cells_names_the_axes():
+    fields = {"over": {"place": ("a",), "length": (1.0,)}, "sample": None}
+    each = Claim("id", "derived here", "At {place}, {length:.1f}", "x", **fields)
+    assert each.family == "At *place*, *length*"

@@ -12,7 +12,13 @@ from lsa_lab.lab.catalogue import UsageError
 
 WRONG = [
     ("runn", "unknown command 'runn': did you mean run?"),
+    ("heads", "unknown command 'heads': there are list, run"),
+    ("question --tier full", "unknown command 'question': did you mean lsa-lab run question"),
+    ("list question", "lsa-lab list does not take 'question'"),
     ("run", "no experiment is named"),
+    ("run zzz", "unknown experiment 'zzz': there are question, all"),
+    ("run quest", "unknown experiment 'quest': did you mean question?"),
+    ("run question --tier", "--tier has no value"),
     ("run questoin", "unknown experiment 'questoin': did you mean question?"),
     ("run question --teir full", "unknown option --teir: did you mean --tier?"),
     ("run question --tier ful", "unknown tier 'ful': did you mean full?"),
@@ -28,6 +34,7 @@ WRONG = [
     ("run question --sweep n=4", "write a field and values, as n=8,16,32"),
     ("run question --sweep m=4,5", "unknown option --config.m"),
     ("run question --sweep n=4,5 --claim zeros", "unknown claim 'zeros': did you mean zero?"),
+    ("draw question --out=~/nowhere", "no result at /.*/nowhere/question/result.nc: run the"),
     ("draw question", "no result at figures/question/result.nc: run the experiment first"),
     ("compare question", "no .*claims.json: run the experiment first"),
     ("compare a b c", "compare takes two results"),
@@ -40,13 +47,13 @@ WRONG = [
     ("fetch smolm2", "unknown source 'smolm2': did you mean smollm2?"),
     ("submit question --cluster pbs", "--cluster pbs: choose slurm or local"),
 ]
-PACKAGED = ("run", "draw", "compare", "report", "submit")
+PACKAGED = ("question", "run", "draw", "compare", "report", "submit")
 
 
 @pytest.mark.parametrize(("words", "message"), WRONG)
 def test_wrong_calls_are_answered_in_one_sentence(package, words, message):
     words = words.split()
-    words += ["--package", package.name] if words[0] in PACKAGED else []
+    words[1:1] = ["--package", package.name] if words[0] in PACKAGED else []
     with pytest.raises(UsageError, match=message) as refused:
         command.obey(words)
     assert "\n" not in str(refused.value)
@@ -58,14 +65,61 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch):
         command.obey(["list", "--package", "nowhere"])
 
 
-def run_program(words, cwd):
+def run_program(words, cwd, stdout=subprocess.PIPE, **environment):
     program = [sys.executable, "-m", "lsa_lab.lab.command", *words.split()]
     own = {"LSA_LAB_CACHE": str(cwd / ".cache")}
     own["JAX_COMPILATION_CACHE_DIR"] = jax.config.values["jax_compilation_cache_dir"]
-    environment = os.environ | own
-    return subprocess.run(
-        program, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120
-    )
+    environment = os.environ | own | environment
+    streams = {"stdout": stdout, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.run(program, cwd=cwd, env=environment, timeout=120, **streams)
+
+
+@pytest.mark.parametrize("words", ["list", "run all --tier smoke --jobs 2"])
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_signs_that_the_output_does_not_have_are_replaced(package, encoding, words):
+    package.change("Is the mean of normal numbers 0?", "Is μ ≤ 0?")
+    package.change("Means of {config.n} numbers.", "Is μ ≤ 0?")
+    package.script.with_name("another.py").write_text(package.script.read_text())
+    words = f"{words} --package {package.name}"
+    left = run_program(words, package.root, PYTHONIOENCODING=encoding)
+    assert left.returncode == 0, left.stderr
+    assert left.stdout.count("Is ? ? 0?") == 2
+
+
+def test_an_output_that_is_full_or_closed_is_told_in_one_sentence(package):
+    for words in ("-h", "run -h", f"list --package {package.name}"):
+        with open("/dev/full", "w") as full:
+            left = run_program(words, package.root, stdout=full)
+        assert left.returncode == 1
+        assert left.stderr == "error: the output: No space left on device\n"
+    program = f"exec {sys.executable} -m lsa_lab.lab.command list >&-"
+    left = subprocess.run(program, shell=True, cwd=package.root, capture_output=True, text=True)
+    assert left.returncode == 1
+    assert left.stderr == "error: the output is closed: send it to a file or to /dev/null\n"
+
+
+def test_a_cache_or_a_folder_that_cannot_be_written_is_told_in_one_sentence(package):
+    file = package.root / "file"
+    file.write_text("")
+    words = f"run question --tier smoke --package {package.name}"
+    left = run_program(words, package.root, LSA_LAB_CACHE=str(file / "cache"))
+    assert left.returncode == 2
+    assert left.stderr.startswith(f"error: {file}/cache/runs cannot be written (Not a directory)")
+    assert left.stderr.count("\n") == 1
+    left = run_program("new file/question", package.root)
+    assert left.returncode == 1
+    assert left.stderr.startswith("error: file")
+    assert left.stderr.count("\n") == 1
+
+
+def test_a_tilde_is_the_home_folder(package):
+    words = f"run question --tier smoke --out=~/results --package {package.name}"
+    home = package.root / "home"
+    left = run_program(words, package.root, HOME=str(home), LSA_LAB_CACHE="~/cache")
+    assert left.returncode == 0, left.stderr
+    assert (home / "results/question/figure.pdf").exists()
+    assert (home / "cache/runs").exists()
+    assert not (package.root / "~").exists()
 
 
 def test_list_and_help_start_without_jax(package):
@@ -108,7 +162,7 @@ def test_all_experiments_two_at_a_time(package):
     second.write_text(package.script.read_text())
     left = run_program(f"run all --jobs 2 --package {package.name}", package.root)
     assert left.returncode == 0, left.stderr
-    assert "2 of 2 done" in left.stdout
+    assert "1 of 2 done" in left.stdout
     assert (package.root / ".cache/figures/index.html").exists()
 
 
@@ -135,3 +189,11 @@ def test_compare_prints_claims_side_by_side(package, capsys):
     out = capsys.readouterr().out
     assert "zero[1.0]" in out
     assert "3 of 3 verdicts agree" in out
+
+
+def test_a_job_of_two_processes_on_this_machine(package):
+    words = "submit question --tier smoke --cluster local --tasks-per-node 2"
+    left = run_program(f"{words} --package {package.name}", package.root)
+    assert left.returncode == 0, left.stderr
+    assert "Means of 5 numbers." in left.stdout
+    assert (package.root / ".cache/figures/smoke/question/claims.json").exists()

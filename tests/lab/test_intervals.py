@@ -51,6 +51,7 @@ def test_formulas():
     assert median_interval(np.arange(9.0)) == (1.0, 7.0)
     assert median_interval(np.arange(5.0)) == (-np.inf, np.inf)
     assert mean_interval([1.0]) == (-np.inf, np.inf)
+    assert ratio_interval([1e-300, 1e300]) == (0.0, np.inf)
 
 
 def test_cluster_means_are_one_number_for_a_cluster():

@@ -19,7 +19,12 @@ def row(**more):
 
 def record(*rows):
     facts = {"theme": "flow", "question": "Does it gain?", "caption": "It does.", "tier": "full"}
-    return facts | {"sha256": "0" * 64, "date": "2026-11-29", "claims": list(rows)}
+    return facts | {
+        "sha256": "0" * 64,
+        "date": "2026-11-29",
+        "claims": list(rows),
+        "families": {"gain": "It gains", "loss": "It loses"},
+    }
 
 
 @pytest.mark.parametrize(

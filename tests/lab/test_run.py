@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from lsa_lab.lab import results, run
 from lsa_lab.lab.catalogue import UsageError
@@ -74,6 +75,46 @@ def test_damaged_files_are_named(package, file):
     path.write_bytes(bytes(content[: -9 if file == "claims.json" else None]))
     with pytest.raises(UsageError, match=rf"{file} is damaged"):
         results.load(path.parent)
+
+
+ATTRIBUTES = {
+    "converged": (True, 1),
+    "each_converged": ([True, False], np.array([1, 0])),
+    "optimiser": ({"rate": 0.1}, '{"rate": 0.1}'),
+    "names": (np.array(["a", "b"]), ["a", "b"]),
+    "rates": (np.array([0.1, 0.2], ">f4"), np.array([0.1, 0.2], np.float32)),
+    "label": ("n = 4", "n = 4"),
+    "lengths": ([[1], [2, 3]], "[[1], [2, 3]]"),
+}
+
+
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_attributes_of_any_kind_are_saved(is_tree):
+    given = {name: value for name, (value, _) in ATTRIBUTES.items()} | {"seed": None}
+    values = xr.Variable("run", np.arange(3.0).astype(">f8"), given)
+    result = xr.Dataset({"risk": values}, attrs=given)
+    tree = xr.DataTree.from_dict({"/": result, "/part": result}) if is_tree else result
+    loaded = results.decode(results.encode(tree, {"tier": "quick"}), "result.nc")
+    assert result.attrs == given  # what compute returned is as it was
+    assert loaded.attrs.pop("tier") == "quick"
+    nodes = [loaded, loaded["part"]] if is_tree else [loaded]
+    for part in (part for node in nodes for part in (node, node["risk"])):
+        assert part.attrs.keys() == ATTRIBUTES.keys()
+        for name, (_, expected) in ATTRIBUTES.items():
+            np.testing.assert_array_equal(part.attrs[name], expected)
+        assert part.attrs["rates"].dtype == np.float32
+    np.testing.assert_array_equal(loaded["risk"], np.arange(3.0))
+
+
+def test_what_no_file_holds_is_refused_in_a_sentence(package):
+    mixed = xr.Dataset({"risk": ("run", np.array([None, 1, "x"], object))})
+    with pytest.raises(UsageError, match=r"the result cannot be saved: .* 'risk'"):
+        results.encode(mixed, {})
+    with pytest.raises(UsageError, match="compute returned a dict: expected a Dataset"):
+        results.encode({"risk": 1.0}, {})
+    package.change("lambda i: draw(config, i)", "lambda i: {'mean': draw(config, i), 'seed': None}")
+    with pytest.raises(TypeError, match="'seed' of scales-0 is object: each saves numbers"):
+        package.run("quick")
 
 
 def test_a_second_process_on_the_same_result_is_refused(package):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.lm import decoder, halts
+from lsa_lab.lm import decoder, flow, halts
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.weights import check_params, init
 
@@ -77,6 +77,18 @@ def test_a_prompt_goes_on_from_its_past(name):
     assert jnp.abs(wrong.stream[-1] - whole.stream[-1, 5:]).max() > 1e-2
 
 
+@pytest.mark.parametrize("word", [-1, LLAMA.vocabulary])
+def test_a_traced_word_beyond_the_vocabulary_is_nan(word):
+    params, config = model(NEOX)
+    ids = jnp.array([3, word])
+    stream = jax.jit(decoder.embed)(params, ids, config)
+    np.testing.assert_array_equal(stream[0], params.embedding[3])
+    assert jnp.isnan(stream[1]).all()
+    scores = jax.jit(decoder.logits)(params, params.embedding[:2], config, ids)
+    assert jnp.isnan(scores).tolist() == [[False, True]] * 2
+    assert jnp.isnan(jax.jit(lambda word: flow.margin(params, config, 3, word)(stream[0]))(word))
+
+
 def edited_layer(params, layer):
     own = halts.layer_of(params, layer)
     return own.replace(mlp_in=0.5 * own.mlp_in, w_q=-own.w_q)
@@ -112,6 +124,7 @@ def test_an_edit_judged_from_a_halt_has_the_bits_of_the_whole_run(layer, num_sha
         (lambda p, c: halts.check_edit(p, p), "one layer's Params without the axis L"),
         (lambda p, c: halts.layer_of(p, 3), "indices of 3 layers are numbers from 0 to 2"),
         (lambda p, c: decoder.embed(p, np.array([1, c.vocabulary]), c), "words are numbers from 0"),
+        (lambda p, c: halts.start(p, IDS, np.array([[c.vocabulary]]), c), "words are numbers from"),
         (lambda p, c: decoder.embed(p, np.array([1.0]), c), "expected whole numbers"),
         (
             lambda p, c: decoder.logits(p, jnp.ones(c.width), c, words=np.array([c.vocabulary])),

@@ -77,8 +77,8 @@ def write(path, name, kind="F32", more=None, words=None, permute=True, change=la
     if "head_dim" in fields:
         writer.add_key_length(fields["head_dim"])
     for key, value in (more or {}).items():
-        add = writer.add_string if isinstance(value, str) else writer.add_uint32
-        add(key, value)
+        kinds = {str: writer.add_string, bool: writer.add_bool, float: writer.add_float32}
+        kinds.get(type(value), writer.add_uint32)(key, value)
     if words:
         writer.add_tokenizer_model("gpt2")
         writer.add_tokenizer_pre("smollm")
@@ -115,8 +115,9 @@ def same(params, others):
 
 @pytest.mark.parametrize("name", ["llama", "llama_tied", "qwen2", "qwen3", "gpt2"])
 def test_a_gguf_is_the_model_of_the_folder(tmp_path, name):
-    config, params, tokenizer = lm.load(write(tmp_path / "model.gguf", name))
     expected = of_folder(name).config
+    more = {"llama.attention.causal": True, "llama.attention.scale": expected.key_width**-0.5}
+    config, params, tokenizer = lm.load(write(tmp_path / "model.gguf", name, more=more))
     epsilon = float(np.float32(expected.norm_epsilon))
     assert config == dataclasses.replace(expected, norm_epsilon=epsilon)
     assert same(params, of_folder(name).params)
@@ -187,8 +188,14 @@ NORM = {"output_norm.weight": np.full(32, np.nan, np.float32)}
         ({"llama.attention.sliding_window": 4}, {}, "sliding_window is 4; supported is 0"),
         ({"llama.expert_count": 8}, {}, "expert_count is 8; supported is 0"),
         ({"llama.attention.value_length": 8}, {}, "value_length is 8; supported is 16"),
-        ({"llama.attention.head_count": 0}, {}, "attention.head_count = 0: it is at least 1"),
-        ({"llama.embedding_length": "32"}, {}, "embedding_length = '32': it is a whole number"),
+        ({"llama.attention.head_count": 0}, {}, "attention.head_count is 0; expected a whole"),
+        ({"llama.embedding_length": "32"}, {}, "embedding_length is '32'; expected a whole number"),
+        ({"llama.attention.causal": False}, {}, "attention.causal is False; supported is True"),
+        ({"llama.attention.scale": 0.5}, {}, "attention.scale is 0.5; supported is 0.25"),
+        ({"llama.attention.clamp_kqv": 8.0}, {}, "attention.clamp_kqv is 8.0; supported is 0.0"),
+        ({"llama.logit_scale": 0.5}, {}, "logit_scale is 0.5; supported is 1.0"),
+        ({"llama.attention.head_count_kv": "2"}, {}, "head_count_kv is '2'; expected a whole"),
+        ({"llama.rope.freq_base": "big"}, {}, "rope.freq_base is 'big'; expected a number above"),
         ({"split.count": 3}, {}, "is one of 3 parts of a model: join them"),
         ({}, {"blk.1.ffn_up.weight": None}, "lacks the tensor blk.1.ffn_up.weight:"),
         ({}, {"blk.0.attn_sinks": ROPE["rope_freqs.weight"]}, "holds the tensor blk.0.attn_sinks,"),

@@ -2,7 +2,9 @@
 
 import dataclasses
 import functools
+import itertools
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from lsa_lab import lm
 from lsa_lab.lm import decoder, folder
@@ -95,31 +97,77 @@ def test_older_files_keep_the_rotation_elsewhere(name):
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("llama", {"model_type": "mamba"}, "architecture is 'mamba'; supported are llama"),
-        ("llama", {"rope_scaling": {"type": "linear"}}, "rope scaling is 'linear'"),
-        ("llama", {"rope_parameters": {"rope_type": "llama3"}}, "does not say factor, low_freq"),
+        ("llama", {"model_type": "mamba"}, "model_type is 'mamba'; supported are llama"),
+        (
+            "llama",
+            {"rope_scaling": {"type": "linear"}},
+            "rope_scaling: type is 'linear'",
+        ),
+        (
+            "llama",
+            {"rope_parameters": {"rope_type": "llama3"}},
+            "does not say factor; expected",
+        ),
         ("mistral", {"sliding_window": 4096}, "sliding_window is 4096; supported is None"),
         ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "factor is 0.5"),
         ("llama", {"mlp_bias": True}, "mlp_bias is True; supported is False"),
         ("llama", {"quantization_config": {"quant_method": "awq"}}, "awq"),
-        ("llama", {"hidden_act": "relu"}, "activation is 'relu'; supported are silu"),
+        ("llama", {"hidden_act": "relu"}, "hidden_act is 'relu'; supported are silu"),
         ("llama", {"hidden_size": None}, "does not say hidden_size"),
-        ("llama", {"num_attention_heads": "2"}, "num_attention_heads = '2': it is a whole"),
+        ("llama", {"num_attention_heads": "2"}, "num_attention_heads is '2'; expected a whole"),
         (
             "llama",
             {"num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": None},
             "num_attention_heads = 3 does not divide hidden_size",
         ),
         ("qwen2", {"use_sliding_window": True}, "use_sliding_window is True"),
-        ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "has sliding_attent"),
+        (
+            "qwen2",
+            {"layer_types": ["full_attention", "sliding_attention"]},
+            "is full_attention alone",
+        ),
         ("gemma", {"use_bidirectional_attention": True}, "bidirectional_attention is True"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx is True"),
         ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights is False"),
+        ("gpt2", {"is_causal": False}, "is_causal is False; supported is True"),
+        ("llama", {"logit_scale": 0.5}, "logit_scale is 0.5; supported is 1.0"),
+        ("llama", {"clamp_kqv": 8}, "clamp_kqv is 8; supported is 0.0"),
+        ("llama", {"is_causal": "false"}, "is_causal is 'false'; supported is True"),
+        ("llama", {"rope_scaling": {"factor": 8.0}}, "rope_scaling does not say rope_type"),
+        ("llama", {"rope_theta": 10**400, "rope_parameters": None}, "rope_theta is 10+.* above 0"),
+        ("gptj", {"rotary_dim": None}, "rotary_dim is None; expected a whole number"),
+        ("gptj", {"rotary_dim": 10}, "config.json: rotary_width is 10; expected an even number"),
     ],
 )
 def test_what_the_decoder_does_not_compute_is_refused_by_name(name, change, words):
     with pytest.raises(ValueError, match=words):
         folder.config_of(fields(name) | change, Path("config.json"))
+
+
+WRONG = ("false", "2", 2.5, -1, 0, math.nan, math.inf, 10**400, True, [1], [], {"a": 1}, {})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_field_of_another_type_is_refused_by_name_or_changes_nothing(name):
+    source, refused, expected = Path("config.json"), 0, folder.config_of(fields(name), "")
+    places = [(key,) for key in fields(name)]
+    places += [("rope_parameters", key) for key in fields(name).get("rope_parameters", ())]
+    for (*group, key), wrong in itertools.product(places, WRONG):
+        changed = fields(name)
+        holder = changed[group[0]] if group else changed
+        if type(wrong) is type(holder[key]) and wrong in (True, 2.5, [], {}):
+            continue  # it is of the field's type
+        holder[key] = wrong
+        try:
+            said = "" if folder.config_of(changed, source) == expected else "another config"
+        except ValueError as error:
+            said = str(error)
+        assert not said or (said.startswith("config.json") and key in said), (key, wrong, said)
+        refused += bool(said)
+    assert refused > 100
+    if name == "mistral":
+        with pytest.raises(ValueError, match="sliding_window is 4096, its default; supported is N"):
+            folder.config_of(without(fields(name), "sliding_window"), source)
 
 
 def test_what_the_first_files_of_gemma_call_gelu_is_its_tanh_form():
@@ -131,6 +179,48 @@ def test_what_the_first_files_of_gemma_call_gelu_is_its_tanh_form():
 def gpt2(tmp_path):
     shutil.copytree(FIXTURES / "gpt2", tmp_path / "gpt2")
     return tmp_path / "gpt2"
+
+
+def leaves_equal(path, name):
+    models = lm.load(path, "float64").params, loaded(name)[1]
+    pairs = zip(*map(jax.tree.leaves, models), strict=True)
+    return all((ours == theirs).all() for ours, theirs in pairs)
+
+
+def test_the_index_decides_which_shard_holds_a_tensor(tmp_path):
+    folder = shutil.copytree(FIXTURES / "llama", tmp_path / "llama")
+    index = folder / "model.safetensors.index.json"
+    places = json.loads(index.read_text())["weight_map"]
+    first, last = (folder / pick(places.values()) for pick in (min, max))
+    name, stale = next((key, rows) for key, rows in load_file(first).items())
+    save_file(load_file(last) | {name: stale + 1, "gone.weight": stale}, last)
+    assert leaves_equal(folder, "llama")
+    index.write_text(json.dumps({"weight_map": places | {name: last.name}}))
+    assert not leaves_equal(folder, "llama")  # control: the index may name the other copy
+    index.write_text(json.dumps({"weight_map": places | {"more.weight": last.name}}))
+    with pytest.raises(ValueError, match=rf"{last.name} lacks more.weight, which its index names"):
+        lm.load(folder)
+
+
+OLD = {name: "transformer.h.{}.attn" for name in ("gpt2", "gptj")}
+OLD |= {"gpt_neox": "gpt_neox.layers.{}.attention", "llama_tied": "model.layers.{}.self_attn"}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_masks_and_angles_of_older_files_are_not_read(tmp_path, name):
+    path = shutil.copytree(FIXTURES / name, tmp_path / name) / "model.safetensors"
+    tensors, more = load_file(path), {}
+    for layer, kind in enumerate(("bool", "uint8")):
+        more[OLD[name].format(layer) + ".bias"] = np.tri(12)[None, None].astype(kind)
+        more[OLD[name].format(layer) + ".masked_bias"] = np.array(-1e9)
+    for place in (OLD[name].partition(".")[0], OLD[name].format(0)):
+        more[f"{place}.rotary_emb.inv_freq"] = np.ones(2, np.float32)
+    save_file(tensors | more, path)
+    assert leaves_equal(path.parent, name)
+    key = min(tensors)
+    save_file(tensors | {key: tensors[key].astype(np.int8)}, path)
+    with pytest.raises(ValueError, match=f"{key} is I8; supported are F64, F32, F16, BF16"):
+        lm.load(path.parent)
 
 
 def test_incomplete_folders_are_refused(gpt2, tmp_path):

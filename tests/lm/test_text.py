@@ -75,6 +75,13 @@ def test_a_head_that_is_masked_is_masked_in_the_demonstrations_too():
     assert np.abs(values - text.scores(PARAMS, CONFIG, batch)).max() > 1e-6
 
 
+def test_questions_of_another_tokenizer_are_refused():
+    config = dataclasses.replace(CONFIG, vocabulary=4)
+    params = jax.eval_shape(lambda: init(jax.random.key(0), config))
+    with pytest.raises(ValueError, match=r"token 16, and the model's vocabulary has 0 to 3: ask w"):
+        text.scores(params, config, questions(shots=0))
+
+
 def test_prompts_are_the_template_filled():
     demonstrations, queries = sentences().split(0, 2, 1)
     batch = ask(TEMPLATE, demonstrations, queries, TOKENIZER, 200)

@@ -5,9 +5,11 @@ import hashlib
 import subprocess
 import zipfile
 
+import numpy as np
 import pytest
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from lsa_lab.lm import sources, tokens
+from lsa_lab.lm import sources, text, tokens
 
 # A GGUF's tokens: bytes as byte-level BPE writes them, and what the merges make of them.
 BYTES = [chr(c) for c in range(33, 127)] + ["Ġ", "Ċ", "Ã", "©"]
@@ -61,20 +63,69 @@ def test_decoding_gives_the_text_back():
     text = "ab é\n\n12<|end|>'s"
     assert tokenizer.decode(tokenizer.encode(text)) == text
     assert tokenizer.encode("<|end|>") == [0]
+    words = metadata()["tokenizer.ggml.tokens"]
+    kinds = metadata()["tokenizer.ggml.token_type"]
+    added = tokens.from_gguf(metadata(tokens=[*words, "<think>"], token_type=[*kinds, 4]))
+    assert added.encode("ab<think>ab") == [words.index("ab"), len(words), words.index("ab")]
+    assert added.decode(added.encode(f"{text}<think>")) == f"{text}<think>"
     assert tokenizer.vocabulary == len(metadata()["tokenizer.ggml.tokens"])
 
 
 def test_a_file_holds_the_same_tokenizer(tmp_path):
-    from tokenizers.processors import TemplateProcessing
-
     own = tokens.from_gguf(metadata())
-    own.rules.post_processor = TemplateProcessing(
+    own.rules.post_processor = processors.TemplateProcessing(
         single="<|end|> $A", special_tokens=[("<|end|>", 0)]
     )
     own.rules.save(str(tmp_path / "tokenizer.json"))
     tokenizer = tokens.from_file(tmp_path / "tokenizer.json")
     assert tokenizer.start == (0,)
     assert tokenizer.encode(" ab 12") == own.encode(" ab 12")
+
+
+BLANKS = {  # three ways in which a tokenizer puts a blank before every text, or none
+    "Llama 2": (
+        normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]),
+        None,
+    ),
+    "Mistral": (None, pre_tokenizers.Metaspace(prepend_scheme="first")),
+    "RoBERTa": (None, pre_tokenizers.ByteLevel(add_prefix_space=True)),
+    "GPT-2": (None, pre_tokenizers.ByteLevel(add_prefix_space=False)),
+}
+
+
+@pytest.mark.parametrize("name", BLANKS)
+@pytest.mark.parametrize("shots", [0, 2])
+def test_a_prompt_has_the_ids_of_its_whole_text(tmp_path, name, shots):
+    letters = [*"<>▁ĠĊ\n:RSabdefgilmnotuvw", "▁b", "▁g", "Ġb", "Ġg"]
+    ids = {letter: i for i, letter in enumerate(["<s>", "</s>", *letters])}
+    merges = [(blank, letter) for blank in "▁Ġ" for letter in "bg"]
+    rules = Tokenizer(models.BPE(vocab=ids, merges=merges))
+    normalizer, pre_tokenizer = BLANKS[name]
+    if normalizer is not None:
+        rules.normalizer = normalizer
+    if pre_tokenizer is not None:
+        rules.pre_tokenizer = pre_tokenizer
+    is_bytes = isinstance(pre_tokenizer, pre_tokenizers.ByteLevel)
+    rules.decoder = decoders.ByteLevel() if is_bytes else decoders.Metaspace()
+    rules.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
+    template = text.Template(("bad", "good"), "Review: {text}\nSentiment: {label}\n\n")
+    pool = text.Sentences("toy", ("dull", "fine", "loud"), np.array([0, 1, 0]), ("no", "yes"))
+    shown = "".join(
+        template.form.format(text=x, label=y) for x, y in (("dull", "bad"), ("fine", "good"))
+    )
+    whole = shown * (shots > 0) + "Review: loud\nSentiment:"
+    expected = rules.encode(whole).ids[:-1]  # without </s>
+    rules.enable_padding(length=64)
+    rules.enable_truncation(4)
+    rules.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = tokens.from_file(tmp_path / "tokenizer.json")
+    assert tokenizer.start == (0,)
+    batch = text.ask(template, pool.take(range(shots)), pool.take([2]), tokenizer, 200)
+    assert next(batch.prompts()).tolist() == expected
+    blank = "Ġ" if is_bytes else "▁"
+    assert batch.label_ids.tolist() == [ids[f"{blank}b"], ids[f"{blank}g"]]
 
 
 @pytest.mark.parametrize(
@@ -85,6 +136,7 @@ def test_a_file_holds_the_same_tokenizer(tmp_path):
         ({"merges": ["a x"]}, "damaged, 0 of its 1 merges join two tokens: fetch the file again"),
         ({"merges": ["a b c"]}, "0 of its 1 merges join two tokens"),
         ({"tokens": ["a", "b"], "merges": ["a b"]}, "0 of its 1 merges join two tokens"),
+        ({"add_bos_token": True, "bos_token_id": None}, "bos_token_id is None of 109 tokens"),
         ({"merges": []}, "0 of its 0 merges join two tokens"),
     ],
 )
@@ -97,6 +149,9 @@ def test_a_tokenizer_of_another_model_is_refused():
     tokenizer = tokens.of_words(["good", "bad"])
     tokens.check_fits(tokenizer, 3)
     tokens.check_fits(tokenizer, 8)  # embeddings are often padded
+    gap = Tokenizer(models.WordLevel(vocab={"a": 0, "b": 9}, unk_token="a"))
+    with pytest.raises(ValueError, match=r"has 10 tokens and the model's vocabulary 8"):
+        tokens.check_fits(tokens.Tokenizer(gap), 8)
     with pytest.raises(ValueError, match=r"has 3 tokens and the model's vocabulary 2"):
         tokens.check_fits(tokenizer, 2)
 

@@ -67,6 +67,10 @@ def loop(kind, head, rows, inner=1):  # one head's states [T, k, v], from the pa
         elif kind == "gated_delta":
             decayed = np.diag(np.broadcast_to(g, K)) @ state
             state = decayed - sigmoid(raw) * np.outer(unit, unit @ decayed - v)
+        elif kind == "gdn2":  # Erase with its own gate for each key channel, write with one for v's
+            decayed, write = np.diag(g) @ state, sigmoid(head["w_write"] @ u + head["b_write"])
+            state = decayed - np.outer(unit, sigmoid(raw) * unit) @ decayed
+            state = state + np.outer(unit, write * v)
         elif kind == "delta_product":
             for key, value, step in zip(keys, values, 2 * sigmoid(raw), strict=True):
                 key = key / np.linalg.norm(key)
@@ -101,7 +105,7 @@ def by_hand(config, params, tokens):
 
 # The recurrences of the others are beside other people's code in tests/golden.
 VARIANTS = [(kind, ()) for kind in ("retention", "ssd", "lms", "longhorn", "delta", "ttt")]
-VARIANTS += [("delta_product", ()), ("gated_delta", (("diagonal", True),))]
+VARIANTS += [("delta_product", ()), ("gated_delta", (("diagonal", True),)), ("gdn2", ())]
 VARIANTS += [("mesa", (("solve", "cholesky"),))]
 
 
@@ -146,11 +150,14 @@ def read_through(weights, config, params, trace):
         rows = (rows - mean) / np.sqrt(var + 1e-5)
         rows = rows * params.attention_norm_scale[:, None] + params.attention_norm_offset[:, None]
     values = np.einsum("lhve,lte->lhtv", params.w_v, rows)
+    if config.kind == "gdn2":
+        raw = np.einsum("lhve,lte->lhtv", params.w_write, rows) + params.b_write[:, :, None]
+        values = sigmoid(raw) * values
     return np.einsum("lhdv,lhtv->lhtd", params.w_o, weights @ values)
 
 
 # Merged tokens differ in what the query writes: a number of each way to write, and of all sums.
-MERGED = [(kind, "merged") for kind in ("additive", "gated_delta", "mesa")]
+MERGED = [(kind, "merged") for kind in ("additive", "gated_delta", "gdn2", "mesa")]
 
 
 @pytest.mark.parametrize(("kind", "layout"), [*((kind, "bound") for kind in KINDS), *MERGED])
@@ -298,7 +305,7 @@ def test_a_normalised_read_is_divided_by_the_tokens_that_wrote():
 
 
 def test_the_query_of_merged_tokens_writes_nothing():
-    for kind in ("additive", "ssd", "longhorn", "gated_delta", "delta_product", "mesa"):
+    for kind in ("additive", "ssd", "longhorn", "gated_delta", "gdn2", "delta_product", "mesa"):
         config, params, tokens = drawn(kind, layout="merged")
         states = np.asarray(states_of(params, tokens, config))
         np.testing.assert_array_equal(states[0, :, -1], states[0, :, -2])

@@ -101,12 +101,30 @@ def test_a_table_has_a_label_for_each_row_and_a_prompt_a_whole_number_of_them():
         tables.sample(jax.random.key(0), table.replace(y=jnp.ones(9)), 2.5)
 
 
-def test_a_csv_is_read_with_its_last_column_as_label(tmp_path):
+PLAIN = "größe,b,label\n1,2,3000\n2,4,1\n4,1,2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (PLAIN, "utf-8"),
+        (PLAIN, "utf-8-sig"),
+        (PLAIN, "utf-16"),
+        (PLAIN, "latin-1"),
+        (PLAIN.replace("\n", "\r\n"), "utf-8"),
+        ('"größe, in m","b\nc",label\n"1", "2","3,000.0"\n2,4,1\n4,1,2\n', "utf-8"),
+        ('"","a","b","y"\n"1",1,2,3000\n"2",2,4,1\n"3",4,1,2\n', "utf-8"),
+        ("rownames,a,b,y\none,1,2,3000\ntwo,2,4,1\nthree,4,1,2\n", "utf-8"),
+        ("a,b,y\none,1,2,3000\ntwo,2,4,1\nthree,4,1,2\n", "utf-8"),
+    ],
+)
+def test_a_csv_is_read_with_its_last_column_as_label(tmp_path, text, encoding):
     path = tmp_path / "table.csv"
-    path.write_text("a,b,label\n1,2,3\n2,4,1\n4,1,2\n")
+    path.write_bytes(text.encode(encoding))
     table = tables.load_csv(path)
-    assert table.x.shape == (3, 2)
-    assert int(table.y.argmax()) == 0
+    values = np.array([[1, 2, 3000], [2, 4, 1], [4, 1, 2]])
+    expected = (values - values.mean(0)) / values.std(0)
+    np.testing.assert_allclose(np.c_[table.x, table.y], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +139,10 @@ def test_a_csv_is_read_with_its_last_column_as_label(tmp_path):
         ("a,b\n1,2\n", "two rows"),
         ("a,b\n1,2\n3\n", "line 3: 1 values for 2 columns"),
         ("", "header"),
+        ("1,2\n3,4\n5,7\n", "numbers alone in its first line: add a line of names"),
+        ("a,b\n1,2\nNA,4\n", "line 3, column 'a' is missing"),
+        ('a,b\n"1,5",2\n3,4\n', "line 2, column 'a': '1,5' is no number"),
+        ("a,b\n1,2\n3,\0\n", "is not a text"),
     ],
 )
 def test_damaged_tables_are_refused_with_the_place(tmp_path, text, words):

@@ -110,6 +110,56 @@ def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_
     np.testing.assert_array_equal(weights_of(sparse, 4.7), weights_of(sparse, 4))
 
 
+def test_a_task_that_drifts_forgets_at_its_rate_about_its_known_mean():
+    mean, rho = np.array([1.0, -2.0]), 0.6
+    task = LinearTask(4, 2, weight_std=0.5, prior_mean=jnp.array(mean), drift=rho)
+    paths = (weights_of(task) - mean) / 0.5  # [P, n+1, d]
+    for lag in range(3):
+        products = paths[:, lag:] * paths[:, : 5 - lag]
+        assert within(products, rho**lag)
+        assert not within(products, rho**lag + 0.2)  # Control
+    np.testing.assert_array_equal(paths[:, 0], (weights_of(task.replace(drift=None)) - mean) / 0.5)
+
+
+@pytest.mark.parametrize("way", ["one", "batch"])
+def test_every_label_has_the_task_of_its_time_and_the_query_its_own(way):
+    rho, c = 0.7, 0.5
+    task = LinearTask(3, 2, noise_std=0.3, drift=rho, correlation=c)
+    batch = draw(task) if way == "one" else draw_flat(task)
+    x = np.concatenate([batch.x, batch.x_query[:, None]], 1)
+    y = np.concatenate([batch.y, batch.y_query[:, None]], 1)
+    products = x[:, :, None] * x[:, None]  # E x_i x_j = c^|i-j| but for the query
+    lags = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    expected = c**lags
+    expected[3, :3] = expected[:3, 3] = 0
+    assert within(products.mean(3), expected)
+    assert not within(products.mean(3), c ** (2 * lags))  # Control
+    inner = np.einsum("bid,bjd->bij", x, x)
+    for rate, right in ((rho, True), (0.1, False)):  # the second is a control
+        towards = (y[:, :, None] * y[:, None] - rate**lags * inner) * inner
+        assert within(towards, 0.09 * 2 * np.diag([1, 1, 1, 0])) == right
+
+
+def test_at_a_drift_of_one_and_a_correlation_of_none_prompts_are_those_without():
+    plain = LinearTask(5, 3, noise_std=0.3, covariance=2 * jnp.eye(3), task_covariance=jnp.eye(3))
+    still = plain.replace(drift=1.0, correlation=0.0)
+    for sampler in (draw, lambda task, count: draw_flat(task, 2, count)):
+        pairs = [jax.tree.leaves(sampler(task, count=7)) for task in (plain, still)]
+        for one, other in zip(*pairs, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-14)
+
+
+def test_what_has_no_drift_is_refused():
+    for wrong in (dict(sparsity=1), dict(signal="sphere")):
+        with pytest.raises(ValueError, match="drift is of dense Gaussian weights"):
+            LinearTask(3, 2, drift=0.9, **wrong)
+    for wrong in (dict(drift=1.5), dict(correlation=-0.1)):
+        with pytest.raises(ValueError, match="a correlation of neighbours lies in"):
+            LinearTask(3, 2, **wrong)
+        with pytest.raises(ValueError, match="such moments have another law"):
+            sample_moments(jax.random.key(0), LinearTask(3, 2, **dict.fromkeys(wrong, 0.5)))
+
+
 @pytest.mark.parametrize("active", [0, 7, -1, np.nan, np.arange(6) < 4])
 def test_a_mask_and_a_number_beyond_the_coordinates_are_no_number_of_active_ones(active):
     for call in (

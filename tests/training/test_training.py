@@ -89,23 +89,40 @@ def bits(run, row=...):
     return checkpoints.digest(jax.tree.map(lambda leaf: leaf[row], (run.params, run.history)))
 
 
-def test_fit_is_the_plain_loop():
-    optimizer, params = optax.adam(0.02), START
+def add_noise(impl):
+    return optax.chain(optax.add_noise(0.1, 0.5, jax.random.key(3, impl=impl)), optax.sgd(0.02))
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        optax.adam(0.02),
+        optax.lbfgs(),
+        optax.chain(optax.sgd(0.02), optax.scale_by_backtracking_linesearch(5)),
+        add_noise("threefry2x32"),
+        add_noise("rbg"),
+    ],
+    ids=["Adam", "L-BFGS", "backtracking line search", "noise", "noise of a key of another kind"],
+)
+def test_fit_is_the_plain_loop(optimizer):
+    params = START
     state, losses = optimizer.init(params), []
     data_key = jax.random.fold_in(KEYS[0], 0x64617461)
     with jax.numpy_dtype_promotion("standard"):
         for t in range(5):
-            loss, grads = jax.value_and_grad(quartic)(
-                params, noise(jax.random.fold_in(data_key, t))
-            )
-            updates, state = optimizer.update(grads, state)
+            batch = noise(jax.random.fold_in(data_key, t))
+            loss, grads = jax.value_and_grad(quartic)(params, batch)
+            extra = dict(value=loss, grad=grads, value_fn=partial(quartic, batch=batch))
+            rule = optax.with_extra_args_support(optimizer)
+            updates, state = rule.update(grads, state, params, **extra)
             params, losses = optax.apply_updates(params, updates), [*losses, loss]
-    run = descend(5)
+    run = descend(5, optimizer=optimizer)
     np.testing.assert_allclose(run.params["w"], params["w"], rtol=1e-12)
     np.testing.assert_allclose(run.history["loss"], losses, rtol=1e-12)
     np.testing.assert_allclose(run.history["grad_norm"][-1], optax.tree.norm(grads), rtol=1e-12)
     # Control: with another key the batches, and so the losses, are others.
-    assert np.abs(descend(5, key=KEYS[1]).history["loss"] - losses).min() > 1e-6
+    other = descend(5, optimizer=optimizer, key=KEYS[1])
+    assert np.abs(other.history["loss"] - losses).min() > 1e-6
 
 
 def test_the_chunk_does_not_change_a_bit():
@@ -165,6 +182,35 @@ def test_each_run_has_leaves_of_its_own():
     many, alone = with_leaves_of_its_own(slice(None)), with_leaves_of_its_own(1)
     assert bits(many, 1) == bits(alone)
     assert len({bits(many, run) for run in range(3)}) == 3
+
+
+def test_keys_of_any_kind_are_leaves_of_a_run():
+    keys = jax.random.split(jax.random.key(5, impl="rbg"), 5)
+    arguments = dict(
+        loss=lambda params, batch, _: quartic(params, batch),
+        sample=lambda key, own: noise(own),
+        optimizer=lambda _: optax.sgd(0.02),
+    )
+    many = descend(5, params=STARTS, key=KEYS, per_run=keys, **arguments)
+    for i in range(5):
+        alone = descend(
+            5,
+            params={"w": STARTS["w"][i]},
+            sample=lambda _, i=i: noise(keys[i]),
+            optimizer=optax.sgd(0.02),
+        )
+        np.testing.assert_allclose(many.params["w"][i], alone.params["w"], rtol=1e-12)
+
+
+def test_jax_debug_nans_finds_the_nan_of_a_loss_and_no_other():
+    try:
+        jax.config.update("jax_debug_nans", True)
+        run = descend(chunk=10)  # of four chunks of ten steps for 37
+        with pytest.raises(FloatingPointError):
+            descend(loss=lambda params, batch: jnp.sqrt(quartic(params, batch) - 100))
+    finally:
+        jax.config.update("jax_debug_nans", False)
+    assert bits(run) == bits(descend(chunk=10))
 
 
 def diverging(steps, **changes):
@@ -324,11 +370,18 @@ def test_what_is_watched_is_kept_of_every_chunk():
     "optimizer",
     [
         optax.chain(optax.add_noise(0.1, 0.5, 0), optax.sgd(0.02)),
+        add_noise("rbg"),
         optax.chain(optax.sgd(0.02), optax.contrib.reduce_on_plateau(patience=2)),
         optax.lbfgs(0.02),
         optax.chain(optax.sgd(0.02), optax.scale_by_backtracking_linesearch(5)),
     ],
-    ids=["a key in the state", "reads the loss", "L-BFGS", "backtracking line search"],
+    ids=[
+        "a key in the state",
+        "a key of another kind",
+        "reads the loss",
+        "L-BFGS",
+        "backtracking line search",
+    ],
 )
 def test_optimizers_go_through_a_checkpoint(tmp_path, optimizer, monkeypatch):
     monkeypatch.setattr(loop, "_SAVE_EVERY", 0.0)
@@ -546,6 +599,7 @@ def test_a_checkpoint_of_other_arithmetic_is_refused_by_name(
         ({"params": {"w": jnp.array([1.0, jnp.nan, 0.0])}}, "w is not finite"),
         ({"params": {"w": jnp.arange(3)}}, "w is int64: give floats"),
         ({"params": {"w": "a"}}, "w is <U1: give floats"),
+        ({"params": {"w": jax.random.key(0)}}, "w is key<fry>: give floats"),
         ({"params": {}}, "params is {}: it has no array to train"),
     ],
 )

@@ -11,6 +11,7 @@ from lsa_lab.analyses.clipping.factors import Factors
 from lsa_lab.analyses.clipping.ranks import DROP, Rate, check_rate, kept_rank
 from lsa_lab.analyses.clipping.rebuilds import rebuild, rebuild_touched
 from lsa_lab.analyses.clipping.splits import Masks, Pieces, Split, by_singular_value
+from lsa_lab.arguments import check_whole
 from lsa_lab.models import leaves
 
 Layers = int | tuple[int, ...]  # one layer, or several edited together
@@ -105,7 +106,7 @@ def distinct(masks: Sequence[Masks]) -> tuple[Masks, np.ndarray]:  # each [C', .
 
 
 def _check_indices(name: str, indices: Sequence[int], count: int) -> None:
-    if not len(indices) or not all(0 <= index < count for index in indices):
+    if not len(indices) or not all(0 <= check_whole(index, name) < count for index in indices):
         raise ValueError(f"{name}s {tuple(indices)}: this model has 0 to {count - 1}")
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_at_least, is_concrete
+from lsa_lab.arguments import check_at_least, check_byte_order, is_concrete
 from lsa_lab.models import linear_attention, transformer
 
 DROP: Literal["drop"] = "drop"  # in place of a rate: rank 0, which no rate reaches
@@ -116,6 +116,7 @@ def _svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 def checked(matrix: Array) -> Array:  # [..., p, q]
     """Refuse what has no singular values."""
+    check_byte_order(matrix, "matrix")
     matrix = jnp.asarray(matrix)
     if matrix.ndim < 2 or not jnp.issubdtype(matrix.dtype, jnp.floating):
         raise ValueError(

@@ -32,6 +32,7 @@ from lsa_lab.arguments import (
     check_size,
     is_concrete,
 )
+from lsa_lab.prompts import in_native_order
 from lsa_lab.selection.gradient_matching.blocks import match_blocks as match_blocks
 from lsa_lab.selection.gradient_matching.rules import TOLERANCE, best_swap, first, random_gap
 from lsa_lab.selection.gradient_matching.rules import Certificate as Certificate
@@ -77,7 +78,7 @@ def match(
 
 def certify(gradients: ArrayLike, indices: ArrayLike) -> Certificate:  # [m, p], [size]
     """The certificate of any subset, of ``match`` or of a rival; its indices are all different."""
-    indices = jnp.asarray(indices)
+    indices = jnp.asarray(in_native_order(indices))
     chex.assert_rank(indices, 1, custom_message="indices are [size]; use jax.vmap for many")
     (size,) = jnp.shape(indices)
     gradients = _admit(gradients, size)
@@ -179,7 +180,7 @@ def _centred(gradients: Array) -> tuple[Array, Array]:  # [m, p], []
 
 
 def _admit(gradients: ArrayLike, size: int) -> Array:  # [m, p]
-    gradients = jnp.asarray(gradients)
+    gradients = jnp.asarray(in_native_order(gradients))
     chex.assert_rank(gradients, 2, custom_message="gradients are [m, p], one row a candidate")
     if not jnp.issubdtype(gradients.dtype, jnp.floating):
         raise ValueError(f"gradients are {gradients.dtype}: give floats, say astype(float)")

@@ -1,0 +1,112 @@
+"""The layer that is trained for one step may be iterated for ever; with noise a finite number of
+steps is the best.
+
+docs/theory, "The trained layer iterated"; derived here. Sides: descent on drawn prompts, and
+integrals of chi squared; the risk by the eigenvalues' law. Hypotheses: Gaussian covariates, the
+step that is best for one layer.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from draws import on_host
+from lsa_lab.theory import depth, learning_curves
+
+limit = on_host(depth.iterated_limit, static_argnums=2)
+
+
+def step_of(n, d, noise_var):
+    return n / (n + d + 1 + d * noise_var)
+
+
+def descended(prompts, n, d, noise_var, steps, size=1.0):  # [B, steps+1]  |w_k - w|²
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(prompts, n, d)), rng.normal(size=(prompts, d)) / d**0.5
+    y = np.einsum("bnd,bd->bn", x, w) + noise_var**0.5 * rng.normal(size=(prompts, n))
+    guess, errors = np.zeros_like(w), []
+    for _ in range(steps + 1):
+        errors.append(((guess - w) ** 2).sum(1))
+        left = y - np.einsum("bnd,bd->bn", x, guess)
+        guess = guess + size * step_of(n, d, noise_var) / n * np.einsum("bnd,bn->bd", x, left)
+    return np.stack(errors, 1)
+
+
+@pytest.mark.parametrize(("n", "d"), [(16, 6), (6, 9)])
+def test_descent_on_drawn_prompts_has_that_risk(n, d):
+    noise_var, steps = 0.3, 3
+    errors = descended(40_000, n, d, noise_var, steps)
+    stated = depth.iterated(n, d, noise_var, steps)
+    spread = errors.std(0) / 200
+    assert (np.abs(errors.mean(0) - stated) <= 4 * spread + 1e-12)[1:].all()
+    other = descended(40_000, n, d, noise_var, steps, 0.7)  # Control: another step
+    assert (np.abs(other.mean(0) - stated) > 4 * spread)[1:3].all()
+    one = learning_curves.additive(n, d, noise_var)[-1]
+    np.testing.assert_allclose(stated[1], one, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_the_mean_over_prompts_diverges_by_rare_ones_and_is_exact_however_large_it_is(n):
+    """d = 1: nh is chi squared of n degrees."""
+    noise_var, a = 0.3, step_of(n, 1, 0.3)
+    risks = depth.iterated(n, 1, noise_var, 40)
+
+    def part(x, k):
+        left = (1 - a * x / n) ** k
+        law = math.exp((n / 2 - 1) * math.log(x) - x / 2 - math.lgamma(n / 2)) / 2 ** (n / 2)
+        return (left**2 + noise_var / x * (1 - left) ** 2) * law
+
+    for k in (1, 5, 40):
+        pieces = [(1e-12, 1), (1, 30), (30, 200), (200, 800)]
+        exact = sum(quad(part, *ends, args=(k,), limit=400, epsabs=0)[0] for ends in pieces)
+        np.testing.assert_allclose(risks[k], exact, rtol=1e-7)
+    assert risks[-1] > 1e70
+
+
+def test_the_median_prompt_has_the_limit_and_the_limit_never_diverges():
+    alpha, noise_var, d = 2.0, 0.1, 160
+    stated = limit(alpha, noise_var, 40)
+    errors = np.median(descended(9, int(alpha * d), d, noise_var, 40), 0)
+    np.testing.assert_allclose(errors, stated, rtol=0.12)
+    assert errors[12] < min(errors[4], errors[-1])  # 12 steps are the best in the limit
+    exact = depth.iterated(int(alpha * d), d, noise_var, 8)
+    np.testing.assert_allclose(exact, stated[:9], rtol=0.02)
+
+
+BEST = {0.1: (13, 14, 14, 12, 10, 8, 6), 0.01: (122, 103, 65, 40, 24, 16, 10)}
+
+
+@pytest.mark.parametrize("noise_var", BEST)
+def test_with_noise_a_finite_number_of_steps_is_the_best_and_the_end_is_least_squares(noise_var):
+    for alpha, best in zip((1.05, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0), BEST[noise_var], strict=True):
+        risks = limit(alpha, noise_var, 160)
+        assert risks.argmin() == best
+        end = noise_var / (alpha - 1)
+        assert risks.min() < end
+        if alpha >= 2:
+            np.testing.assert_allclose(risks[-1], end, rtol=1e-4)
+    below = limit(0.5, noise_var, 160)[-1]  # the shortest interpolator
+    np.testing.assert_allclose(below, 0.5 + noise_var, rtol=1e-4)
+
+
+def test_without_noise_more_is_better_and_a_square_prompt_has_the_central_binomials():
+    assert (np.diff(limit(3.0, 0.0, 20)) < 0).all()
+    central = [math.comb(2 * k, k) / 4**k for k in range(7)]
+    np.testing.assert_allclose(limit(1.0, 0.0, 6), central, rtol=1e-12)
+
+
+def test_control_a_longer_step_than_the_trained_one_diverges_in_the_limit_too():
+    """a λ_max = (1 + √α)²/(1 + α + σ²) is at most 2, and 2 at α = 1, σ = 0 alone."""
+    alphas, noises = np.meshgrid(np.linspace(0.1, 9, 90), [0.0, 0.1, 1.0])
+    largest = (1 + alphas**0.5) ** 2 / (1 + alphas + noises)
+    assert (largest <= 2).all()
+    assert ((largest == 2) <= ((alphas == 1) & (noises == 0))).all()
+    errors = np.median(descended(3, 160, 160, 0.0, 30, 1.3), 0)
+    assert errors[-1] > 2 * errors[5]
+
+
+def test_what_float64_cannot_hold_is_refused():
+    with pytest.raises(ValueError, match="leaves the range of float64"):
+        depth.iterated(16, 8, 0.1, 400)
