@@ -1,6 +1,7 @@
 """The best common map: nothing is missed where there is one, something where there is none."""
 
 import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
