@@ -1,7 +1,9 @@
 """The checks that public functions share; they read values only where these are concrete."""
 
+import functools
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import chex
@@ -17,6 +19,7 @@ from lsa_lab.prompts import Prompt, in_native_order
 Real = Array | float  # a real number, which may be traced
 
 _ROUNDING = 100 * float(np.finfo(np.float32).eps)  # of an eigenvalue, in the largest entry
+_FEW = 8  # parts of a map: above, one compilation takes less time than a loop in Python
 _ON_ACCELERATORS = 32  # times as many: a core's caches hold few, and an accelerator idles over few
 
 
@@ -232,6 +235,31 @@ def schedule(values: ArrayLike, name: str, prompt: Prompt) -> Array:  # [steps]
     chex.assert_rank(values, 1, custom_message=f"{name} is [steps], one entry for each step")
     check_finite(values, name)
     return values
+
+
+def cached_if_jitted(make: Callable[..., Callable]) -> Callable[..., Callable]:
+    """Cache the program ``make(function, *options)`` of a function that is jitted.
+
+    Any other function may read what has changed since, and its program is made anew each time.
+    """
+    cache = functools.lru_cache(maxsize=16)(make)
+
+    @functools.wraps(make)
+    def program(function: Callable, *options: Any) -> Callable:
+        jitted = isinstance(function, jax.stages.Wrapped)
+        return (cache if jitted else make)(function, *options)
+
+    return program
+
+
+def map_rows(function: Callable[[Array], Array], rows: Array, together: int) -> Array:
+    """``jax.lax.map``, ``together`` rows at a time; outside of jit few parts are a loop in Python,
+    since a function that is made anew in every call would be compiled in every call."""
+    starts = range(0, len(rows), together)
+    if len(starts) > _FEW or not is_concrete(jnp.zeros(())):
+        return jax.lax.map(function, rows, batch_size=together)
+    parts = [jax.vmap(function)(rows[start : start + together]) for start in starts]
+    return jnp.concatenate(parts)
 
 
 def side_by_side(together: int | None, on_cpu: int) -> int:

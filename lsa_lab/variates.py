@@ -3,6 +3,7 @@
 One flat draw costs half of one draw a prompt under ``vmap``.
 """
 
+import functools
 import math
 from typing import Any
 
@@ -68,6 +69,7 @@ def _threefry(key: Array, count: int) -> tuple[Array, Array]:  # [count] x 2
     return x, y
 
 
+@functools.partial(jax.jit, static_argnames=("n", "e", "size", "dtype"))
 def wishart_factor(
     key: Array, n: int, e: int, size: int, dtype: DTypeLike | None = None
 ) -> Array:  # [e, k, B]

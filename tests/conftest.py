@@ -128,6 +128,20 @@ def enough_mappings():
 
 
 @pytest.fixture
+def swap(monkeypatch):
+    """Set an attribute of a module as ``monkeypatch.setattr`` does, and forget all programs: those
+    that are compiled have the value of before in them."""
+
+    def swapped(*given):
+        monkeypatch.setattr(*given)
+        jax.clear_caches()
+
+    yield swapped
+    monkeypatch.undo()
+    jax.clear_caches()
+
+
+@pytest.fixture
 def python():
     """A program run by another Python, which imports this repository and more folders: its end."""
     root = Path(__file__).resolve().parents[1]

@@ -256,13 +256,13 @@ def plot(result, config):  # -> Figure, caption
             look = {"fmt": "o", "color": color, "mfc": "white"}
             own = label if ax is axes[1] else None
             plotting.mean_points(ax, shown[finite], runs[:, finite], own, "ratio", **look)
-    lowest = float(result["closed_form"].min())
+    lowest = min(float(result[name].min()) for name in ("closed_form", "median"))
     for ax, title in zip(axes, ("Mean over prompts", "Median over prompts"), strict=True):
         plotting.log_axes(ax, x=True, y=True, ticks=shown)
         ax.set(xlabel="times that the layer is applied", title=title, ylim=(lowest / 2, 10))
         ax.legend()
     axes[0].set_ylabel("risk")
-    noise = config.noises[len(config.noises) // 2]
+    noise = config.noises[-1]
     best, cost = best_length(result, noise), end_over_least(result, noise)
     return figure, (
         f"A layer trained for one step and applied k times follows the closed form of k steps of "

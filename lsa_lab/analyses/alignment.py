@@ -7,6 +7,7 @@ is a path; the others are below, each a function of (prompt, parameters). Fit th
 of their own with ``training.fit``, ``mismatch`` as the loss, and measure on others.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -91,8 +92,12 @@ def newton(prompt: Prompt, num_steps: int, scale: Real = 1.0) -> Array:  # [num_
     (1 - h m_t)² for every eigenvalue h. It converges for 0 < scale < 2 (Schulz 1933; as a rival of
     descent in context: Fu et al. 2310.17086).
     """
-    check_at_least(num_steps, "num_steps")
-    prompt = admit(prompt)
+    num_steps = check_at_least(num_steps, "num_steps")
+    return _newton(admit(prompt), num_steps, scale)
+
+
+@functools.partial(jax.jit, static_argnames="num_steps")
+def _newton(prompt: Prompt, num_steps: int, scale: Real) -> Array:  # [num_steps+1, d]
     n = prompt.x.shape[0]
     hessian, moment = prompt.x.T @ prompt.x / n, prompt.x.T @ prompt.y / n
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import as_floats, check_finite, side_by_side
+from lsa_lab.arguments import as_floats, cached_if_jitted, check_finite, side_by_side
 
 MAX_SUBSETS = 2**14
 
@@ -87,10 +87,18 @@ def greedy(
             f"head_counts is {counts}: it has {num_layers} entries, from 1 to {num_heads} = H"
         )
     start = jnp.asarray(np.arange(num_heads)[None] < np.array(counts)[:, None], float).ravel()
-    every = jnp.eye(num_layers * num_heads)
+    first, order, risks = _removals(loss, (num_layers, num_heads), sum(counts) - 1, width)(start)
+    layers, heads = jnp.divmod(order, num_heads)
+    return Greedy(layers, heads, jnp.concatenate([first[None], risks]))
+
+
+@cached_if_jitted
+def _removals(loss: Loss, shape: tuple[int, int], count: int, width: int) -> Callable:
+    """The program of ``greedy``: a mask -> its loss, ``count`` removals and the losses after."""
+    every = jnp.eye(math.prod(shape))
 
     def shaped(flat: Array) -> Array:
-        return loss(flat.reshape(num_layers, num_heads))
+        return loss(flat.reshape(shape))
 
     def remove(mask: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
         candidates = jnp.maximum(mask[None] - every, 0)
@@ -102,12 +110,10 @@ def greedy(
 
     @jax.jit
     def run(start: Array) -> tuple[Array, Array, Array]:
-        _, (order, risks) = jax.lax.scan(remove, start, length=sum(counts) - 1)
+        _, (order, risks) = jax.lax.scan(remove, start, length=count)
         return shaped(start), order, risks
 
-    first, order, risks = run(start)
-    layers, heads = jnp.divmod(order, num_heads)
-    return Greedy(layers, heads, jnp.concatenate([first[None], risks]))
+    return run
 
 
 def _num_heads(losses: Array) -> int:

@@ -6,6 +6,8 @@ one vector, w_pv_h u, and so the update M_uu = Σ_{βγ} M_{aβγc} u_β u_γ ha
 complex u too. From above: a search (both derived here; docs/theory, "The fewest heads").
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -26,8 +28,12 @@ def least_error(key: Array, params: Params, num_heads: int, samples: int = 4096)
     Zero where H is e or more.
     """
     check_params(params, "a bound on the heads")
-    check_at_least(num_heads, "num_heads", 0)
-    check_at_least(samples, "samples")
+    num_heads = check_at_least(num_heads, "num_heads", 0)
+    return _least_error(key, params, num_heads, check_at_least(samples, "samples"))
+
+
+@functools.partial(jax.jit, static_argnames=("num_heads", "samples"))
+def _least_error(key: Array, params: Params, num_heads: int, samples: int) -> Array:  # [L]
     tensors = head_gauge.layer_tensor(params)
     e = tensors.shape[-1]
     parts = jax.random.normal(key, (2, samples, e), tensors.dtype) / 2**0.5
@@ -56,11 +62,18 @@ def refitted(
     check_params(params, "a refit of the heads")
     check_at_least(num_heads, "num_heads")
     check_at_least(restarts, "restarts", 0)
-    check_at_least(sweeps, "sweeps")
+    sweeps = check_at_least(sweeps, "sweeps")
     own = head_gauge.orthogonal(params)[0].w_kq[:, :num_heads]  # [L, min(H, num_heads), e, e]
     num_layers, present, e, _ = own.shape
     starts = jax.random.normal(key, (num_layers, restarts + 1, num_heads, e, e), own.dtype)
     starts = starts.at[:, 0, :present].set(own).at[:, 0, present:].multiply(1e-3)
+    w_pv, w_kq, errors = _refitted(head_gauge.layer_tensor(params), starts, sweeps)
+    return Params(w_kq=w_kq, w_pv=w_pv), errors
+
+
+@functools.partial(jax.jit, static_argnames="sweeps")
+def _refitted(tensors: Array, starts: Array, sweeps: int) -> tuple[Array, Array, Array]:
+    """w_pv, w_kq and their error of every layer, from the best of its starts."""
 
     def of_layer(given: tuple[Array, Array]) -> tuple[Array, Array, Array]:
         tensor, starts = given
@@ -68,8 +81,7 @@ def refitted(
         best = jnp.argmin(jnp.where(jnp.isfinite(ends[2]), ends[2], jnp.inf))
         return jax.tree.map(lambda leaf: leaf[best], ends)
 
-    w_pv, w_kq, errors = jax.lax.map(of_layer, (head_gauge.layer_tensor(params), starts))
-    return Params(w_kq=w_kq, w_pv=w_pv), errors
+    return jax.lax.map(of_layer, (tensors, starts))
 
 
 def _alternate(

@@ -6,6 +6,7 @@ labels or not, is better than the posterior mean for |w| as in the task and a un
 (derived here; docs/theory, "The rotation-equivariant Bayes rule").
 """
 
+import functools
 import itertools
 import math
 from typing import Literal, get_args
@@ -185,6 +186,7 @@ def _chi_squared(
     return force * (share @ (1 / total))
 
 
+@functools.partial(jax.jit, static_argnames="nodes")
 def _on_a_sphere(curvature: Array, force: Array, radius_sq: Real, nodes: int) -> Array:  # [d]
     """The integral over q = p + min Λ along q = q₀ (1 + iv)², q₀ the saddle point of the integrand
     e^{ρ²q/2} · evidence on the positive axis. It falls off along the parabola, and the trapezoidal

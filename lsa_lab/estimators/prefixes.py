@@ -1,5 +1,6 @@
 """Estimators on every prefix of a prompt."""
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -32,8 +33,11 @@ def recursive_ridge(prompt: Prompt, penalty: Real) -> Array:  # [n+1, d]
     """
     prompt = admit(prompt)
     advice = "without one the first steps have no minimiser"
-    penalty = number(penalty, "penalty", prompt, advice)
+    return _recursive_ridge(prompt, number(penalty, "penalty", prompt, advice))
 
+
+@functools.partial(jax.jit, inline=True)  # below a gradient a call would hide that ones are ones
+def _recursive_ridge(prompt: Prompt, penalty: Array) -> Array:  # [n+1, d]
     (_, of_x), (y, of_y) = near_one(prompt.x), near_one(prompt.y[:, None])
     root = jnp.frexp(jnp.sqrt(jax.lax.stop_gradient(penalty)))[1]
     exponent = jnp.maximum(of_x, root)  # [1, 1]
@@ -57,7 +61,12 @@ def kalman_filter(prompt: Prompt, noise_var: Real, drift: Real) -> Array:  # [n+
     prompt = admit(prompt)
     noise_var = number(noise_var, "noise_var", prompt, "without noise a covariance is singular")
     check_correlation(drift, "drift")
-    rho, d = jnp.asarray(drift, prompt.x.dtype), prompt.x.shape[1]
+    return _kalman_filter(prompt, noise_var, jnp.asarray(drift, prompt.x.dtype))
+
+
+@jax.jit
+def _kalman_filter(prompt: Prompt, noise_var: Array, rho: Array) -> Array:  # [n+1, d]
+    d = prompt.x.shape[1]
     prior = jnp.eye(d, dtype=prompt.x.dtype) / d
 
     def step(carried: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple, Array]:

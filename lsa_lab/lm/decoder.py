@@ -64,8 +64,11 @@ def run(
 ) -> tuple[Walk, Past]:
     """``forward``, and what its tokens leave for prompts that go on from here, without ``past``."""
     check_inputs(params, stream, config, head_fill, past)
-    stack = layers_of(params, config, head_mask, head_fill, past)
+    return _run(stream, layers_of(params, config, head_mask, head_fill, past), config)
 
+
+@functools.partial(jax.jit, static_argnames="config")
+def _run(stream: Array, stack: Layer, config: Config) -> tuple[Walk, Past]:
     def step(stream: Array, layer: Layer) -> tuple[Array, tuple[Array, Array, Past]]:
         stream, heads, left = layers.step(stream, layer, config)
         return stream, (stream, heads, left)

@@ -37,6 +37,7 @@ and w is above .54. Longhorn's from ``Longhorn.step`` of its authors, Mamba-2's 
 """
 
 import chex
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -44,6 +45,8 @@ from jax.typing import ArrayLike
 from lsa_lab.arguments import check_at_least
 from lsa_lab.models import recurrent_state
 from lsa_lab.models.recurrent_state import Writes
+
+_reads, _every_state = jax.jit(recurrent_state.reads), jax.jit(recurrent_state.every_state)
 
 
 def attention(
@@ -69,7 +72,7 @@ def attention(
     if len(moves.write) != count * stride:
         rows = len(moves.write) // stride * per_token
         raise ValueError(f"keys have {rows} rows and queries {count}: expected {per_token} a query")
-    read = recurrent_state.reads(moves, jnp.repeat(queries, stride, 0))[stride - 1 :: stride]
+    read = _reads(moves, jnp.repeat(queries, stride, 0))[stride - 1 :: stride]
     return read if per_token == 1 else read.reshape(count, count, per_token)
 
 
@@ -87,7 +90,7 @@ def states(
     per_token = check_at_least(values_per_token, "values_per_token")
     values = jnp.asarray(values)
     moves, stride = _moves(keys, values, step, gate, removed, written, per_token)
-    return recurrent_state.every_state(moves)[stride - 1 :: stride]
+    return _every_state(moves)[stride - 1 :: stride]
 
 
 def _moves(

@@ -19,6 +19,7 @@ tokens are few.
     [ 0.75 -0.75  0.  ]
 """
 
+import functools
 from typing import Any
 
 import chex
@@ -89,9 +90,14 @@ def forward(
     reads all of them. ``normalise`` divides by the number n of demonstrations, whatever the mask.
     """
     _check(params, tokens, keys)
-    scale = 1.0 / (tokens.shape[0] - 1) if normalise else 1.0
     num_layers, num_heads = params.w_kq.shape[:2]
     gates = head_gates(head_mask, num_layers, num_heads, tokens.dtype)
+    return _forward(params, tokens, gates, keys, normalise)
+
+
+@functools.partial(jax.jit, static_argnames=("keys", "normalise"))
+def _forward(params: Params, tokens: Array, gates: Array, keys: Keys, normalise: bool) -> Trace:
+    scale = 1.0 / (tokens.shape[0] - 1) if normalise else 1.0
 
     def layer(stream: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, tuple]:
         w_kq, w_pv, gate = weights

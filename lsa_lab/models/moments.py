@@ -35,9 +35,13 @@ def layer_maps(
 ) -> Array:  # [L+1, e, e]
     """The layer maps W_0 = I, ..., W_L of keys="demonstrations", normalised."""
     second_moment = as_floats(second_moment)
-    num_layers, num_heads, e, _ = _check(params, second_moment)
+    num_layers, num_heads, *_ = _check(params, second_moment)
     gates = head_gates(head_mask, num_layers, num_heads, second_moment.dtype)
+    return _layer_maps(params, second_moment, gates)
 
+
+@jax.jit
+def _layer_maps(params: Params, second_moment: Array, gates: Array) -> Array:
     def layer(w: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         w_kq, w_pv, gate = weights
         moment = w @ second_moment @ w.T
@@ -45,7 +49,7 @@ def layer_maps(
         w = w + update.sum(0) @ w
         return w, w
 
-    identity = jnp.eye(e, dtype=second_moment.dtype)
+    identity = jnp.eye(len(second_moment), dtype=second_moment.dtype)
     weights = (params.w_kq, params.w_pv, gates)
     maps = run_layers(layer, identity, weights, heavy=False)
     return jnp.concatenate([identity[None], maps])

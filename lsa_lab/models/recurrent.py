@@ -60,6 +60,11 @@ def forward(
     """Read in, run every layer, and return the stream and the heads' writes."""
     _check(params, tokens, config)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
+    return _forward(params, tokens, gates, config)
+
+
+@functools.partial(jax.jit, static_argnames="config")
+def _forward(params: Params, tokens: Array, gates: Array, config: Config) -> Trace:
     stream = tokens if params.read_in is None else tokens @ params.read_in.T
 
     def layer(stream: Array, weights: tuple[Params, Array]) -> tuple[Array, tuple]:
@@ -109,10 +114,7 @@ def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T
             "no single weight says how they are read; attention is for one value a token"
         )
 
-    def weights(head: Params, rows: Array) -> Array:  # [T, T]
-        return _read(head, rows, config, jnp.eye(len(rows), dtype=rows.dtype))
-
-    return _of_layers(weights, params, trace)
+    return _of_layers(_weights, params, trace, config)
 
 
 def states(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T, k, v]
@@ -121,7 +123,7 @@ def states(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T,
     Raises ValueError, where states can be read, for one that is not finite.
     """
     trace = forward(params, tokens, config)
-    every = _of_layers(lambda head, rows: _states(head, rows, config), params, trace)
+    every = _of_layers(_states, params, trace, config)
     if is_concrete(every):
         broken = np.argwhere(~np.isfinite(np.asarray(every)).all((-1, -2)))
         if len(broken):
@@ -140,22 +142,27 @@ def condition_numbers(params: Params, tokens: Array, config: Config) -> Array:  
     """
     if config.kind != "mesa":
         raise ValueError(f"kind is {config.kind!r}: only a mesa layer inverts a matrix")
-
-    def numbers(head: Params, rows: Array) -> Array:  # [T]
-        no_values = rows[:, :0]
-        moments, _ = recurrent_state.regression_sums(*_weighted(head, rows, config), no_values)
-        values = jnp.linalg.eigvalsh(moments) + _penalty(head)
-        return values[:, -1] / values[:, 0]
-
-    return _of_layers(numbers, params, forward(params, tokens, config))
+    return _of_layers(_condition_numbers, params, forward(params, tokens, config), config)
 
 
-def _of_layers(look: Callable, params: Params, trace: Walk) -> Array:
-    """``look(head, rows)`` of every layer and head, from the stream before each layer."""
+def _condition_numbers(head: Params, rows: Array, config: Config) -> Array:  # [T]
+    no_values = rows[:, :0]
+    moments, _ = recurrent_state.regression_sums(*_weighted(head, rows, config), no_values)
+    values = jnp.linalg.eigvalsh(moments) + _penalty(head)
+    return values[:, -1] / values[:, 0]
+
+
+def _weights(head: Params, rows: Array, config: Config) -> Array:  # [T, T]
+    return _read(head, rows, config, jnp.eye(len(rows), dtype=rows.dtype))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 3))
+def _of_layers(look: Callable, params: Params, trace: Walk, config: Config) -> Array:
+    """``look(head, rows, config)`` of every layer and head, from the stream before each layer."""
 
     def layer(own: Params, stream: Array) -> Array:
         rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
-        return jax.vmap(lambda head: look(head, rows))(_heads(own))
+        return jax.vmap(lambda head: look(head, rows, config))(_heads(own))
 
     return jax.vmap(layer)(of_layers(params), trace.stream[:-1])
 

@@ -62,8 +62,15 @@ def forward(
     by default 0: the mean of its writes, say, or those on another prompt.
     """
     check_inputs(params, tokens, config, head_fill)
-    stream = _embed(params, tokens)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
+    return _forward(params, tokens, gates, head_fill, config)
+
+
+@functools.partial(jax.jit, static_argnames="config")
+def _forward(
+    params: Params, tokens: Array, gates: Array, head_fill: Array | None, config: Config
+) -> Trace:
+    stream = _embed(params, tokens)
     fills = None if head_fill is None else gated(1 - gates, head_fill)
     later, heads = run(stream, (of_layers(params), gates, fills), config)
     return _with_slots(traces.collect(stream, later, heads, params.read_out), params)

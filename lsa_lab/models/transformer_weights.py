@@ -1,5 +1,7 @@
 """The weights of a transformer."""
 
+import functools
+
 import chex
 import flax.struct
 import jax
@@ -109,10 +111,14 @@ def present_heads(config: Config) -> Array:  # [L, H]
 
 def check_params(params: Params, config: Config) -> None:
     """Raise unless every array has the shape that ``init`` gives it."""
-    expected = jax.eval_shape(lambda key: init(key, config), jax.random.key(0))
     chex.assert_trees_all_equal_shapes(
-        params, expected, custom_message="params do not fit the config; draw them with init"
+        params, _shapes(config), custom_message="params do not fit the config; draw them with init"
     )
+
+
+@functools.cache
+def _shapes(config: Config) -> Params:
+    return jax.eval_shape(lambda key: init(key, config), jax.random.key(0))
 
 
 def check_inputs(

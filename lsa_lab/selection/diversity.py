@@ -30,7 +30,13 @@ def farthest_point(points: Array, size: int) -> Array:  # [size]
     The largest gap it leaves is at most twice the smallest possible (Gonzalez 1985, who starts
     anywhere).
     """
-    points, _ = _in_own_unit(_checked(points, size))
+    points, size = _checked(points, size)
+    points, _ = _in_own_unit(points)
+    return _known(points, _farthest(points, size))
+
+
+@partial(jax.jit, static_argnames="size")
+def _farthest(points: Array, size: int) -> Array:
     first = jnp.argmin(_squares(points - points.mean(0)[None]))
 
     def pick(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
@@ -39,7 +45,7 @@ def farthest_point(points: Array, size: int) -> Array:  # [size]
         return (gaps, jnp.argmax(gaps)), last
 
     gaps = jnp.full(points.shape[0], jnp.inf, points.dtype)
-    return _known(points, jax.lax.scan(pick, (gaps, first), length=size)[1])
+    return jax.lax.scan(pick, (gaps, first), length=size)[1]
 
 
 def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [size]
@@ -50,8 +56,8 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
     size may exceed p; without, L has rank p, and of points that add nothing the lowest index is
     taken.
     """
-    points = _checked(points, size)
-    m, p = points.shape
+    points, size = _checked(points, size)
+    p = points.shape[1]
     if is_concrete(ridge) and not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge = {ridge}: expected a finite number >= 0")
     if is_concrete(ridge) and np.asarray(ridge).astype(points.dtype) == 0 and size > p:
@@ -62,6 +68,12 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
     points, unit = _in_own_unit(points, jnp.sqrt(jnp.maximum(prior, 0)))
     # By the unit twice: its square, which a compiler would divide by, may vanish or overflow.
     start = _squares(points) + jax.lax.optimization_barrier(prior / unit) / unit
+    return _known(points, _determinantal(points, start, size))
+
+
+@partial(jax.jit, static_argnames="size")
+def _determinantal(points: Array, start: Array, size: int) -> Array:
+    m, p = points.shape
     noise = 10 * p * jnp.finfo(points.dtype).eps * start.max()
 
     def pick(state: tuple[Array, Array, Array], t: Array) -> tuple[tuple, Array]:
@@ -74,12 +86,12 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
         return (factor.at[t].set(row), rest - row**2, chosen.at[best].set(True)), best
 
     state = (jnp.zeros((size, m), points.dtype), start, jnp.zeros(m, bool))
-    return _known(points, jax.lax.scan(pick, state, jnp.arange(size))[1])
+    return jax.lax.scan(pick, state, jnp.arange(size))[1]
 
 
 def leverage(points: Array) -> Array:  # [m]
     """x_iᵀ (XᵀX)⁺ x_i, the diagonal of the hat matrix: between 0 and 1, of sum rank X."""
-    points = _checked(points, 1)
+    points, _ = _checked(points, 1)
     check_factorable(points, "points")
     sums = (column_space(points)[0] ** 2).sum(-1)
     return jnp.where(jnp.isfinite(points).all(), sums, jnp.nan)
@@ -91,7 +103,8 @@ def k_means(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
     Lloyd's algorithm from k-means++ seeds (Arthur and Vassilvitskii 2007), the best of four
     starts. A centre without points stays where it is.
     """
-    points, unit = _in_own_unit(_checked(points, size))
+    points, size = _checked(points, size)
+    points, unit = _in_own_unit(points)
     centres, clusters, inertia = _best_of_starts(points, size, key)
     return unit * centres, _known(points, clusters), unit * (unit * inertia)
 
@@ -102,7 +115,13 @@ def medoids(points: Array, size: int, key: Array) -> Array:  # [size]
     The largest cluster comes first. They are all different: a cluster without points takes the
     nearest one that is left.
     """
-    points, _ = _in_own_unit(_checked(points, size))
+    points, size = _checked(points, size)
+    points, _ = _in_own_unit(points)
+    return _known(points, _medoids(points, size, key))
+
+
+@partial(jax.jit, static_argnames="size")
+def _medoids(points: Array, size: int, key: Array) -> Array:
     centres, clusters, _ = _best_of_starts(points, size, key)
     counts = (clusters[:, None] == jnp.arange(size)[None]).sum(0)
     order = jnp.argsort(-counts, stable=True)
@@ -113,9 +132,10 @@ def medoids(points: Array, size: int, key: Array) -> Array:  # [size]
         best = jnp.argmin(jnp.where(taken | ~member, jnp.inf, squares))
         return taken.at[best].set(True), best
 
-    return _known(points, jax.lax.scan(pick, jnp.zeros(points.shape[0], bool), order)[1])
+    return jax.lax.scan(pick, jnp.zeros(points.shape[0], bool), order)[1]
 
 
+@partial(jax.jit, static_argnames="size")
 def _best_of_starts(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
     middle = points.mean(0)[None]
     run = partial(_lloyd, points - middle, size)
@@ -178,11 +198,10 @@ def _squares(rows: Array) -> Array:  # [m, p] -> [m]
     return (rows**2).sum(-1)
 
 
-def _checked(points: ArrayLike, size: int) -> Array:  # [m, p]
-    """The points, if there are ``size`` of them and all are finite."""
+def _checked(points: ArrayLike, size: int) -> tuple[Array, int]:  # [m, p]
+    """The points and the size, if there are so many of them and all are finite."""
     chex.assert_rank(points, 2, custom_message="points are [m, p], one row per demonstration")
     chex.assert_type(points, float)
     array = jnp.asarray(in_native_order(points))
-    check_size(size, len(array))
     check_finite(array, "points")
-    return array
+    return array, check_size(size, len(array))

@@ -17,6 +17,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.arguments import (
+    cached_if_jitted,
     check_at_least,
     check_byte_order,
     check_size,
@@ -45,16 +46,7 @@ def pick_greedily(
     m = chosen.shape[0]
     free = int((np.asarray(chosen) == 0).sum()) if is_concrete(chosen) else m
     size = check_size(size, free, "open demonstrations")
-
-    def pick(chosen: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
-        scores = score(chosen)
-        chex.assert_shape(scores, (m,), custom_message="score(chosen) is [m], as chosen")
-        finite, still_open = jnp.isfinite(scores), chosen == 0
-        ranked = jnp.where(finite & still_open, scores, -jnp.inf)
-        best = jnp.where(ranked.max() > -jnp.inf, jnp.argmax(ranked), m)
-        return chosen.at[best].set(1, mode="drop"), (best, (~finite & still_open).sum())
-
-    _, (indices, bad) = jax.lax.scan(pick, chosen, length=size)
+    indices, bad = _picks(score, size)(chosen)
     if is_concrete(bad) and (np.asarray(bad) > 0).any():
         first = int(np.flatnonzero(np.asarray(bad))[0])
         raise ValueError(
@@ -62,6 +54,22 @@ def pick_greedily(
             "has no rank; drop those demonstrations or scale the weights down"
         )
     return indices
+
+
+@cached_if_jitted
+def _picks(score: Callable[[Array], Array], size: int) -> Callable:
+    """The program of ``pick_greedily``: chosen -> indices, and how many scores were not finite."""
+
+    def pick(chosen: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
+        scores = score(chosen)
+        m = len(chosen)
+        chex.assert_shape(scores, (m,), custom_message="score(chosen) is [m], as chosen")
+        finite, still_open = jnp.isfinite(scores), chosen == 0
+        ranked = jnp.where(finite & still_open, scores, -jnp.inf)
+        best = jnp.where(ranked.max() > -jnp.inf, jnp.argmax(ranked), m)
+        return chosen.at[best].set(1, mode="drop"), (best, (~finite & still_open).sum())
+
+    return jax.jit(lambda chosen: jax.lax.scan(pick, chosen, length=size)[1])
 
 
 def flow_joining(params: Params, pool: Array, query: Array, chosen: Array) -> Array:  # [L, m, e]
@@ -73,6 +81,11 @@ def flow_joining(params: Params, pool: Array, query: Array, chosen: Array) -> Ar
     """
     _check_chosen(chosen)
     chex.assert_shape(pool, (*chosen.shape, query.shape[0] + 1), custom_message="pool is [m, d+1]")
+    return _flow_joining(params, pool, query, chosen)
+
+
+@jax.jit
+def _flow_joining(params: Params, pool: Array, query: Array, chosen: Array) -> Array:
     together = pool.T @ (chosen[:, None] * pool)
 
     def predictions(token: Array) -> Array:  # [L]
@@ -98,12 +111,21 @@ def leave_one_out(
     chosen = jnp.asarray(chosen)
     now = error(chosen)
     chex.assert_shape(now, (), custom_message="error(chosen) is one number")
-
-    def changed(i: Array) -> Array:  # []
-        return error(chosen.at[i].set(1 - chosen[i]))
-
-    errors = jax.lax.map(changed, jnp.arange(chosen.shape[0]), batch_size=width)
+    errors = _changed(error, width)(chosen)
     return jnp.where(chosen > 0, errors - now, now - errors)
+
+
+@cached_if_jitted
+def _changed(error: Callable[[Array], Array], width: int) -> Callable[[Array], Array]:
+    """The program of ``leave_one_out``: chosen -> the errors with each demonstration changed."""
+
+    def errors(chosen: Array) -> Array:  # [m]
+        def changed(i: Array) -> Array:  # []
+            return error(chosen.at[i].set(1 - chosen[i]))
+
+        return jax.lax.map(changed, jnp.arange(len(chosen)), batch_size=width)
+
+    return jax.jit(errors)
 
 
 def best_subset(

@@ -178,6 +178,11 @@ def encode_flow(params: Params, pool: Array) -> Array:  # [m, e] -> [L, m, e, e]
     check_params(params, "an encoded flow")
     e = _matrix(pool).shape[1]
     chex.assert_shape([params.w_kq, params.w_pv], (None, None, e, e))
+    return _encoded_flow(params, pool)
+
+
+@jax.jit
+def _encoded_flow(params: Params, pool: Array) -> Array:  # [L, m, e, e]
     slopes = jax.jacfwd(lambda token: _read_row(params, token))  # [L, e, e], ∂e_i last
     return jnp.moveaxis(
         jax.lax.map(slopes, pool, batch_size=side_by_side(None, 256)), 0, 1

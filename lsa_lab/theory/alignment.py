@@ -47,7 +47,13 @@ def aligned_risk(
         raise ValueError("train is 0: there is no task to learn")
     place = [jnp.asarray(value, float) for value in (alpha, kappa, tau, noise_var)]
     chex.assert_rank(place, 0, custom_message="one place: use jax.vmap for more")
-    alpha, kappa, tau, noise_var = place
+    return _aligned_risk(train, test, *place)
+
+
+@jax.jit
+def _aligned_risk(
+    train: Array, test: Array, alpha: Array, kappa: Array, tau: Array, noise_var: Array
+) -> Risks:
     unit = train.mean()  # the level is looked for near 1
     train, test, noise_var = train / unit, test / unit, noise_var / unit
     q, c = (1 + noise_var) / alpha, 1 / kappa

@@ -133,7 +133,11 @@ def frozen_demonstration_untied(
     """
     chex.assert_rank([w_kq, w_pv], 3, custom_message="untied weights are [L, e, e]")
     _check(w_kq[0], w_pv[0], demonstration, query)
+    return _walk(w_kq, w_pv, demonstration, query)
 
+
+@jax.jit
+def _walk(w_kq: Array, w_pv: Array, demonstration: Array, query: Array) -> Array:  # [L+1, e]
     def layer(token: Array, weights: tuple[Array, Array]) -> tuple[Array, Array]:
         asks, writes = weights
         token = token + (asks @ token) * writes
@@ -190,6 +194,11 @@ def many_shot_descent_flow(step_sizes: Array, x: Array, x_query: Array) -> Array
     descent flow").
     """
     chex.assert_rank([step_sizes, x, x_query], [1, 2, 1], custom_message="[L], x [n, d] and [d]")
+    return _descent_flow(step_sizes, x, x_query)
+
+
+@jax.jit
+def _descent_flow(step_sizes: Array, x: Array, x_query: Array) -> Array:  # [L, n]
     gram, similarity = x @ x.T / len(x), x @ x_query / len(x)
 
     def step(flow: Array, step_size: Array) -> tuple[Array, Array]:

@@ -69,6 +69,11 @@ def ridge_risk(
     alpha, kappa, tau, noise_var, penalty = jnp.broadcast_arrays(
         alpha, kappa, tau, noise_var, jnp.asarray(penalty, alpha.dtype)
     )
+    return _ridge_risk(alpha, kappa, tau, noise_var, penalty)
+
+
+@jax.jit
+def _ridge_risk(alpha: Array, kappa: Array, tau: Array, noise_var: Array, penalty: Array) -> Risks:
     q, c = (1 + noise_var) / alpha, 1 / kappa
 
     def excess(level: Array) -> Array:  # grows with the level

@@ -5,6 +5,8 @@ and von Oswald's layers are its steps). X is [n, d] with independent N(0, 1) ent
 |w|² = 1 on average, ε of variance σ², and the risk is E |ŵ - w|², the label's noise left out.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,12 +35,15 @@ def best_descent(alpha: Real, noise_var: Real, depth: int) -> Array:  # [depth+1
     "Depth is state evolution"; average-case optimal methods: Pedregosa and Scieur 2002.04756). Each
     entry is a bound for stacks of that depth; real steps reach it only where 1 - hg has real roots.
     """
-    check_at_least(depth, "depth", 0)
+    depth = check_at_least(depth, "depth", 0)
     check_variance(noise_var, "noise_var")
     if is_concrete(alpha) and not alpha > 0:
         raise ValueError(f"alpha = {alpha}: the demonstrations for a covariate are positive")
-    alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
+    return _evolution(jnp.asarray(alpha, float), jnp.asarray(noise_var, float), depth)
 
+
+@functools.partial(jax.jit, static_argnames="depth")
+def _evolution(alpha: Array, noise_var: Array, depth: int) -> Array:  # [depth+1]
     def layer(risk: Array, _: None) -> tuple[Array, Array]:
         risk = (noise_var + risk) / (alpha + noise_var + risk)
         return risk, risk
@@ -157,10 +162,14 @@ def iterated_limit(alpha: Real, noise_var: Real, steps: int) -> Array:  # [steps
     number of steps is the best (derived here). By Gauss's rule for the law of Marchenko and Pastur,
     times h a semicircle; exact but for rounding.
     """
-    check_at_least(steps, "steps", 0)
+    steps = check_at_least(steps, "steps", 0)
     check_variance(noise_var, "noise_var")
     check_ratio(alpha, "alpha")
-    alpha, noise_var = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
+    return _iterated_limit(jnp.asarray(alpha, float), jnp.asarray(noise_var, float), steps)
+
+
+@functools.partial(jax.jit, static_argnames="steps")
+def _iterated_limit(alpha: Array, noise_var: Array, steps: int) -> Array:  # [steps+1]
     count = steps + 64
     angle = jnp.arange(1.0, count + 1) * (np.pi / (count + 1))
     h = (1 + 1 / alpha) + 2 / jnp.sqrt(alpha) * jnp.cos(angle)

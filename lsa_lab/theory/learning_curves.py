@@ -7,6 +7,8 @@ The layers are those of ``models.recurrent`` (docs/theory, "The state as a regre
 r_t = E |ŵ_t - w_{t+1}|²; ``theory.drift`` has the ends of these curves.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -63,10 +65,11 @@ def additive(
         per_time = (d + 1) * _pairs(n, correlation) / counts**2 + noise / counts
         return jnp.concatenate([jnp.ones(1), per_time / (1 + per_time)])
 
-    def rule(r: Array, _: Array) -> Array:
-        return rho**2 * (r - r**2 / (r + d + 1 + noise)) + 1 - rho**2
+    return _curve(_additive, jnp.ones(()), jnp.zeros(n), d + 1 + noise, rho)
 
-    return _curve(rule, jnp.ones(()), jnp.zeros(n))
+
+def _additive(r: Array, _: Array, noise: Array, rho: Array) -> Array:
+    return rho**2 * (r - r**2 / (r + noise)) + 1 - rho**2
 
 
 def _pairs(n: int, correlation: ArrayLike) -> Array:  # [n]
@@ -92,12 +95,12 @@ def delta_rule(n: int, d: int, noise_var: ArrayLike) -> Array:  # [n+1]
     check_variance(noise_var, "noise_var")
     if jnp.shape(noise_var) not in ((), (n,)):
         raise ValueError(f"noise_var has shape {jnp.shape(noise_var)}: expected [] or [n] = [{n}]")
-
-    def rule(r: Array, noise_var: Array) -> Array:
-        return r - r**2 / _or_one((d + 2) * r + d * noise_var)
-
     noise = jnp.broadcast_to(jnp.asarray(noise_var, float), (n,))
-    return _curve(rule, jnp.ones(()), noise)
+    return _curve(_delta_rule, jnp.ones(()), d * noise, d + 2.0)
+
+
+def _delta_rule(r: Array, noise: Array, factor: Array) -> Array:
+    return r - r**2 / _or_one(factor * r + noise)
 
 
 def delta_rule_limit(alpha: Real, noise_var: Real) -> Array:  # []
@@ -107,7 +110,11 @@ def delta_rule_limit(alpha: Real, noise_var: Real) -> Array:  # []
     """
     check_variance(noise_var, "noise_var")
     check_spread(alpha, "alpha", "a ratio of sizes")
-    alpha, noise = jnp.asarray(alpha, float), jnp.asarray(noise_var, float)
+    return _delta_rule_limit(jnp.asarray(alpha, float), jnp.asarray(noise_var, float))
+
+
+@jax.jit
+def _delta_rule_limit(alpha: Array, noise: Array) -> Array:  # []
     positive = jnp.where(noise > 0, noise, 1.0)
     target = jnp.log(positive) + positive + alpha
 
@@ -132,12 +139,11 @@ def implicit(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
     n, d = _sizes(n, d, noise_var)
     nodes, masses = map(jnp.asarray, wishart_quadrature(1, d))  # of |x|², a χ²_d variable
     noise = jnp.asarray(noise_var, float)
+    return _curve(_implicit, jnp.ones(()), jnp.zeros(n), nodes / d, masses, noise)
 
-    def rule(r: Array, _: Array) -> Array:
-        share = r / d
-        return r - (masses * share**2 * nodes / _or_one(nodes * share + noise)).sum()
 
-    return _curve(rule, jnp.ones(()), jnp.zeros(n))
+def _implicit(r: Array, _: Array, nodes: Array, masses: Array, noise: Array) -> Array:
+    return r - (masses * r**2 * nodes / _or_one(nodes * r + noise)).sum()
 
 
 def delta(
@@ -158,11 +164,8 @@ def delta(
         return gated_delta(n, d, noise_var, step, 1.0, drift=drift)
     if not is_concrete(drift) or np.any(np.asarray(drift) != 1):
         raise ValueError("drift without a step: the best schedule is of a task that stands still")
-
-    def rule(r: Array, _: Array) -> Array:
-        return r - r**2 / _or_one(d * (r + d * extra))
-
-    return _curve(rule, jnp.ones(()), jnp.zeros(n))
+    noise = jnp.broadcast_to(jnp.asarray(d**2 * extra, float), (n,))
+    return _curve(_delta_rule, jnp.ones(()), noise, float(d))
 
 
 def gated_delta(
@@ -243,17 +246,18 @@ def _constant_steps(
     _check_gate(gate)
     check_correlation(drift, "drift")
     beta, g, rho = (jnp.asarray(each, float) for each in (step, gate, drift))
-    (moment, fourth), (product, third, square) = keys, labels
-
-    def rule(moments: Array, _: Array) -> Array:
-        m, q = moments
-        kept = (1 - 2 * beta * moment + beta**2 * fourth) * g**2 * q
-        kept += 2 * beta * (product - beta * third) * g * m
-        after = rho * ((1 - beta * moment) * g * m + beta * product)
-        return jnp.stack([after, kept + beta**2 * square])
-
-    m, q = _curve(rule, jnp.zeros(2), jnp.zeros(n)).T
+    m, q = _curve(_step, jnp.zeros(2), jnp.zeros(n), beta, g, rho, keys, labels).T
     return _or_infinite(q - 2 * m + 1, q)
+
+
+def _step(
+    moments: Array, _: Array, beta: Array, g: Array, rho: Array, keys: tuple, labels: tuple
+) -> Array:
+    (moment, fourth), (product, third, square), (m, q) = keys, labels, moments
+    kept = (1 - 2 * beta * moment + beta**2 * fourth) * g**2 * q
+    kept += 2 * beta * (product - beta * third) * g * m
+    after = rho * ((1 - beta * moment) * g * m + beta * product)
+    return jnp.stack([after, kept + beta**2 * square])
 
 
 def _along_eigenvectors(
@@ -277,21 +281,30 @@ def _along_eigenvectors(
     check_eigenvalues(eigenvalues, "eigenvalues", "a covariance of x")
     check_correlation(drift, "drift")
     beta, g, rho, values = (jnp.asarray(each, float) for each in (step, gate, drift, eigenvalues))
-    first = jnp.full(d, 1 / d)
+    given = beta, g, rho, values, scale, noise_var
+    p, q = jnp.moveaxis(_curve(_vector_step, jnp.zeros((2, d)), jnp.zeros(n), *given), 1, 0)
+    return _or_infinite((q - 2 * p + 1 / d) @ values, q)
 
+
+def _vector_step(
+    moments: Array,  # [2, d]
+    _: Array,
+    beta: Array,
+    g: Array,
+    rho: Array,
+    values: Array,
+    scale: Array,
+    noise_var: Array,
+) -> Array:  # [2, d]
     def fourth(v: Array) -> Array:  # the diagonal of E xxᵀ diag(v) xxᵀ
         return 2 * values**2 * v + values * (values @ v)
 
-    def rule(moments: Array, _: Array) -> Array:
-        p, q = moments
-        kept = g**2 * (q - 2 * beta * values * q + beta**2 * fourth(q))
-        kept += 2 * beta * scale * g * (values * p - beta * fourth(p))
-        square = (beta * scale) ** 2 * (fourth(first) + noise_var * values)
-        after = rho * ((1 - beta * values) * g * p + beta * scale * values * first)
-        return jnp.stack([after, kept + square])
-
-    p, q = jnp.moveaxis(_curve(rule, jnp.zeros((2, d)), jnp.zeros(n)), 1, 0)
-    return _or_infinite((q - 2 * p + first[None]) @ values, q)
+    (p, q), first = moments, jnp.full(len(values), 1 / len(values))
+    kept = g**2 * (q - 2 * beta * values * q + beta**2 * fourth(q))
+    kept += 2 * beta * scale * g * (values * p - beta * fourth(p))
+    square = (beta * scale) ** 2 * (fourth(first) + noise_var * values)
+    after = rho * ((1 - beta * values) * g * p + beta * scale * values * first)
+    return jnp.stack([after, kept + square])
 
 
 def _or_infinite(risks: Array, squares: Array) -> Array:  # [n+1], [n+1, ...] -> [n+1]
@@ -371,11 +384,12 @@ def _or_one(denominator: Array) -> Array:
     return jnp.where(denominator > 0, denominator, 1.0)
 
 
-def _curve(rule: Any, first: Array, along: Array) -> Array:  # [n+1, ...]
+@functools.partial(jax.jit, static_argnums=0)
+def _curve(rule: Callable, first: Array, along: Array, *given: Any) -> Array:  # [n+1, ...]
     """The first value and those after each step of the rule."""
 
     def step(value: Array, entry: Array) -> tuple[Array, Array]:
-        value = rule(value, entry)
+        value = rule(value, entry, *given)
         return value, value
 
     return jnp.concatenate([first[None], jax.lax.scan(step, first, along)[1]])

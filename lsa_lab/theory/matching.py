@@ -45,6 +45,11 @@ def descent_gap(
     """
     chex.assert_rank([x, y, step_sizes], [2, 1, 1])
     check_spread(objective, "objective", "ω")
+    return _descent_gap(x, y, step_sizes, objective)
+
+
+@jax.jit
+def _descent_gap(x: Array, y: Array, step_sizes: Array, objective: Array) -> Array:  # [L+1]
     moment, correlation = x.T @ x / len(x), y @ x / len(x)
     ends = jnp.linalg.eigvalsh(moment)[jnp.array([0, -1])]
     share = moment_spread(x) * objective

@@ -11,6 +11,8 @@ so that the geometric gain of the frozen demonstration becomes a cubic one (deri
 docs/theory, "The moving demonstration", "Depth amplifies what is longer and better aligned").
 """
 
+import functools
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -35,7 +37,7 @@ def cubic_gains(coupling: Array, num_layers: int) -> tuple[Array, Array]:  # [L+
     as that of two geometric gains does.
     """
     chex.assert_shape(coupling, (), custom_message="κ is a number; use jax.vmap")
-    check_at_least(num_layers, "num_layers", 0)
+    num_layers = check_at_least(num_layers, "num_layers", 0)
     coupling = as_floats(coupling)
 
     gain, bend = _gains(coupling, num_layers)
@@ -62,6 +64,7 @@ def moving_flow(
     M_0 = sI + d (Kq)ᵀ, which is Eq. 2, and M_1 = (s/d·Kd) d ((K + Kᵀ)d)ᵀ, what the demonstration
     gains by moving. B_l M_1 is computed without the division, so that d·Kd may be 0.
     """
+    num_layers = check_at_least(num_layers, "num_layers", 0)
     coupling = as_floats(scale * (demonstration @ w_kq @ demonstration))
     gain, bend = (each[:, None, None] for each in _gains(coupling, num_layers))
     still, moved = _flow_parts(w_kq, demonstration, query)
@@ -85,6 +88,7 @@ def flow_terms(w_kq: Array, demonstration: Array, query: Array) -> Array:  # [3]
     return jnp.stack([(still**2).sum(), (still * moved).sum(), (moved**2).sum()])
 
 
+@functools.partial(jax.jit, static_argnames="num_layers")
 def _gains(coupling: Array, num_layers: int) -> tuple[Array, Array]:  # [L+1], [L+1]
     """A_l and ∂A_l/∂κ."""
 

@@ -63,15 +63,21 @@ def gradient_descent(
     sizes(n, eigenvalues.shape[0], noise_var)
     check_eigenvalues(eigenvalues, "eigenvalues", "XᵀX/n")
     check_spread(signal_norm_sq, "signal_norm_sq", "a squared length")
+    eigenvalues = as_floats(eigenvalues)
+    filters = _filters(eigenvalues, step_sizes)
+    bias = ((1 - eigenvalues[None] * filters) ** 2).mean(1)
+    variance = (eigenvalues[None] * filters**2).sum(1) / n
+    return signal_norm_sq * bias + noise_var * variance
+
+
+@jax.jit
+def _filters(eigenvalues: Array, step_sizes: Array) -> Array:  # [steps+1, d]
+    """g_t at every eigenvalue after each step."""
 
     def step(filtered: Array, step_size: Array) -> tuple[Array, Array]:
         filtered = filtered + step_size * (1 - eigenvalues * filtered)
         return filtered, filtered
 
-    eigenvalues = as_floats(eigenvalues)
     first = jnp.zeros_like(eigenvalues)
     _, later = jax.lax.scan(step, first, step_sizes)
-    filters = jnp.concatenate([first[None], later])  # [steps+1, d]
-    bias = ((1 - eigenvalues[None] * filters) ** 2).mean(1)
-    variance = (eigenvalues[None] * filters**2).sum(1) / n
-    return signal_norm_sq * bias + noise_var * variance
+    return jnp.concatenate([first[None], later])

@@ -112,7 +112,7 @@ def test_closing_a_gate_removes_the_head_and_nothing_else(keys):
     assert np.abs(full.stream - gated.stream).max() > 1e-3
 
 
-def test_a_long_prompt_gives_the_gradient_of_a_short_one(monkeypatch):
+def test_a_long_prompt_gives_the_gradient_of_a_short_one(swap):
     params, tokens = draw(40)
 
     def gradient():
@@ -122,7 +122,7 @@ def test_a_long_prompt_gives_the_gradient_of_a_short_one(monkeypatch):
         return jax.jit(jax.grad(loss))(params)
 
     short = gradient()
-    monkeypatch.setattr(blocks, "_LONG", 39)
+    swap(blocks, "_LONG", 39)
     same = functools.partial(np.testing.assert_allclose, rtol=1e-10)
     jax.tree.map(same, gradient(), short)
 

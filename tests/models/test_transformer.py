@@ -201,7 +201,7 @@ def test_the_mlp_writes_to_the_stream_only():
 
 
 @pytest.mark.parametrize(("layout", "keys"), LAYOUTS)
-def test_softmax_reads_a_prompt_by_rows_as_it_does_at_once(layout, keys, monkeypatch):
+def test_softmax_reads_a_prompt_by_rows_as_it_does_at_once(layout, keys, swap):
     config = dataclasses.replace(SHAPES["uneven"], layout=layout, keys=keys)
     params, tokens = draw(config, 7)
 
@@ -223,8 +223,8 @@ def test_softmax_reads_a_prompt_by_rows_as_it_does_at_once(layout, keys, monkeyp
         return jax.device_get(jax.jit(derivatives)(params, tokens))
 
     at_once = trace_and_flows()
-    monkeypatch.setattr(transformer_layers, "_MANY", 6)
-    monkeypatch.setattr(transformer_layers, "_ROWS", 3)  # in the last block two are no tokens
+    swap(transformer_layers, "_MANY", 6)
+    swap(transformer_layers, "_ROWS", 3)  # in the last block two are no tokens
     jax.tree.map(lambda *pair: close(*pair, tolerance=1e-12), trace_and_flows(), at_once)
 
 
@@ -238,9 +238,9 @@ def memory_of_flows(num_tokens):
     return compiled.memory_analysis().temp_size_in_bytes
 
 
-def test_flows_of_softmax_need_memory_in_proportion_to_the_prompt(monkeypatch):
+def test_flows_of_softmax_need_memory_in_proportion_to_the_prompt(swap):
     assert memory_of_flows(2040) < 6 * memory_of_flows(510)
-    monkeypatch.setattr(transformer_layers, "_MANY", 2040)  # a control
+    swap(transformer_layers, "_MANY", 2040)  # a control
     assert memory_of_flows(2040) > 12 * memory_of_flows(510)
 
 

@@ -98,8 +98,8 @@ def test_separated_clusters_are_found_as_scikit_learn_finds_them(seed):
         assert int(i) == member[int(np.argmin(gaps))]
 
 
-def test_as_many_seeds_as_different_points_are_all_of_them(monkeypatch):
-    monkeypatch.setattr(diversity, "_RESTARTS", 1)
+def test_as_many_seeds_as_different_points_are_all_of_them(swap):
+    swap(diversity, "_RESTARTS", 1)
     starts = jax.jit(jax.vmap(lambda points, key: diversity.k_means(points, 5, key)[2], (None, 0)))
     keys = jax.random.split(jax.random.key(0), 10)
     np.testing.assert_allclose(starts(np.repeat(draw(m=5), 4, axis=0), keys), 0, atol=1e-20)
@@ -113,10 +113,10 @@ def test_a_cluster_without_points_stays_where_it_began():
     assert inertia < 1e-20
 
 
-def test_lloyd_ends_after_its_rounds(monkeypatch):
+def test_lloyd_ends_after_its_rounds(swap):
     points, inertia = draw(m=60), []
     for rounds in (0, 1, 100):
-        monkeypatch.setattr(diversity, "_ROUNDS", rounds)
+        swap(diversity, "_ROUNDS", rounds)
         centres, _, squares = diversity.k_means(points, 5, jax.random.key(0))
         among = np.isclose(centres[:, None], points[None], atol=1e-12).all(2).any(1)
         assert among.all() == (rounds == 0)  # seeds are points

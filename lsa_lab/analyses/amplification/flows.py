@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
-from lsa_lab.arguments import check_at_least, side_by_side
+from lsa_lab.arguments import check_at_least, map_rows, side_by_side
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.models.blocks import gated, head_gates
 from lsa_lab.models.trace import Trace, check_stream, layer_predictions, predict
@@ -39,7 +39,7 @@ def flow(read: Read, tokens: Array, *, together: int | None = None) -> Array:  #
     check_at_least(together, "together")
     numbers, pull = jax.vjp(read, tokens)
     basis = jnp.eye(len(numbers), dtype=numbers.dtype)
-    return jax.lax.map(lambda cotangent: pull(cotangent)[0], basis, batch_size=together)
+    return map_rows(lambda cotangent: pull(cotangent)[0], basis, together)
 
 
 def demonstration_flow(
@@ -129,7 +129,7 @@ def interactions(
     width = side_by_side(together, 32)
     ones = jnp.ones(num, demonstrations.dtype)
     _, product = jax.linearize(jax.grad(read), ones)
-    return jax.lax.map(product, jnp.diag(ones), batch_size=min(num, width))
+    return map_rows(product, jnp.diag(ones), min(num, width))
 
 
 def _merged(

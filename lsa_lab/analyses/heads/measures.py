@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_finite, is_concrete, side_by_side
+from lsa_lab.arguments import cached_if_jitted, check_finite, is_concrete, side_by_side
 from lsa_lab.models import moments
 
 Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
@@ -29,15 +29,19 @@ def losses(
     """
     width = side_by_side(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
-    options = None
     if is_concrete(head_masks):
-        options = moments.compiler_options()  # a program inside another has no options of its own
         empty = np.flatnonzero(~np.asarray(head_masks, bool).any((1, 2)))
         if empty.size:
             raise ValueError(
                 f"head_mask {empty[0]} of {len(head_masks)} is all zero: the prediction would be "
                 "that of an empty network, whatever the prompt; keep at least one head"
             )
+    return _losses(loss, width, is_concrete(head_masks))(head_masks)
+
+
+@cached_if_jitted
+def _losses(loss: Loss, width: int, outermost: bool) -> Callable[[Array], Array]:
+    """The program of ``losses``; one inside another has no compiler options of its own."""
 
     def judge(mask: Array) -> Array:
         risk = loss(mask)
@@ -45,9 +49,10 @@ def losses(
             raise ValueError(f"loss gives shape {risk.shape}: expected (), the risk of all prompts")
         return risk
 
+    options = moments.compiler_options() if outermost else None
     return jax.jit(
         lambda masks: jax.lax.map(judge, masks, batch_size=width), compiler_options=options
-    )(head_masks)
+    )
 
 
 def importance(
@@ -75,7 +80,12 @@ def first_order(loss: Loss, num_layers: int, num_heads: int) -> Array:  # [L, H]
     one reverse pass for all heads. Michel et al. (1905.10650) take the mean over examples of the
     absolute value: give a loss of one example for that. A median has the slope of its middle.
     """
-    return -jax.jit(jax.grad(loss))(jnp.ones((num_layers, num_heads)))
+    return -_slopes(loss)(jnp.ones((num_layers, num_heads)))
+
+
+@cached_if_jitted
+def _slopes(loss: Loss) -> Callable[[Array], Array]:
+    return jax.jit(jax.grad(loss))
 
 
 def normalised(importance: Array) -> Array:  # [L, H] -> [L, H]
