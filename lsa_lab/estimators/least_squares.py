@@ -51,6 +51,7 @@ def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
 
 
 @jax.custom_jvp
+@jax.jit
 @jax.default_matmul_precision("highest")
 def pseudo_inverse(x: Array) -> Array:  # [n, d] -> [d, n]
     """Return X⁺, X of the rank that ``column_space`` finds.
@@ -84,6 +85,7 @@ def _pseudo_inverse_derivative(
     return p, left - (left @ x) @ p + right - p @ (x @ right) - p @ moved @ p
 
 
+@jax.jit
 def column_space(x: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Return U [n, r], s [r], Vᵀ [r, d], r = min(n, d), of X with columns in their own units 2^k,
     which of s are not rounding [r], and k [d].
