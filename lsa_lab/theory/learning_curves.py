@@ -139,7 +139,7 @@ def implicit(n: int, d: int, noise_var: Real) -> Array:  # [n+1]
     n, d = _sizes(n, d, noise_var)
     nodes, masses = map(jnp.asarray, wishart_quadrature(1, d))  # of |x|², a χ²_d variable
     noise = jnp.asarray(noise_var, float)
-    return _curve(_implicit, jnp.ones(()), jnp.zeros(n), nodes / d, masses, noise)
+    return _curve(_implicit, jnp.ones(()), jnp.zeros(n), nodes / d, masses / d, noise)
 
 
 def _implicit(r: Array, _: Array, nodes: Array, masses: Array, noise: Array) -> Array:

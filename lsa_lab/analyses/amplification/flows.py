@@ -169,8 +169,14 @@ def _through_the_moment(
 
 def _jacobian(function: Callable[[Array], Array], point: Array) -> Array:  # outputs first
     """The derivative, outputs first, by whichever mode needs fewer passes."""
-    outputs = jax.eval_shape(function, point).size
-    return (jax.jacfwd if point.size < outputs else jax.jacrev)(function)(point)
+    outputs = jax.eval_shape(function, point)
+    if point.size < outputs.size:
+        return jax.jacfwd(function)(point)
+    numbers, pull = jax.vjp(function, point)
+    basis = jnp.eye(numbers.size, dtype=numbers.dtype).reshape(-1, *numbers.shape)
+    # ``jax.jacrev`` outside of jit would spend most of its time on printing what ``pull`` holds.
+    slopes = jax.vmap(lambda cotangent: pull(cotangent)[0])(basis)
+    return slopes.reshape(*numbers.shape, *point.shape)
 
 
 def _demonstrations(prompt: Prompt) -> Array:  # [n, e]

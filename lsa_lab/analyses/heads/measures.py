@@ -25,7 +25,7 @@ def losses(
     """The loss of every mask, in one program, ``together`` of them side by side.
 
     More than 64 toys, the default on a CPU, would not fit into its caches; of a large model 1 is
-    enough. A mask that keeps no head at all is refused.
+    enough. A mask that keeps no head at all is refused. A loss that is jitted is compiled once.
     """
     width = side_by_side(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
