@@ -107,7 +107,7 @@ def iterate(params, moments, w, times):  # -> [B, times + 1]
     def one(prompt):
         moment, target = prompt
         weights = -layer_maps(repeat(params, times), moment)[:, -1, :-1]
-        return jnp.sum((weights - target) ** 2, axis=-1)
+        return jnp.sum((weights - target[None]) ** 2, axis=-1)
 
     return jax.lax.map(one, (moments, w), batch_size=100)
 

@@ -146,7 +146,7 @@ def measure(params, prompts, targets, kind, d, config):  # -> [], []
         raw = params.b_gate[0, 0]
         if params.w_gate is not None:
             rows = jax.vmap(bound_tokens)(prompts)[:200, half:]
-            raw = raw + rows @ params.read_in.T @ params.w_gate[0, 0].T
+            raw = raw[None, None] + rows @ params.read_in.T @ params.w_gate[0, 0].T
         gate = jax.nn.sigmoid(raw).mean()
     return jnp.mean(errors[:, half:] ** 2), gate
 

@@ -103,10 +103,12 @@ def svd(x: Array) -> tuple[Array, Array, Array]:  # [n, d] -> [n, r], [r], [r, d
     """Return the thin SVD by divide and conquer, which takes an eighth of the time of QR iterations
     at [2 000, 512] and fails on some rows that repeat: then by these. Under ``vmap`` both run."""
 
-    def by_qr() -> tuple[Array, Array, Array]:
-        algorithm = jax.lax.linalg.SvdAlgorithm.QR
+    def decompose(algorithm: jax.lax.linalg.SvdAlgorithm) -> tuple[Array, Array, Array]:
         left, values, right = jax.lax.linalg.svd(x, full_matrices=False, algorithm=algorithm)
         return left, values, right
 
-    first = jnp.linalg.svd(x, full_matrices=False)
-    return jax.lax.cond(jnp.isfinite(first[1]).all(), lambda: tuple(first), by_qr)
+    algorithms = jax.lax.linalg.SvdAlgorithm
+    first = decompose(algorithms.DEFAULT)
+    return jax.lax.cond(
+        jnp.isfinite(first[1]).all(), lambda: first, lambda: decompose(algorithms.QR)
+    )

@@ -99,7 +99,7 @@ def recursive_least_squares(
 
     for the rows m_k of M (a square root of the covariance, Carlson 1973). A row that is learnt
     shrinks by a factor, where P - Px (Px)ᵀ/... is a difference: the digits that are kept do not
-    depend on the penalty, 1e-6 in float32.
+    depend on the penalty (3e-6 after 512 rows in float32).
 
     A gate g below 1 forgets the sums of before, and the penalty with them (classical), but no
     direction to less than k eps of what is known of any, which is rounding: nothing overflows where

@@ -36,7 +36,7 @@ def additive(d: int, noise_var: Real, rho: Real) -> Drift:
     So of all gates that do not see the token one that never changes is the best (derived here; that
     a gate below 1 helps: 2604.10946). ``gla`` has one that sees the token.
     """
-    rho, noise = _check(d, noise_var, rho)
+    d, rho, noise = _check(d, noise_var, rho)
     risk, gain = _stationary(1.0, d + 1 + d * noise, rho)
     return Drift(risk, rho * (1 - gain), rho * gain)
 
@@ -50,7 +50,7 @@ def gla(d: int, noise_var: Real, rho: Real) -> Drift:
     ``additive``: by .6 % at d = 4, ρ = .9, σ² = .25, by more where d and 1 - ρ are small. A gate
     that is a sigmoid of a linear function of x cannot have this form (derived here).
     """
-    rho, noise = _check(d, noise_var, rho)
+    d, rho, noise = _check(d, noise_var, rho)
     risk, gain = _stationary(1 + 2 / d, (d + 2) * (1 - 1 / d) + d * noise, rho)
     return Drift(risk, rho * (1 - gain), rho * gain)
 
@@ -58,7 +58,7 @@ def gla(d: int, noise_var: Real, rho: Real) -> Drift:
 def lms(d: int, noise_var: Real, rho: Real) -> Drift:
     """The delta rule on keys as they are, ŵ ← gŵ + β (cy - gŵ·x)x: g = c = ρ, β = r/((d + 2)r +
     dσ²) (derived here)."""
-    rho, noise = _check(d, noise_var, rho)
+    d, rho, noise = _check(d, noise_var, rho)
     risk, gain = _stationary(d + 2.0, d * noise, rho)
     return Drift(risk, rho, rho, gain)
 
@@ -70,7 +70,7 @@ def gated_delta(d: int, noise_var: Real, rho: Real) -> Drift:
 
     where ν is the noise of the label together with that of the length of x (derived here).
     """
-    rho, noise = _check(d, noise_var, rho)
+    d, rho, noise = _check(d, noise_var, rho)
     length = mean_length(d)
     risk, gain = _stationary(float(d), d * (d * (1 + noise) / length**2 - 1), rho)
     return Drift(risk, rho, rho / length, d * gain)
@@ -84,7 +84,7 @@ def delta(d: int, noise_var: Real, rho: Real) -> Drift:
     which is least where (b + 2e)β² + 2aβ - 2a = 0, and c is E ŵ·w/E |ŵ|² of the state whose
     labels have the scale 1 (derived here).
     """
-    rho, noise = _check(d, noise_var, rho)
+    d, rho, noise = _check(d, noise_var, rho)
     length = mean_length(d)
     p, h, power = 1 - rho, rho / d, d * (1 + noise)
     inner = 2 * length**2 * h + power * p  # of the second factor of D, at β = 0
@@ -102,11 +102,11 @@ def mean_length(d: int) -> float:
     return math.sqrt(2) * math.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
 
 
-def _check(d: int, noise_var: Real, rho: Real) -> tuple[Array, Array]:
-    check_at_least(d, "d")
+def _check(d: int, noise_var: Real, rho: Real) -> tuple[int, Array, Array]:
+    d = check_at_least(d, "d")
     check_variance(noise_var, "noise_var")
     check_correlation(rho, "rho")
-    return jnp.asarray(rho, float), jnp.asarray(noise_var, float)
+    return d, jnp.asarray(rho, float), jnp.asarray(noise_var, float)
 
 
 def _stationary(A: float, s: Array, rho: Array) -> tuple[Array, Array]:

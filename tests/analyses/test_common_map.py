@@ -123,9 +123,13 @@ def test_a_decomposition_that_fails_is_done_in_another_way(swap):
     tokens = jnp.asarray(rng.normal(size=(40, 6)))[jnp.asarray(rng.integers(0, 40, 60))]
     stream = jnp.stack([tokens, jnp.asarray(rng.normal(size=(60, 6)))])
     expected = common_map.best_common_map(tokens, stream)
-    as_it_was = jnp.linalg.svd
-    failed = functools.partial(jax.tree.map, lambda part: jnp.full_like(part, jnp.nan))
-    swap(jnp.linalg, "svd", lambda *args, **how: failed(as_it_was(*args, **how)))
+    decompose, default = jax.lax.linalg.svd, jax.lax.linalg.SvdAlgorithm.DEFAULT
+
+    def fail_by_default(rows, **how):
+        broken = jnp.nan if how["algorithm"] == default else 1.0
+        return jax.tree.map(lambda part: broken * part, decompose(rows, **how))
+
+    swap(jax.lax.linalg, "svd", fail_by_default)
     again = common_map.best_common_map(tokens, stream)
     for name in ("maps", "residual", "unexplained"):
         np.testing.assert_allclose(getattr(again, name), getattr(expected, name), atol=1e-12)

@@ -10,6 +10,7 @@ from lsa_lab.lab.run import judge
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = catalogue.find("experiments")
+COMPUTED = [name for name, each in EXPERIMENTS.items() if (each.figures / "claims.json").exists()]
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +18,7 @@ def in_root(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_a_committed_result_has_the_committed_claims(name):
     experiment = EXPERIMENTS[name]
     record, result = results.load_record(experiment.figures), results.load(experiment.figures)
@@ -37,7 +38,7 @@ def test_nulls_are_claims_or_reasons(name):
         assert claim.null in claims or claim.null.startswith("none: "), claim.id
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_a_committed_result_is_of_the_full_tier(name):
     experiment = EXPERIMENTS[name]
     result = results.load(experiment.figures)

@@ -6,11 +6,13 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
+from scipy.stats import rankdata, spearmanr
 
 from experiments.language import decoders, sentences
 from experiments.language.language_config import TASKS
-from experiments.language.lm_flow import compute
-from experiments.language.lm_flow.config import TIERS
+from experiments.language.lm_flow import compute, readings
+from experiments.language.lm_flow.config import FACTORS, TIERS
 from experiments.language.lm_gradient_matching import choices
 from experiments.language.sentences import Writer
 from lsa_lab.lm import decoder, tokens
@@ -90,3 +92,24 @@ def test_classes_take_turns_and_the_same_is_last_in_all_prompts_of_a_run():
     alone = choices.take_turns(rng, np.arange(5), labels, late)
     assert sorted(alone) == list(range(5))
     assert list(alone) != list(range(5))
+
+
+def test_factors_with_equal_numbers_have_average_ranks():
+    """Novelty is one number for all fresh sentences; which of them came first must not matter."""
+    rng = np.random.default_rng(0)
+    axes = ("run", "single", "fresh")
+    relevance, worth = rng.integers(0, 5, size=(2, 1, 40, 6)).astype(float)
+    novelty = rng.integers(0, 3, size=(1, 40)).astype(float)
+    dataset = xr.Dataset(
+        {
+            "worth": (axes, worth),
+            "same_label": (axes, worth > 2),
+            "relevance": (axes, relevance),
+            "novelty": (axes[:2], novelty),
+        }
+    )
+    wide = np.broadcast_to(novelty[..., None], relevance.shape)
+    both = rankdata(relevance.ravel()) + rankdata(wide.ravel())
+    expected = spearmanr(both, worth.ravel()).statistic
+    ours = readings.Flows(dataset).correlation(FACTORS[-1])
+    np.testing.assert_allclose(ours, [expected], rtol=1e-12)

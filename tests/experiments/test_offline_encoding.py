@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.stats import spearmanr
 
 from experiments.flow.grads import compute as rules
 from experiments.flow.grads.cases import Case
@@ -73,3 +74,10 @@ def test_one_demonstration_alone_is_fitted():
     for i, (*x, y) in enumerate(np.asarray(pool)):
         learnt = rules.learn(case, pool, jnp.eye(5)[i], 8)
         np.testing.assert_allclose(learnt @ jnp.asarray(x), y, rtol=1e-6)
+
+
+def test_ranks_of_equal_scores_are_averaged():
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 4, size=(2, 30)).astype(float)
+    ours = jax.jit(compute.rank_correlation)(left, right)
+    np.testing.assert_allclose(ours, spearmanr(left, right).statistic, rtol=1e-12)

@@ -1,26 +1,14 @@
-"""The experiments on one layer: their smoke tiers, and their measures beside sums over prompts."""
+"""The experiments on one layer: their measures beside sums over prompts."""
 
 import jax
 import numpy as np
-import pytest
 import xarray as xr
 
 from experiments.one_layer import finite_pretraining, one_layer_optimum, training_dynamics
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.theory import optimum
 
-MODULES = (one_layer_optimum, training_dynamics, finite_pretraining)
 D, N, NOISE_VAR = 4, 6, 0.3
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
-def test_the_smoke_tier_is_computed_judged_and_drawn(module):
-    config = module.TIERS["smoke"]
-    result = module.compute(config, {})
-    for claim in module.CLAIMS:
-        assert claim.judge(result), claim.id
-    _, caption = module.plot(result, config)
-    assert len(caption.split()) <= 60
 
 
 def make_layer(*matrices):
