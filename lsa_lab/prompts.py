@@ -158,21 +158,14 @@ def near_one(values: Array, axis: int | tuple[int, ...] | None = None) -> tuple[
     return times_power(values, -exponents), exponents
 
 
-@jax.custom_jvp
 def times_power(values: Array, exponents: Array) -> Array:
-    """2^k v, exact wherever it is a number; of one rank. Its slope is 2^k at 0 as well, where that
-    of ``jnp.ldexp`` is 1."""
-    return jnp.ldexp(values, jnp.broadcast_to(exponents, jnp.shape(values)))
+    """Return 2^k v, exact wherever it is a number; of one rank.
 
-
-@times_power.defjvp
-def _power_derivative(
-    primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    half = primals[1] // 2  # 2^k itself may overflow
-    one = jnp.ones_like(primals[1], jnp.result_type(primals[0]))
-    moved = tangents[0] * jnp.ldexp(one, half) * jnp.ldexp(one, primals[1] - half)
-    return times_power(*primals), moved
+    It is a product, whose slope is 2^k at 0 as well, where that of ``jnp.ldexp`` is 1.
+    """
+    half = exponents // 2  # 2^k itself may overflow
+    one = jnp.ones_like(exponents, jnp.result_type(values))
+    return values * jnp.ldexp(one, half) * jnp.ldexp(one, exponents - half)
 
 
 def length(values: Array, axis: int | tuple[int, ...] = -1) -> Array:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 Interval = tuple[float, float]
 
@@ -122,6 +121,8 @@ def spearman(left: Any, right: Any) -> float:
 
 def _centred_ranks(row: Any) -> np.ndarray:  # [N], NaN where any number is none
     """Return ranks less their mean; equal numbers share the mean of theirs."""
+    from scipy.stats import rankdata
+
     ranks = rankdata(np.asarray(row, float))
     return ranks - ranks.mean()
 

@@ -152,7 +152,7 @@ def test_whitened_matching_of_equal_gradients_copies_and_few():
         assert len(np.unique(match(draw(5, 3), size, whiten=True).indices)) == size
 
 
-def test_a_decomposition_that_fails_is_done_by_qr_iterations(monkeypatch):
+def test_a_decomposition_that_fails_is_done_by_qr_iterations(swap):
     gradients, algorithms, asked = draw(30, 9), jax.lax.linalg.SvdAlgorithm, []
     expected = whitened(gradients, 8)
     decompose = jax.lax.linalg.svd
@@ -162,7 +162,7 @@ def test_a_decomposition_that_fails_is_done_by_qr_iterations(monkeypatch):
         broken = jnp.nan if how["algorithm"] == algorithms.DEFAULT else 1.0
         return jax.tree.map(lambda part: broken * part, decompose(rows, **how))
 
-    monkeypatch.setattr(jax.lax.linalg, "svd", fail_by_default)
+    swap(jax.lax.linalg, "svd", fail_by_default)
     again = jax.jit(lambda rows: whitening._whitened.__wrapped__(rows, 8))(gradients)
     np.testing.assert_allclose(again @ again.T, expected @ expected.T, rtol=1e-12, atol=1e-12)
     assert asked == [algorithms.DEFAULT, algorithms.QR]
