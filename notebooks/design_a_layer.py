@@ -19,7 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lsa_lab.models import effective
 from lsa_lab.notebooks import Prompt, check, estimators, learning_curves, style
+from lsa_lab.theory import drift
 
 
 def loss(state, key, value):  # [d], [d], [] -> []
@@ -217,6 +219,50 @@ print("solved" if solved else "not yet")
 # ```
 #
 # </details>
+
+# %% [markdown]
+# ## Read off the best gate for a drift
+#
+# A gate is a choice that theory can make before any training. For a task that keeps the share
+# $\rho$ of itself from token to token, `theory.drift` gives the best gate, step and label scale of
+# four layers, and the risk that they reach.
+
+# %%
+for rho in (0.8, 0.9, 0.97):
+    for layer in (drift.additive, drift.delta, drift.gated_delta):
+        best = layer(d=4, noise_var=0.25, rho=rho)
+        name = layer.__name__
+        print(f"ρ {rho}, {name:12} gate {best.gate:.3f}, risk {best.risk:.3f}")
+assert abs(drift.additive(4, 0.25, 0.9).gate - 0.8067) < 1e-4
+
+# %% [markdown]
+# DeltaNet has no gate. Where the task moves fast it loses to RetNet at larger $d$; a gate equal to
+# the drift mends that. `lsa-lab run drift` trains the layers and finds these gates.
+#
+# ## The attention of a layer from elsewhere
+#
+# A layer of another library hands in its arrays: queries, keys, gates and steps of one head. The
+# weights with which each token reads each value come back, as for a softmax layer. Arrays of torch
+# are read by `tensor.detach().numpy()`.
+
+# %%
+try:
+    import torch
+
+    arrays = torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(0)).numpy()
+except ImportError:
+    arrays = np.random.default_rng(0).normal(size=(3, 6, 4)).astype(np.float32)
+queries, keys, values = arrays
+keys = keys / np.linalg.norm(keys, axis=-1, keepdims=True)
+weights = effective.attention(queries, keys, step=0.5, gate=0.9, removed=keys)
+print(np.round(weights, 2))
+reads = [
+    q @ s
+    for q, s in zip(
+        queries, effective.states(keys, values, step=0.5, gate=0.9, removed=keys), strict=True
+    )
+]
+print("read by weights and by states agree:", np.allclose(weights @ values, reads, atol=1e-5))
 
 # %% [markdown]
 # ## What you have seen
