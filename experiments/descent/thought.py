@@ -127,7 +127,7 @@ def measure(config, params, item):  # -> a dictionary of summaries of one run
     for each in params:
         layer = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), each)
         risks.append(np.asarray(iterate(layer, moments, w, config.most)))
-    risks = np.nan_to_num(np.stack(risks), nan=np.inf, posinf=np.inf)  # of prompts that diverge
+    risks = np.where(np.isfinite(risks), risks, np.inf)  # of prompts that diverge
     end = least_squares(moments, w)
     return {
         "mean": risks.mean(1),
