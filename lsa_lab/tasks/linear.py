@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
-from lsa_lab import prompts, variates
+from lsa_lab import prompts, random
 from lsa_lab.arguments import (
     Real,
     check_at_least,
@@ -68,7 +68,7 @@ def sample(key: Array, task: LinearTask, active: ArrayLike | None = None) -> Pro
         walked = _walk(covariates[:-1], task.correlation)
         covariates = jnp.concatenate([walked, covariates[-1:]])
     if task.covariance is not None:
-        covariates = covariates @ variates.covariance_root(task.covariance).astype(normal.dtype).T
+        covariates = covariates @ random.covariance_root(task.covariance).astype(normal.dtype).T
     active = _active_count(active, task)
     if active is not None:
         covariates = jnp.where(jnp.arange(d)[None] < active, covariates, 0)
@@ -89,7 +89,7 @@ def sample_batch(
     check_at_least(size, "size")
     active = _active_count(active, task)
     key_white, key_rest = jax.random.split(key)
-    white = variates.normal(key_white, (task.d + 1, task.n, size), task.dtype)
+    white = random.normal(key_white, (task.d + 1, task.n, size), task.dtype)
     return _batch(key_rest, white, task, active)
 
 
@@ -115,7 +115,7 @@ def sample_moments_batch(key: Array, task: LinearTask, size: int) -> tuple[Array
     if task.drift is not None or task.correlation is not None:
         raise ValueError("drift or correlation: such moments have another law; draw tokens")
     key_white, key_rest = jax.random.split(key)
-    white = variates.wishart_factor(key_white, task.n, task.d + 1, size, task.dtype)
+    white = random.wishart_factor(key_white, task.n, task.d + 1, size, task.dtype)
     batch = _batch(key_rest, white, task)  # its demonstrations are the columns of the factor
     second_moments = white.shape[1] / task.n * prompts.second_moments(batch)
     return second_moments, batch.x_query.T, batch.y_query
@@ -133,7 +133,7 @@ def _batch(key: Array, white: Array, task: LinearTask, active: ArrayLike | None 
         x = jnp.moveaxis(_walk(jnp.moveaxis(x, 1, 0), task.correlation), 0, 1)
     x = _coloured(x, task)
     y = _inner(weights, x) + jnp.asarray(task.noise_std, white.dtype) * white[-1]
-    x_queries = _coloured(variates.normal(key_query, (task.d, size), white.dtype), task)
+    x_queries = _coloured(random.normal(key_query, (task.d, size), white.dtype), task)
     y_queries = _inner(last, x_queries)
     if active is not None:  # the labels are right: weights beyond are 0
         x, x_queries = _cut(x, active), _cut(x_queries, active)
@@ -151,7 +151,7 @@ def _labels(task: LinearTask, values: Array) -> Array:
 def _coloured(white: Array, task: LinearTask) -> Array:  # [d, ...] -> the same, Λ^{1/2} times it
     if task.covariance is None:
         return white
-    factor = variates.covariance_root(task.covariance).astype(white.dtype)
+    factor = random.covariance_root(task.covariance).astype(white.dtype)
     return (factor @ white.reshape(task.d, -1)).reshape(white.shape)
 
 
@@ -189,7 +189,7 @@ def _path(
 ) -> Array:  # [d, B] -> [d, n+1, B]
     """The weights of every demonstration and of the query of tasks that drift, from N(0, 1) for the
     first ones."""
-    fresh = variates.normal(jax.random.fold_in(key, 1), (task.n, *values.shape), values.dtype)
+    fresh = random.normal(jax.random.fold_in(key, 1), (task.n, *values.shape), values.dtype)
     drift = 1.0 if task.drift is None else task.drift
     walked = jnp.moveaxis(_walk(jnp.concatenate([values[None], fresh]), drift), 0, 1)
     return _weights(walked.reshape(task.d, -1), None, task, active).reshape(walked.shape)
@@ -211,12 +211,12 @@ def _batch_weights(
     key: Array, task: LinearTask, size: int, active: ArrayLike | None = None
 ) -> Array:  # [d, B] or, of tasks that drift, [d, n+1, B]
     key_values, key_support = jax.random.split(key)
-    values = variates.normal(key_values, (task.d, size), task.dtype)
+    values = random.normal(key_values, (task.d, size), task.dtype)
     if task.drift is not None:
         return _path(key, values, task, active)
     support = None
     if task.sparsity is not None:
-        support = variates.subsets(key_support, task.d, size, task.sparsity, active)
+        support = random.subsets(key_support, task.d, size, task.sparsity, active)
     return _weights(values, support, task, active)
 
 
@@ -236,7 +236,7 @@ def _weights(
         count = (values != 0).sum(0).astype(values.dtype)
         values = values * jnp.sqrt(count / (values**2).sum(0))[None]
     if task.task_covariance is not None:
-        values = variates.covariance_root(task.task_covariance).astype(values.dtype) @ values
+        values = random.covariance_root(task.task_covariance).astype(values.dtype) @ values
     weights = jnp.asarray(task.weight_std, values.dtype) * values
     if task.prior_mean is not None:
         mean = task.prior_mean.astype(values.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab import variates
+from lsa_lab import random
 from lsa_lab.arguments import Real, check_at_least, check_indices, check_symmetric, is_readable
 from lsa_lab.prompts import Prompt, in_native_order
 
@@ -158,7 +158,7 @@ def _draw(
         z = z * jnp.sqrt((tail - 2) / (2 * halves))[:, None]
     z, noise = _correlated(z, source, task), _correlated(noise[:, None], source, task)[:, 0]
     if task.covariances is not None:
-        roots = variates.covariance_root(task.covariances).astype(dtype)
+        roots = random.covariance_root(task.covariances).astype(dtype)
         z = jnp.einsum("mij,mj->mi", roots[cluster], z)
     x = population.centres[cluster] + z
     which = cluster

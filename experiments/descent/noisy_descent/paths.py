@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from experiments.descent.noisy_descent.config import PATHS
-from lsa_lab import variates
+from lsa_lab import random
 
 
 def token_root(w: Array, noise_std: float) -> Array:  # [d] -> [e, e]
@@ -21,7 +21,7 @@ def white_moments(key, n: int, e: int, size: int, gaussian: bool) -> Array:  # [
     """Z Zᵀ/n, Z being n columns of N(0, I), or a Gaussian matrix of the same two moments: I + N/√n,
     the entries of the symmetric N of variance 2 on the diagonal and 1 beside it."""
     if not gaussian:
-        factor = jnp.moveaxis(variates.wishart_factor(key, n, e, size), -1, 0)
+        factor = jnp.moveaxis(random.wishart_factor(key, n, e, size), -1, 0)
         return factor @ factor.mT / n
     normal = jax.random.normal(key, (size, e, e))
     return jnp.eye(e)[None] + (normal + normal.mT) / (2 * n) ** 0.5

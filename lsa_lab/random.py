@@ -101,7 +101,7 @@ def chi(key: Array, degrees: Array, size: int, dtype: DTypeLike | None = None) -
     delta = (degrees / 2 - 1 / 3).astype(dtype or float)[:, None]
 
     def again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        """One more proposal a prompt, for the first of its variates that still lacks one."""
+        """One more proposal a prompt, for the first of its numbers that still lacks one."""
         count, t, lacking = state
         first = _first(lacking)
         delta_of_first = jnp.where(first, delta, 0).max(0, keepdims=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lsa_lab import variates
+from lsa_lab import random
 
 DRAWS = 50_000
 DEGREES = np.array([1, 2, 3, 6, 20, 1000, 1_000_000])
@@ -18,7 +18,7 @@ PROBABILITY = 1e-4  # that one of the tests below, each with another seed, errs
 
 @functools.cache
 def chis(dtype):  # [r, B]
-    draw = jax.jit(lambda key: variates.chi(key, jnp.asarray(DEGREES), DRAWS, dtype))
+    draw = jax.jit(lambda key: random.chi(key, jnp.asarray(DEGREES), DRAWS, dtype))
     return np.asarray(draw(jax.random.key(0)), float)
 
 
@@ -42,7 +42,7 @@ def test_chi_variates_of_one_prompt_are_independent():
 @pytest.mark.parametrize(("sparsity", "active"), [(1, None), (3, None), (3, 5), (3, 2)])
 def test_subsets_are_uniform_among_the_active(sparsity, active):
     d = 6
-    draw = jax.jit(lambda key, active: variates.subsets(key, d, DRAWS, sparsity, active))
+    draw = jax.jit(lambda key, active: random.subsets(key, d, DRAWS, sparsity, active))
     masks = np.asarray(draw(jax.random.key(2), active)).T
     assert (masks.sum(1) == sparsity).all()
     allowed = d if active is None else active
@@ -57,21 +57,21 @@ def test_subsets_are_uniform_among_the_active(sparsity, active):
 def test_equal_scores_leave_a_subset_of_the_right_size(monkeypatch):
     equal = jnp.zeros((4, 3), jnp.uint32)
     monkeypatch.setattr(jax.random, "bits", lambda *arguments: equal)
-    masks = variates.subsets(jax.random.key(0), 4, 3, 2)
+    masks = random.subsets(jax.random.key(0), 4, 3, 2)
     np.testing.assert_array_equal(masks.sum(0), 2)
 
 
 def test_the_first_of_each_column_is_marked():
     mask = jnp.array([[0, 1, 0], [1, 1, 0], [1, 0, 0]], bool)
     expected = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]], bool)
-    np.testing.assert_array_equal(variates._first(mask), expected)
+    np.testing.assert_array_equal(random._first(mask), expected)
 
 
 def normals_of_jax_and_here(dtype, make_key):
     keys = jax.vmap(make_key)(jnp.arange(3))
     pairs = [
         jax.jit(jax.vmap(lambda key, draw=draw: draw(key, (5, 7), dtype)))(keys)
-        for draw in (jax.random.normal, variates.normal)
+        for draw in (jax.random.normal, random.normal)
     ]
     return [np.asarray(numbers, float) for numbers in pairs]
 
