@@ -1,4 +1,4 @@
-"""Random spectra and prompts for the hypotheses of theorem tests."""
+"""Random inputs and comparisons that theorem tests share."""
 
 from collections.abc import Callable
 
@@ -7,62 +7,76 @@ import hypothesis.strategies as st
 import jax
 import numpy as np
 
+from lsa_lab.models import linear_attention
 from lsa_lab.prompts import Prompt
 
-# Every check that draws its own arrays takes the draw's seed from hypothesis: `@seeds`.
 SEEDS = st.integers(0, 2**32 - 1)
-seeds = hypothesis.given(seed=SEEDS)
+seeds = hypothesis.given(seed=SEEDS)  # a test makes its arrays from the seed
 
 
-def seeded(**ends: tuple[float, float]) -> Callable:
-    """The same beside numbers between two ends each, by their names."""
-    return hypothesis.given(seed=SEEDS, **{name: st.floats(*each) for name, each in ends.items()})
+def seed_and(**ranges: tuple[float, float]) -> Callable:
+    """Draw a seed, and a number of each named range."""
+    return hypothesis.given(seed=SEEDS, **{name: st.floats(*ends) for name, ends in ranges.items()})
 
 
-def on_host(function: Callable, **options) -> Callable:
-    """The function compiled; it gives NumPy arrays, on which a test's own sums compile nothing."""
+def jit_numpy(function: Callable, **options) -> Callable:
+    """Compile a function that returns NumPy arrays, on which a test's sums compile nothing."""
     run = jax.jit(function, **options)
-    return lambda *given, **named: jax.device_get(run(*given, **named))
+    return lambda *args, **kwargs: jax.device_get(run(*args, **kwargs))
 
 
-def differ(left: np.ndarray, right: np.ndarray) -> float:
-    """The largest difference, over one more than the largest of ``right``."""
+def relative_error(left: np.ndarray, right: np.ndarray) -> float:
+    """Return max |left - right| / (1 + max |right|)."""
     return np.abs(np.asarray(left) - np.asarray(right)).max() / (1 + np.abs(right).max())
 
 
-def standard_errors(values: np.ndarray) -> float:
-    """How many standard errors the mean of independent numbers [N] is from 0."""
-    return values.mean() / (values.std() / len(values) ** 0.5)
+def z_score(samples: np.ndarray) -> float:
+    """Return the mean of independent numbers [N] in standard errors."""
+    return samples.mean() / (samples.std() / len(samples) ** 0.5)
 
 
-def within(samples: np.ndarray, expected: np.ndarray | float) -> bool:
-    """Whether the mean of samples [B, ...] is within five standard errors of what is expected."""
+def mean_is_near(samples: np.ndarray, expected: np.ndarray | float) -> bool:
+    """Return whether the means of samples [B, ...] are within five standard errors of others."""
     standard_error = samples.std(0) / np.sqrt(len(samples))
     return bool(np.all(np.abs(samples.mean(0) - expected) <= 5 * standard_error + 1e-12))
 
 
-def eigensystem(
+def draw_rotation(rng: np.random.Generator, d: int) -> np.ndarray:
+    """Draw an orthogonal matrix [d, d]."""
+    return np.linalg.qr(rng.normal(size=(d, d)))[0]
+
+
+def draw_eigensystem(
     rng: np.random.Generator, d: int, low: float, high: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues [d] between the bounds, and any orthonormal eigenvectors as columns [d, d]."""
-    return rng.uniform(low, high, d), np.linalg.qr(rng.normal(size=(d, d)))[0]
+    """Draw eigenvalues [d] between the bounds, and orthonormal eigenvectors as columns [d, d]."""
+    return rng.uniform(low, high, d), draw_rotation(rng, d)
 
 
-def covariance(rng: np.random.Generator, d: int, low: float, high: float) -> np.ndarray:  # [d, d]
-    values, vectors = eigensystem(rng, d, low, high)
+def draw_covariance(rng: np.random.Generator, d: int, low: float, high: float) -> np.ndarray:
+    """Draw a covariance [d, d] with eigenvalues between the bounds."""
+    values, vectors = draw_eigensystem(rng, d, low, high)
     return vectors * values @ vectors.T
 
 
-def covariance_root(
-    rng: np.random.Generator, d: int, low: float, high: float
-) -> np.ndarray:  # [d, d]
-    """A root with any eigenvectors: root rootᵀ has eigenvalues between the bounds."""
-    values, vectors = eigensystem(rng, d, low, high)
+def draw_root(rng: np.random.Generator, d: int, low: float, high: float) -> np.ndarray:
+    """Draw a root [d, d]: root rootᵀ has eigenvalues between the bounds."""
+    values, vectors = draw_eigensystem(rng, d, low, high)
     return vectors * np.sqrt(values)
 
 
-def regression(rng: np.random.Generator, n: int, d: int) -> Prompt:
-    """A prompt with noise: all of x, w and the noise are standard normal."""
+def draw_prompt(rng: np.random.Generator, n: int, d: int) -> Prompt:
+    """Draw a prompt with noise: all of x, w and the noise are standard normal."""
     x = rng.normal(size=(n + 1, d))
     y = x @ rng.normal(size=d) + rng.normal(size=n + 1)
     return Prompt(x[:-1], y[:-1], x[-1], np.asarray(y[-1]))
+
+
+def draw_stack(
+    rng: np.random.Generator, num_layers: int, num_heads: int, e: int, scale: float = 0.3
+) -> linear_attention.Params:
+    """Draw linear attention, all of whose weights are normal."""
+    return linear_attention.Params(*scale * rng.normal(size=(2, num_layers, num_heads, e, e)))
+
+
+forward = jit_numpy(linear_attention.forward, static_argnames=("keys", "normalise"))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import linear_attention, recurrent, trace
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt, tokens
@@ -61,7 +61,7 @@ def one_layer_loss(A: Array, covariance: Array, n: int, noise_var: Array) -> Arr
     return (quadratic - 2 * jnp.trace(covariance @ A.T @ covariance) + total) / 2
 
 
-@partial(on_host, static_argnums=2)
+@partial(jit_numpy, static_argnums=2)
 def trained(times, covariance, n, u, U, noise_var):  # [m], [d, d] -> u [m], U [m, d, d]
     """The weights at ten times, compiled once for the files that take d = 3 and n = 5."""
     return training_dynamics.solve(times, covariance, n, u, U, noise_var)
@@ -128,4 +128,4 @@ def bound_states(
         b_step=jnp.zeros((1, 1, 1)),
         **leaves,
     )
-    return on_host(lambda tokens: recurrent.states(params, tokens, config)[0, 0])
+    return jit_numpy(lambda tokens: recurrent.states(params, tokens, config)[0, 0])

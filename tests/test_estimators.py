@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeded, seeds
+from draws import jit_numpy, seed_and, seeds
 from lsa_lab import estimators
 from lsa_lab.estimators import bayes
 from lsa_lab.models import constructions, linear_attention, trace
@@ -16,10 +16,10 @@ from lsa_lab.prompts import Prompt, tokens
 
 equivariant = estimators.rotation_equivariant_posterior_mean
 flat, variance = estimators.flat_posterior_mean, estimators.gaussian_predictive_variance
-ols, ridge, lasso = map(on_host, (estimators.ols, estimators.ridge, estimators.lasso))
-descend, largest_step = on_host(estimators.gradient_descent), on_host(estimators.largest_step)
-descend_plus_plus = on_host(estimators.gradient_descent_plus_plus)
-run_network = on_host(
+ols, ridge, lasso = map(jit_numpy, (estimators.ols, estimators.ridge, estimators.lasso))
+descend, largest_step = jit_numpy(estimators.gradient_descent), jit_numpy(estimators.largest_step)
+descend_plus_plus = jit_numpy(estimators.gradient_descent_plus_plus)
+run_network = jit_numpy(
     lambda matrices, prompt: trace.layer_predictions(
         linear_attention.forward(constructions.preconditioned(matrices), tokens(prompt))
     )
@@ -75,7 +75,7 @@ def test_least_squares_is_scikit_learns(n, d, rank, seed):
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
-@seeded(penalty=(0.01, 5.0))
+@seed_and(penalty=(0.01, 5.0))
 def test_ridge_is_scikit_learns(n, d, rank, seed, penalty):
     from sklearn.linear_model import Ridge
 
@@ -88,7 +88,7 @@ def test_ridge_is_scikit_learns(n, d, rank, seed, penalty):
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4), (8, 6, 3)])
 def test_ridge_without_penalty_is_least_squares(n, d, rank):
     prompt = draw(0, n, d, rank)
-    without = on_host(lambda prompt: estimators.ridge(prompt, 0.0))(prompt)
+    without = jit_numpy(lambda prompt: estimators.ridge(prompt, 0.0))(prompt)
     np.testing.assert_array_equal(without, ols(prompt))
     np.testing.assert_allclose(ridge(prompt, 1e-6), ols(prompt), atol=1e-4)
 
@@ -100,7 +100,7 @@ def test_a_penalty_that_is_zero_in_its_precision_is_none():
 
 @pytest.mark.parametrize("penalty", [1e-6, 1e-3])
 def test_lasso_finds_its_support_among_many_more_columns_than_labels(penalty):
-    @on_host
+    @jit_numpy
     @jax.vmap
     def solve(seed):
         prompt = draw(seed, 5, 16, 5)
@@ -177,7 +177,7 @@ def test_descent_plus_plus_contracts_the_spectrum_as_it_goes(seed):
 def test_preprocessed_descent_diverges_beyond_its_step_limit_only(normalise):
     prompt = draw(0, 12, 4, 4)
 
-    @on_host
+    @jit_numpy
     def end(share):
         step_size = share * estimators.preprocessed_step_limit(prompt, normalise=normalise)
         how = dict(step_size=step_size, num_steps=1000, normalise=normalise)
@@ -191,7 +191,7 @@ def test_the_lasso_of_columns_that_are_nearly_one_goes_on_until_it_is_found():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(20, 1)) + 0.1 * rng.normal(size=(20, 40))
     prompt = Prompt(x, rng.normal(size=20), x[0], np.zeros(()))
-    gap = on_host(estimators.lasso_duality_gap)(prompt, lasso(prompt, 0.01), 0.01)
+    gap = jit_numpy(estimators.lasso_duality_gap)(prompt, lasso(prompt, 0.01), 0.01)
     assert gap < 1e-13 * (prompt.y @ prompt.y)  # after ten rounds a fifth of the loss is left
 
 
@@ -229,8 +229,8 @@ def test_the_best_linear_equivariant_rule_is_that_of_a_gaussian_of_its_length(n,
 @pytest.mark.parametrize("name", BY_NAME)
 def test_each_can_be_batched_compiled_and_differentiated_in_both_precisions(name):
     rule, step = BY_NAME[name], 1e-5
-    run, many = on_host(rule), on_host(jax.vmap(rule))
-    slopes = on_host(jax.grad(lambda prompt: jnp.sum(rule(prompt))))
+    run, many = jit_numpy(rule), jit_numpy(jax.vmap(rule))
+    slopes = jit_numpy(jax.grad(lambda prompt: jnp.sum(rule(prompt))))
     prompts = jax.device_get([draw(seed, 6, 4, 4) for seed in range(3)])
     first, _, one = prompts
     np.testing.assert_allclose(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
 from lsa_lab.models import linear_attention, trace, transformer
@@ -18,9 +18,9 @@ E = D + 1
 READ_IN = transformer.Config(E, L, 1, 3, width=5, kernel="linear")
 FULL = transformer.Config(E, L, 1, 3, norm=True, mlp_width=5)
 SHALLOW = transformer.Config(E, 1, 1, 3)
-flow_of = on_host(amplification.demonstration_flow, static_argnums=0)
-token_flow_of = on_host(amplification.token_flow, static_argnums=0)
-interactions_of = on_host(amplification.interactions, static_argnums=0)
+flow_of = jit_numpy(amplification.demonstration_flow, static_argnums=0)
+token_flow_of = jit_numpy(amplification.token_flow, static_argnums=0)
+interactions_of = jit_numpy(amplification.interactions, static_argnums=0)
 log_ratio = jax.jit(amplification.log_ratio)
 causal = functools.partial(linear_attention.forward, keys="causal")
 
@@ -180,7 +180,7 @@ def test_equal_demonstrations_are_still_two():
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
 def test_no_square_overflows_or_vanishes(scale):
     np.testing.assert_allclose(amplification.amplification_ratio(scale * FLOW), [5.0, 6.0 / 13.0])
-    slope = on_host(jax.grad(lambda flow: amplification.log_ratio(flow)[0]))(scale * FLOW)
+    slope = jit_numpy(jax.grad(lambda flow: amplification.log_ratio(flow)[0]))(scale * FLOW)
     np.testing.assert_allclose(scale * slope[0], [[0.12, 0.16], [0, -1], [0, 0]], atol=1e-12)
 
 
@@ -201,7 +201,7 @@ def test_a_ratio_whose_order_cannot_be_read_is_refused_and_a_later_overflow_is_s
     with pytest.raises(ValueError, match=r"flow\[0\] holds 1 NaN .* at \(2, 0\): without it"):
         amplification.amplification_ratio(broken)
     assert np.isfinite(amplification.amplification_ratio(late)).tolist() == [True, False]
-    assert np.isnan(on_host(amplification.amplification_ratio)(broken)[0])  # nothing to read
+    assert np.isnan(jit_numpy(amplification.amplification_ratio)(broken)[0])  # nothing to read
     two = ((0, 1), (1, 2))  # the broken token is in neither
     assert np.isfinite(amplification.amplification_ratio(broken, two)).all()
 

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.analyses import clipping
 from lsa_lab.models import linear_attention, transformer
 
 CONFIG = transformer.Config(4, 3, 2, 3, width=5, norm=True, mlp_width=6)
 # In NumPy, whose slices are not programs.
-SOFTMAX = on_host(transformer.init, static_argnums=1)(jax.random.key(0), CONFIG)
-LINEAR = on_host(linear_attention.init, static_argnums=(1, 2, 3))(jax.random.key(1), 3, 2, 3, 1.0)
+SOFTMAX = jit_numpy(transformer.init, static_argnums=1)(jax.random.key(0), CONFIG)
+LINEAR = jit_numpy(linear_attention.init, static_argnums=(1, 2, 3))(jax.random.key(1), 3, 2, 3, 1.0)
 MATRIX = np.random.default_rng(0).normal(size=(5, 8))
 NAMES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab import prompts
 from lsa_lab.analyses import clipping
 from lsa_lab.models import linear_attention, transformer
@@ -29,7 +29,7 @@ def batch():
 
 @functools.cache
 def models():
-    draw = on_host(jax.vmap(lambda key: transformer.init(key, CONFIG)))
+    draw = jit_numpy(jax.vmap(lambda key: transformer.init(key, CONFIG)))
     return draw(jax.random.split(jax.random.key(0), R))
 
 

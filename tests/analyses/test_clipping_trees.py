@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import weights
 from lsa_lab.lm.config import Config
@@ -67,7 +67,7 @@ SHARED = Config(3, 4, 2, 2, 8, 10, 13, 32, rotary_width=2)
 BIASED = Config(
     *(2, 4, 4, 2, 8, 10, 13, 32), gated=False, learned_positions=True, query_biases=True
 )
-init = on_host(weights.init, static_argnums=1)
+init = jit_numpy(weights.init, static_argnums=1)
 DECODER, OWN = init(jax.random.key(0), SHARED), init(jax.random.key(1), BIASED)
 NAMES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab import prompts
 from lsa_lab.analyses import common_map, implicit_gd
 from lsa_lab.models import linear_attention, transformer
@@ -27,7 +27,7 @@ def draw(noise=1.0, n=N):
     return prompt, linear_attention.Params(*weights)
 
 
-@functools.partial(on_host, static_argnums=0)
+@functools.partial(jit_numpy, static_argnums=0)
 def common(forward, params, prompt):
     tokens = prompts.tokens(prompt)
     return common_map.best_common_map(tokens, forward(params, tokens).stream)
@@ -82,7 +82,7 @@ def test_the_map_is_the_best_there_is():
     prompt, _ = draw()
     forward, params = transformer_with(SOFTMAX)
     found = common(forward, params, prompt)
-    tokens, *_, last = on_host(forward)(params, prompts.tokens(prompt)).stream
+    tokens, *_, last = jit_numpy(forward)(params, prompts.tokens(prompt)).stream
     fitted = np.linalg.lstsq(tokens, last)[0].T
     np.testing.assert_allclose(found.maps[-1], fitted, atol=1e-10)
     missed = np.linalg.norm(last - tokens @ fitted.T) / np.linalg.norm(last)
@@ -92,7 +92,7 @@ def test_the_map_is_the_best_there_is():
 def test_queries_share_a_map_in_linear_attention_alone():
     prompt, params = draw()
     queries = np.random.default_rng(1).normal(size=(10, D))
-    find = on_host(common_map.best_common_query_map, static_argnums=0)
+    find = jit_numpy(common_map.best_common_query_map, static_argnums=0)
     # Causal demonstrations change one another, but every query is read by the same map.
     for forward in (linear_attention.forward, causal):
         assert find(forward, params, prompt, queries).unexplained.max() < 1e-10
@@ -100,7 +100,7 @@ def test_queries_share_a_map_in_linear_attention_alone():
     found = find(forward, params, prompt, queries)
     tokens = np.repeat(np.c_[prompt.x, prompt.y][None], 10, 0)
     asked = np.concatenate([tokens, np.pad(queries, ((0, 0), (0, 1)))[:, None]], 1)
-    last = on_host(jax.vmap(forward, (None, 0)))(params, asked).stream[:, -1, -1]
+    last = jit_numpy(jax.vmap(forward, (None, 0)))(params, asked).stream[:, -1, -1]
     fitted = np.linalg.lstsq(queries, last)[0]  # their label slot is empty: d directions, not e
     missed = np.linalg.norm(last - queries @ fitted) / np.linalg.norm(last)
     np.testing.assert_allclose(found.residual[-1], missed)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification, implicit_gd, probes
 from lsa_lab.lm import decoder, weights
@@ -19,10 +19,10 @@ from lsa_lab.prompts import Prompt
 from lsa_lab.selection import prefix
 
 CONFIG = Config(4, 4, 2, 2, 8, 10, 13, 16, rotary_width=2)
-PARAMS = on_host(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
+PARAMS = jit_numpy(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
 IDS = np.array([3, 1, 4, 1, 5, 9, 2, 0, 0])  # two of padding
 LAST = 6
-STREAM = on_host(decoder.embed, static_argnums=2)(PARAMS, IDS, CONFIG)
+STREAM = jit_numpy(decoder.embed, static_argnums=2)(PARAMS, IDS, CONFIG)
 SPANS = ((0, 2), (2, 3), (3, 6))
 WORDS = np.eye(13)[7] - np.eye(13)[2]
 
@@ -33,7 +33,7 @@ def margins(stream, last=LAST):  # [T, D] -> [L]
     return decoder.logits(PARAMS, rows, CONFIG) @ WORDS
 
 
-FLOW = on_host(lambda: amplification.flow(margins, STREAM))()
+FLOW = jit_numpy(lambda: amplification.flow(margins, STREAM))()
 
 
 def test_the_flow_is_the_slope_of_what_is_read():

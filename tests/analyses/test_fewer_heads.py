@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.analyses import heads, least_heads, narrow_heads
 from lsa_lab.lm import decoder, weights
 from lsa_lab.lm.config import Config
@@ -26,7 +26,7 @@ def test_a_layer_keeps_a_head():
 
 def test_more_heads_than_before_are_allowed():
     params = linear_attention.init(KEY, 1, 1, 2)
-    fit = on_host(partial(least_heads.refitted, restarts=1, sweeps=50), static_argnums=2)
+    fit = jit_numpy(partial(least_heads.refitted, restarts=1, sweeps=50), static_argnums=2)
     more, errors = fit(KEY, params, 3)
     assert more.w_kq.shape == (1, 3, 3, 3)
     assert errors.max() < 1e-4
@@ -34,7 +34,7 @@ def test_more_heads_than_before_are_allowed():
 
 def test_without_restarts_it_begins_at_the_layers_own_heads():
     params = linear_attention.init(KEY, 1, 2, 2)
-    fit = on_host(partial(least_heads.refitted, restarts=0, sweeps=1), static_argnums=2)
+    fit = jit_numpy(partial(least_heads.refitted, restarts=0, sweeps=1), static_argnums=2)
     assert fit(KEY, params, 2)[1].max() < 1e-10
 
 
@@ -47,7 +47,7 @@ def test_several_models_need_a_vmap():
 def test_a_layer_of_zeros_misses_nothing():
     zeros = jax.tree.map(jnp.zeros_like, linear_attention.init(KEY, 1, 2, 2))
     assert least_heads.least_error(KEY, zeros, 1) == 0
-    fit = on_host(partial(least_heads.refitted, restarts=1, sweeps=2), static_argnums=2)
+    fit = jit_numpy(partial(least_heads.refitted, restarts=1, sweeps=2), static_argnums=2)
     assert fit(KEY, zeros, 1)[1] == 0
 
 
@@ -109,12 +109,12 @@ def test_a_stack_is_refused():
 
 
 CONFIG = Config(2, 4, 2, 2, 8, 10, 13, 16, rotary_width=2)
-PARAMS = on_host(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
+PARAMS = jit_numpy(weights.init, static_argnums=1)(jax.random.key(0), CONFIG)
 IDS = jnp.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 0], [8, 9, 7, 0, 0]])
 LAST = jnp.array([4, 3, 2])  # padded on the right
 
 
-@on_host
+@jit_numpy
 def scores(params, head_mask=None):  # [B, V]
     def of_prompt(ids, last):
         walk = decoder.forward(params, decoder.embed(params, ids, CONFIG), CONFIG, head_mask)

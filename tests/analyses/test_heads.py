@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.analyses import head_subsets, heads
 from lsa_lab.models import constructions, transformer
 from lsa_lab.models import trace as traces
@@ -157,7 +157,7 @@ def test_greedy_pruning_puts_off_what_explodes():
 @functools.cache
 def model():
     """The construction with a head for each of four coordinates, and prompts on them."""
-    build = on_host(constructions.preprocess_then_optimise, static_argnums=(0, 1))
+    build = jit_numpy(constructions.preprocess_then_optimise, static_argnums=(0, 1))
     params, config = build(4, 4, np.array([0.5, 0.5]))
     rng = np.random.default_rng(0)
     x, w = rng.normal(size=(200, 17, 4)), rng.normal(size=(200, 1, 4)) / 2
@@ -181,11 +181,11 @@ def test_a_filled_head_writes_its_mean_or_what_it_wrote_on_another_prompt():
     model()  # before ablated asks for it within a compilation
     whole, mask = jax.device_get(ablated(np.ones((3, 4)))), np.ones((3, 4))
     mask[0, 1] = 0
-    mean = jax.device_get(ablated(mask, on_host(heads.mean_fill)(whole.heads), shared=True))
+    mean = jax.device_get(ablated(mask, jit_numpy(heads.mean_fill)(whole.heads), shared=True))
     np.testing.assert_allclose(
         mean.heads[:, 0, 1], np.broadcast_to(whole.heads[:, 0, 1].mean(0), (200, 17, 9))
     )
-    other = jax.device_get(ablated(mask, on_host(heads.resampled_fill)(whole.heads)))
+    other = jax.device_get(ablated(mask, jit_numpy(heads.resampled_fill)(whole.heads)))
     np.testing.assert_allclose(other.heads[1:, 0, 1], whole.heads[:-1, 0, 1], atol=1e-12)
     for found in (mean, other):
         np.testing.assert_allclose(found.heads[:, 0, 0], whole.heads[:, 0, 0], atol=1e-12)

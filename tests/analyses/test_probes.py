@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab import estimators, prompts
 from lsa_lab.analyses import probes
 from lsa_lab.models import constructions, transformer
@@ -35,11 +35,11 @@ def one(index=0):
     return jax.tree.map(lambda leaf: leaf[index], batch())
 
 
-fit, explained = on_host(probes.fit), on_host(probes.explained)
-descend = on_host(probes.descend, static_argnums=2)
-preprocessed = on_host(probes.preprocessed)
-of_each = on_host(jax.vmap(probes.preprocessed))
-predictions = on_host(jax.vmap(traces.predict))
+fit, explained = jit_numpy(probes.fit), jit_numpy(probes.explained)
+descend = jit_numpy(probes.descend, static_argnums=2)
+preprocessed = jit_numpy(probes.preprocessed)
+of_each = jit_numpy(jax.vmap(probes.preprocessed))
+predictions = jit_numpy(jax.vmap(traces.predict))
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
@@ -56,7 +56,7 @@ def test_a_probe_is_ridge_regression_and_the_shortest_without_penalty(penalty):
     np.testing.assert_allclose(found, stated, atol=1e-10)
 
 
-@on_host
+@jit_numpy
 def layer_errors(states, targets, fresh_states, fresh_targets):  # [L+1, C]
     """The squared error of the best linear reader of each layer, on fresh prompts."""
 
@@ -102,11 +102,11 @@ def test_descent_on_given_features_is_the_algorithm_of_that_name(name):
     if name == "raw":
         features = np.concatenate([prompt.x, prompt.x_query[None]])
         step = 0.5 * 2 * N / np.linalg.norm(prompt.x, ord=2) ** 2
-        stated = on_host(estimators.gradient_descent)(prompt, np.full(6, step)) @ prompt.x_query
+        stated = jit_numpy(estimators.gradient_descent)(prompt, np.full(6, step)) @ prompt.x_query
     else:
         features = preprocessed(prompt)
-        run = on_host(estimators.preprocessed_gradient_descent, static_argnums=2)
-        stated = run(prompt, 0.5 * on_host(estimators.preprocessed_step_limit)(prompt), 6)
+        run = jit_numpy(estimators.preprocessed_gradient_descent, static_argnums=2)
+        stated = run(prompt, 0.5 * jit_numpy(estimators.preprocessed_step_limit)(prompt), 6)
     np.testing.assert_allclose(descend(features, prompt.y, 6), stated, atol=1e-10)
     np.testing.assert_allclose(descend(1e3 * features, prompt.y, 6), stated, atol=1e-10)
 
@@ -115,9 +115,9 @@ def test_descent_on_the_first_layer_is_the_mixed_algorithm():
     """Its tokens are [x | x̃] besides the label: one kernel step on both is a mixed step on x."""
     prompt, trace = one()
     directions = np.stack([np.asarray(PARAMS.read_in)[:, -1], PARAMS.read_out])
-    features = on_host(probes.project_out)(trace.stream[1], directions)
+    features = jit_numpy(probes.project_out)(trace.stream[1], directions)
     step = np.full(5, 0.5 * 2 * N / np.linalg.norm(features[:-1], ord=2) ** 2)
-    stated = on_host(estimators.mixed_gradient_descent)(prompt, step, step) @ prompt.x_query
+    stated = jit_numpy(estimators.mixed_gradient_descent)(prompt, step, step) @ prompt.x_query
     np.testing.assert_allclose(descend(features, prompt.y, 5), stated, atol=1e-10)
     # Control: with its label left in, a token is fitted by itself.
     assert np.abs(descend(trace.stream[1], prompt.y, 5) - stated).max() > 1e-2

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import blocks, linear_attention
 from lsa_lab.models.trace import predict
 
 KEYS = ["demonstrations", "all", "causal"]
-forward = on_host(linear_attention.forward, static_argnames=("keys", "normalise"))
-attention = on_host(linear_attention.attention, static_argnames="keys")
+forward = jit_numpy(linear_attention.forward, static_argnames=("keys", "normalise"))
+attention = jit_numpy(linear_attention.attention, static_argnames="keys")
 
 
 def draw(num_tokens, num_layers=2, num_heads=3, d=2, seed=0):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import linear_attention, transformer, transformer_layers
 from lsa_lab.models.trace import label_slots
 from lsa_lab.models.transformer import Config
@@ -25,10 +25,10 @@ SHAPES = {
     "interleaved": dataclasses.replace(INTERLEAVED, width=4, mlp_width=3),
 }
 init = jax.jit(transformer.init, static_argnames="dtype")
-forward, predict = on_host(transformer.forward), on_host(transformer.predict)
-predict_prefixes, merge = on_host(transformer.predict_prefixes), on_host(transformer.merge)
+forward, predict = jit_numpy(transformer.forward), jit_numpy(transformer.predict)
+predict_prefixes, merge = jit_numpy(transformer.predict_prefixes), jit_numpy(transformer.merge)
 attention, attend = (
-    on_host(transformer.attention),
+    jit_numpy(transformer.attention),
     jax.jit(linear_attention.forward, static_argnames=("keys", "normalise")),
 )
 
@@ -145,7 +145,7 @@ def test_absent_heads_write_nothing_and_learn_nothing():
     config = SHAPES["uneven"]
     params, tokens = draw(config)
     absent = np.array([[0, 0, 0], [0, 1, 1], [0, 1, 1]], bool)
-    gradient = on_host(jax.grad(transformer.predict))(params, tokens, config)
+    gradient = jit_numpy(jax.grad(transformer.predict))(params, tokens, config)
     for name in ("w_q", "w_k", "w_v", "w_o"):
         for weights in (getattr(params, name), getattr(gradient, name)):
             assert not weights[absent].any()

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.analyses import probes
 from lsa_lab.models import constructions, transformer
 from lsa_lab.models.trace import label_slots
@@ -19,8 +19,8 @@ PLAIN = Config(
 )
 EXTRAS = dataclasses.replace(PLAIN, biases=True, final_norm=True, num_positions=9)
 TOKENS = np.random.default_rng(1).normal(size=(7, 3))
-init = on_host(transformer.init, static_argnums=1)
-forward, predict = on_host(transformer.forward), on_host(transformer.predict)
+init = jit_numpy(transformer.init, static_argnums=1)
+forward, predict = jit_numpy(transformer.forward), jit_numpy(transformer.predict)
 NAMES = {"b_q", "b_k", "b_v", "b_o", "read_in_bias", "read_out_bias", "positions"}
 NAMES |= {"final_norm_scale", "final_norm_offset"}
 
@@ -64,7 +64,7 @@ def test_the_final_norm_stands_before_the_read_out_at_every_layer():
 
 def test_a_prefix_with_positions_is_predicted_as_if_it_were_the_prompt():
     config, params = dataclasses.replace(EXTRAS, kernel="linear"), draw()
-    prefixes = on_host(transformer.predict_prefixes)(params, TOKENS, config)
+    prefixes = jit_numpy(transformer.predict_prefixes)(params, TOKENS, config)
     close(prefixes[1], predict(params, TOKENS[:3], config))
 
 
@@ -79,13 +79,13 @@ def test_scores_and_values_know_their_biases_and_one_bias_is_no_heads():
     rows = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
     rows = rows * params.attention_norm_scale[:1] + params.attention_norm_offset[:1]
     values = np.einsum("hkd,id->hik", params.w_v[0], rows) + params.b_v[0][:, None]
-    weights = on_host(transformer.attention)(params, trace, attention_only)[0]
+    weights = jit_numpy(transformer.attention)(params, trace, attention_only)[0]
     close(trace.heads[0], np.einsum("hti,hik,hdk->htd", weights, values, params.w_o[0]))
 
 
 def test_every_leaf_has_a_gradient_and_absent_heads_none():
     params = draw()
-    gradient = on_host(jax.grad(transformer.predict))(params, TOKENS, EXTRAS)
+    gradient = jit_numpy(jax.grad(transformer.predict))(params, TOKENS, EXTRAS)
     for name in NAMES - {"b_k"}:  # all keys of a softmax share b_k
         assert np.abs(getattr(gradient, name)).max() > 1e-6, name
     close(gradient.b_k, 0)

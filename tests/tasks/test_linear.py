@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import within
+from draws import mean_is_near
 from lsa_lab.prompts import second_moment
 from lsa_lab.tasks.linear import (
     LinearTask,
@@ -35,7 +35,7 @@ def weights_of(task, *active):
 def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
     weights = weights_of(LinearTask(n=1, d=4, sparsity=sparsity, weight_std=0.5, signal=signal))
     assert ((weights != 0).sum(1) == sparsity).all()
-    assert within((weights != 0).astype(float), sparsity / 4)
+    assert mean_is_near((weights != 0).astype(float), sparsity / 4)
     if signal == "flat":
         assert set(np.abs(weights[weights != 0])) == {0.5}
     lengths = (weights**2).sum(1)
@@ -45,7 +45,7 @@ def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
 def test_on_a_sphere_the_active_coordinates_share_the_length():
     weights = weights_of(LinearTask(1, 5, signal="sphere", weight_std=2.0), 3)
     np.testing.assert_allclose((weights**2).sum(1), 12)
-    assert within(weights[:, :3] ** 2, 4)
+    assert mean_is_near(weights[:, :3] ** 2, 4)
     assert not weights[:, 3:].any()
 
 
@@ -55,12 +55,12 @@ def test_second_moments_are_those_of_the_task():
     task = LinearTask(5, 3, noise_std=0.3, covariance=covariance, prior_mean=jnp.arange(3.0))
     prompts = draw(task)
     outer = np.einsum("bi,bj->bij", prompts.x_query, prompts.x_query)
-    assert within(outer, np.asarray(covariance))
-    assert not within(outer, 1.15 * np.asarray(covariance))
+    assert mean_is_near(outer, np.asarray(covariance))
+    assert not mean_is_near(outer, 1.15 * np.asarray(covariance))
     mean = jnp.arange(3.0)
     spread = float(jnp.trace(covariance) + mean @ covariance @ mean)  # E wwᵀ = I + w0 w0ᵀ
-    assert within(np.asarray(prompts.y_query) ** 2, spread)
-    assert within(np.asarray(prompts.y[:, 0]) ** 2, spread + 0.3**2)
+    assert mean_is_near(np.asarray(prompts.y_query) ** 2, spread)
+    assert mean_is_near(np.asarray(prompts.y[:, 0]) ** 2, spread + 0.3**2)
 
 
 def test_noise_reaches_the_labels_and_spares_the_target():
@@ -76,8 +76,8 @@ def test_noise_reaches_the_labels_and_spares_the_target():
         np.testing.assert_array_equal(changed.x, plain.x)
         np.testing.assert_array_equal(changed.y_query, plain.y_query)
         squares = (changed.y - plain.y).ravel() ** 2
-        assert within(squares, 25.0)
-        assert not within(squares, 40.0)  # Control
+        assert mean_is_near(squares, 25.0)
+        assert not mean_is_near(squares, 40.0)  # Control
     jax.tree.map(np.testing.assert_array_equal, noisy[1], quiet[1])
     assert (noisy[2] - quiet[2] > 15).all()
 
@@ -85,12 +85,12 @@ def test_noise_reaches_the_labels_and_spares_the_target():
 def test_the_spread_of_weights_is_about_their_known_mean():
     task = LinearTask(1, 2, weight_std=0.5, prior_mean=jnp.array([1.0, -2.0]))
     deviations = weights_of(task) - np.array([1.0, -2.0])
-    assert within(deviations, 0.0)
-    assert within(deviations**2, 0.25)
-    assert not within(deviations**2, 0.5)  # Control
+    assert mean_is_near(deviations, 0.0)
+    assert mean_is_near(deviations**2, 0.25)
+    assert not mean_is_near(deviations**2, 0.5)  # Control
     query = draw_flat(task)  # E (w·x)² = |w0|² + d weight_std²
-    assert within(query.y_query**2, 5.5)
-    assert not within(query.y_query**2, 6.5)  # Control
+    assert mean_is_near(query.y_query**2, 5.5)
+    assert not mean_is_near(query.y_query**2, 6.5)  # Control
 
 
 def draw_flat(task, active=None, count=PROMPTS):
@@ -102,8 +102,8 @@ def test_a_flat_batch_keeps_the_active_coordinates_and_counts_the_support_among_
     batch = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"), active=4)
     assert not batch.x[..., 4:].any()
     assert not batch.x_query[:, 4:].any()
-    assert within(batch.y_query**2, 2)  # two coordinates of variance 1, weights ± 1
-    assert not within(batch.y_query**2, 2.3)
+    assert mean_is_near(batch.y_query**2, 2)  # two coordinates of variance 1, weights ± 1
+    assert not mean_is_near(batch.y_query**2, 2.3)
     between = draw_flat(LinearTask(3, 6, sparsity=2, signal="flat"), active=4.7)  # of a schedule
     np.testing.assert_array_equal(between.x, batch.x)
     sparse = LinearTask(3, 6, sparsity=2)
@@ -116,8 +116,8 @@ def test_a_task_that_drifts_forgets_at_its_rate_about_its_known_mean():
     paths = (weights_of(task) - mean) / 0.5  # [P, n+1, d]
     for lag in range(3):
         products = paths[:, lag:] * paths[:, : 5 - lag]
-        assert within(products, rho**lag)
-        assert not within(products, rho**lag + 0.2)  # Control
+        assert mean_is_near(products, rho**lag)
+        assert not mean_is_near(products, rho**lag + 0.2)  # Control
     np.testing.assert_array_equal(paths[:, 0], (weights_of(task.replace(drift=None)) - mean) / 0.5)
 
 
@@ -132,12 +132,12 @@ def test_every_label_has_the_task_of_its_time_and_the_query_its_own(way):
     lags = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
     expected = c**lags
     expected[3, :3] = expected[:3, 3] = 0
-    assert within(products.mean(3), expected)
-    assert not within(products.mean(3), c ** (2 * lags))  # Control
+    assert mean_is_near(products.mean(3), expected)
+    assert not mean_is_near(products.mean(3), c ** (2 * lags))  # Control
     inner = np.einsum("bid,bjd->bij", x, x)
     for rate, right in ((rho, True), (0.1, False)):  # the second is a control
         towards = (y[:, :, None] * y[:, None] - rate**lags * inner) * inner
-        assert within(towards, 0.09 * 2 * np.diag([1, 1, 1, 0])) == right
+        assert mean_is_near(towards, 0.09 * 2 * np.diag([1, 1, 1, 0])) == right
 
 
 def test_at_a_drift_of_one_and_a_correlation_of_none_prompts_are_those_without():

@@ -7,16 +7,16 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.tasks import polynomial as tasks
 from lsa_lab.tasks.polynomial import PolynomialTask, exponents, sample, sample_weights
 
-features = on_host(tasks.features, static_argnums=1)
+features = jit_numpy(tasks.features, static_argnums=1)
 
 
 def draw(task, count, seed=0):
     keys = jax.random.split(jax.random.key(seed), count)
-    return on_host(jax.vmap(lambda key: sample(key, task)))(keys)
+    return jit_numpy(jax.vmap(lambda key: sample(key, task)))(keys)
 
 
 @pytest.mark.parametrize(("d", "degree"), [(1, 4), (3, 2), (2, 3)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from draws import within
+from draws import mean_is_near
 from lsa_lab import prompts
 from lsa_lab.tasks import pools
 from lsa_lab.tasks.pools import Pool, PoolTask
@@ -38,8 +38,8 @@ def test_clusters_have_exactly_their_shares_and_lie_apart():
     deviations = pool.x - np.take_along_axis(pool.population.centres, pool.cluster[..., None], 1)
     outer = np.einsum("bmi,bmj->bmij", deviations, deviations)
     for c in range(2):
-        assert within(outer[pool.cluster == c], covariances[c])
-    assert not within(outer[pool.cluster == 0], covariances[1])
+        assert mean_is_near(outer[pool.cluster == c], covariances[c])
+    assert not mean_is_near(outer[pool.cluster == 0], covariances[1])
 
 
 def test_shares_round_to_whole_numbers():
@@ -64,8 +64,8 @@ def test_copies_are_as_close_as_they_should_be(closeness):
         np.testing.assert_array_equal(same[ROWS, pool.source], same)
     centres = np.take_along_axis(pool.population.centres, pool.cluster[..., None], 1)
     deviations = pool.x - centres
-    assert within((deviations * deviations[ROWS, pool.source])[is_copy], closeness)
-    assert within((deviations**2)[is_copy], 1.0)
+    assert mean_is_near((deviations * deviations[ROWS, pool.source])[is_copy], closeness)
+    assert mean_is_near((deviations**2)[is_copy], 1.0)
     if closeness == 1:
         np.testing.assert_array_equal(pool.x[ROWS, pool.source], pool.x)
         np.testing.assert_array_equal(pool.y[ROWS, pool.source], pool.y)
@@ -76,18 +76,18 @@ def test_labels_are_linear_in_the_weights_of_their_task():
     weights = np.take_along_axis(pool.population.weights, pool.weights[..., None], 1)
     np.testing.assert_allclose(pool.clean, (weights * pool.x).sum(-1), rtol=1e-10, atol=1e-12)
     originals = pool.source == np.arange(40)
-    assert within(((pool.y - pool.clean) ** 2)[originals], 0.25)
-    assert within(pool.weights[originals].astype(float), 0.5)
+    assert mean_is_near(((pool.y - pool.clean) ** 2)[originals], 0.25)
+    assert mean_is_near(pool.weights[originals].astype(float), 0.5)
     flipped = draw(COPIES, noise_std=0.0, closeness=0.0)
-    assert within((flipped.y == -flipped.clean)[originals].astype(float), 0.3)
+    assert mean_is_near((flipped.y == -flipped.clean)[originals].astype(float), 0.3)
     np.testing.assert_array_equal(np.abs(flipped.y), np.abs(flipped.clean))
 
 
 def test_a_flipped_label_keeps_its_noise():
     pool = draw(COPIES, flips=1.0, closeness=0.0)
     originals = pool.source == np.arange(40)
-    assert within(((pool.y + pool.clean) ** 2)[originals], 0.25)
-    assert not within(((pool.y - pool.clean) ** 2)[originals], 0.25)  # Control
+    assert mean_is_near(((pool.y + pool.clean) ** 2)[originals], 0.25)
+    assert not mean_is_near(((pool.y - pool.clean) ** 2)[originals], 0.25)  # Control
 
 
 def test_labels_may_be_signs_and_tails_heavy():
@@ -97,11 +97,11 @@ def test_labels_may_be_signs_and_tails_heavy():
     scores = (pool.population.weights * pool.x).sum(-1)
     np.testing.assert_array_equal(pool.clean, np.where(scores < 0, -1, 1))
     sure = np.abs(scores) > 3
-    assert within((pool.y != pool.clean)[sure].astype(float), 0.1)
+    assert mean_is_near((pool.y != pool.clean)[sure].astype(float), 0.1)
     far = (np.abs(pool.x[..., 0]) > 3).ravel().astype(float)
     # Of covariance I, a Student t is √((ν-2)/ν) times the one in the tables.
-    assert within(far, 2 * scipy.stats.t.sf(3 * np.sqrt(tail / (tail - 2)), tail))
-    assert not within(far, 2 * scipy.stats.norm.sf(3))
+    assert mean_is_near(far, 2 * scipy.stats.t.sf(3 * np.sqrt(tail / (tail - 2)), tail))
+    assert not mean_is_near(far, 2 * scipy.stats.norm.sf(3))
 
 
 @pytest.mark.parametrize("tail", [6.0, 12.0])
@@ -139,7 +139,9 @@ def test_queries_share_the_population_and_have_targets_without_noise():
         queries.y, queries.x @ pool.population.weights[0], rtol=1e-10, atol=1e-12
     )
     for c in range(2):
-        assert within(np.asarray(queries.x[500 * c : 500 * (c + 1)]), pool.population.centres[c])
+        assert mean_is_near(
+            np.asarray(queries.x[500 * c : 500 * (c + 1)]), pool.population.centres[c]
+        )
     assert len(np.unique(queries.x[:, 0])) == 1000
 
 

@@ -13,11 +13,11 @@ import jax
 import numpy as np
 import pytest
 
-from draws import seeded
+from draws import seed_and
 from lsa_lab.models import transformer
 
 D, HEADS, N = 6, 2, 9
-seeds = seeded(size=(1e-3, 1e3))
+seeds = seed_and(size=(1e-3, 1e3))
 CONFIG = transformer.Config(D, 1, HEADS, 4, kernel="linear", norm=True)
 forward = jax.jit(transformer.forward, static_argnames="config")
 

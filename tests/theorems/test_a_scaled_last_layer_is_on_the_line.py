@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import layer_predictions
@@ -18,7 +18,7 @@ from lsa_lab.prompts import Prompt, tokens
 D, N, QUERIES, L = 3, 6, 12, 3
 
 
-@on_host
+@jit_numpy
 def answers(params, x, y, queries):  # [Q, L+1]
     def answer(query):
         prompt = Prompt(x, y, query, jnp.zeros(()))

@@ -7,11 +7,11 @@ Bayes rule; the recursion by quadrature. Hypotheses: Gaussian covariates and tas
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import learning_curves
 
 implicit, delta_rule = (
-    on_host(curve, static_argnums=(0, 1))
+    jit_numpy(curve, static_argnums=(0, 1))
     for curve in (learning_curves.implicit, learning_curves.delta_rule)
 )
 

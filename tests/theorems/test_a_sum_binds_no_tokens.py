@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import prefixes, recurrent
 from lsa_lab.prompts import Prompt
 
 N, D = 6, 3
 
 
-@partial(on_host, static_argnums=0)
+@partial(jit_numpy, static_argnums=0)
 def answers(config, constant, params, pair):  # [2, n+1], to both prompts
     def forward(params, rows):
         constants = jnp.broadcast_to(constant, (len(rows), 1))

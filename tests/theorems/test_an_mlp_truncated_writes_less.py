@@ -7,12 +7,12 @@ truncated.
 import jax
 import numpy as np
 
-from draws import seeded
+from draws import seed_and
 from lsa_lab.analyses import clipping, implicit_gd
 
 E, N = 6, 8
 cut = jax.jit(clipping.truncate)
-cases = seeded(scale=(0.01, 10), share=(0, 0.999))
+cases = seed_and(scale=(0.01, 10), share=(0, 0.999))
 
 
 def growth(seed, scale, share, read):

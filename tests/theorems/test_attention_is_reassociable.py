@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from draws import differ, on_host, seeds
+from draws import jit_numpy, relative_error, seeds
 from lsa_lab.models import linear_attention
 
 READERS = {  # may token t read token i, when the query is the last of T tokens
@@ -19,7 +19,7 @@ READERS = {  # may token t read token i, when the query is the last of T tokens
 }
 
 
-@partial(on_host, static_argnames=("keys", "normalise"))
+@partial(jit_numpy, static_argnames=("keys", "normalise"))
 def network(params, tokens, **rule):
     trace = linear_attention.forward(params, tokens, **rule)
     return trace.stream, trace.heads, linear_attention.attention(params, trace, **rule)
@@ -45,7 +45,7 @@ def disagreement(seed, n, keys, rule, normalise=True):
     tokens = rng.normal(size=(n + 1, 4)) / (1 if normalise else n**0.5)
     walked = network(params, tokens, keys=keys, normalise=normalise)
     stated = quadratic(params, tokens, rule, normalise)
-    return [differ(ours, theirs) for ours, theirs in zip(walked, stated, strict=True)]
+    return [relative_error(ours, theirs) for ours, theirs in zip(walked, stated, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import effective, recurrent, recurrent_state
 from lsa_lab.models.recurrent_weights import Kind
 
@@ -110,7 +110,7 @@ def test_layers_of_this_library_read_what_their_raw_arrays_say(kind):
     params = jax.tree.map(lambda leaf: 0.4 * rng.normal(size=leaf.shape), shapes)
     rows = rng.normal(size=(11, 5))
 
-    @on_host
+    @jit_numpy
     def both(params):
         head = jax.tree.map(lambda leaf: leaf[0, 0], params)
         arrays, values = raw_arrays(kind, head, rows, inner)

@@ -7,11 +7,11 @@ none.
 
 import numpy as np
 
-from draws import differ, on_host, seeded, seeds
+from draws import jit_numpy, relative_error, seed_and, seeds
 from lsa_lab.models import linear_attention
 
 N, E = 7, 4
-forward = on_host(linear_attention.forward, static_argnames="keys")
+forward = jit_numpy(linear_attention.forward, static_argnames="keys")
 
 
 def draw(seed, num_layers):
@@ -27,7 +27,9 @@ def under_permutation(seed, keys, num_layers=2):
     params, tokens, order, _ = draw(seed, num_layers)
     permuted = forward(params, tokens[order], keys=keys).stream
     stream = forward(params, tokens, keys=keys).stream
-    return differ(permuted, stream[:, order]), differ(permuted[-1, -1], stream[-1, -1])
+    return relative_error(permuted, stream[:, order]), relative_error(
+        permuted[-1, -1], stream[-1, -1]
+    )
 
 
 @seeds
@@ -41,10 +43,10 @@ def under_scaling(seed, factor, power):
     """One layer is homogeneous: what it writes for c E is c³ times what it writes for E."""
     params, tokens, _, _ = draw(seed, 1)
     heads = forward(params, factor * tokens).heads
-    return differ(heads, factor**power * forward(params, tokens).heads)
+    return relative_error(heads, factor**power * forward(params, tokens).heads)
 
 
-@seeded(factor=(-2.0, 2.0))
+@seed_and(factor=(-2.0, 2.0))
 def test_a_layer_writes_a_cubic_of_its_tokens(seed, factor):
     assert under_scaling(seed, factor, power=3) < 1e-10
 
@@ -59,7 +61,9 @@ def under_gauge(seed, stretch, half=False):
     inverse = np.linalg.inv(B)
     w_kq = params.w_kq if half else inverse.T @ params.w_kq @ inverse
     gauged = linear_attention.Params(w_kq, B @ params.w_pv @ inverse)
-    return differ(forward(gauged, tokens @ B.T).stream, forward(params, tokens).stream @ B.T)
+    return relative_error(
+        forward(gauged, tokens @ B.T).stream, forward(params, tokens).stream @ B.T
+    )
 
 
 @seeds
@@ -71,10 +75,10 @@ def test_a_change_of_basis_of_tokens_and_weights_changes_nothing(seed):
 def under_scales(seed, of_kq, of_pv):
     params, tokens, _, _ = draw(seed, 2)
     scaled = linear_attention.Params(params.w_kq * of_kq, params.w_pv * of_pv)
-    return differ(forward(scaled, tokens).stream, forward(params, tokens).stream)
+    return relative_error(forward(scaled, tokens).stream, forward(params, tokens).stream)
 
 
-@seeded(scale=(0.2, 5.0))
+@seed_and(scale=(0.2, 5.0))
 def test_only_the_product_of_the_scales_of_w_kq_and_w_pv_matters(seed, scale):
     assert under_scales(seed, 1 / scale, scale) < 1e-10
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.special import roots_genlaguerre
 
 import population
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab import estimators
 from lsa_lab.models import constructions
 from lsa_lab.prompts import Prompt
@@ -68,7 +68,7 @@ def test_the_first_step_is_that_of_one_layer_and_the_last_come_to_ridge():
     np.testing.assert_allclose(exact[-1], risk.rotation_invariant_bound(16, 8, 0.1), rtol=1e-7)
 
 
-@on_host
+@jit_numpy
 def flows(steps, x):  # [P, n] -> [P, n] each, of the network and of the Bayes rule by the labels
     def answers(y, x):
         prompt = Prompt(x[:, None], y, jnp.ones(1), jnp.zeros(()))

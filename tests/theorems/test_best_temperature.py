@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import optimum
 from population import gauss_hermite
 
@@ -50,8 +50,8 @@ def risk(sharpness, covariance):  # []
     return MASSES @ jax.vmap(squares)(POINTS.reshape(-1, N, D))
 
 
-SLOPES = on_host(jax.grad(risk)), on_host(jax.grad(jax.grad(risk)))
-best_temperature = on_host(optimum.best_temperature, static_argnums=3)
+SLOPES = jit_numpy(jax.grad(risk)), jit_numpy(jax.grad(jax.grad(risk)))
+best_temperature = jit_numpy(optimum.best_temperature, static_argnums=3)
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.5])

@@ -8,13 +8,13 @@ trajectory bound".
 import numpy as np
 import scipy.optimize
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.theory import generalization
 
 SHAPE = (6, 3, 3)  # B, L, e
-summands = on_host(generalization.summands, static_argnames="centred")
-prior_variance = on_host(generalization.optimal_prior_variance)
-noise_covariance = on_host(generalization.noise_covariance, static_argnums=1)
+summands = jit_numpy(generalization.summands, static_argnames="centred")
+prior_variance = jit_numpy(generalization.optimal_prior_variance)
+noise_covariance = jit_numpy(generalization.noise_covariance, static_argnums=1)
 
 
 def draw(seed, shape):

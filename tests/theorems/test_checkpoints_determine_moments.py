@@ -8,11 +8,11 @@ linear_gradients of the demonstrations; the moments, computed from X and y.
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
-gradients = on_host(linear_gradients)
+gradients = jit_numpy(linear_gradients)
 SHAPES = [(2, 5), (4, 3)]  # d, n
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from draws import on_host, standard_errors
+from draws import jit_numpy, z_score
 from lsa_lab.models import constructions
 from population import predict
 
@@ -18,8 +18,10 @@ N, D, PROMPTS, QUERIES = 7, 3, 4000, 20
 MU = np.array([0.9, -0.4, 0.3])
 MATRIX = constructions.gradient_descent(np.ones(1), D)
 of_queries = jax.vmap(predict, (None, None, None, 0))
-answers = on_host(jax.vmap(of_queries, (None, 0, 0, 0)))  # [P, Q]
-estimates = on_host(jax.vmap(lambda x, y: of_queries(MATRIX, x, y, np.eye(D)), (0, 0)))  # b [P, d]
+answers = jit_numpy(jax.vmap(of_queries, (None, 0, 0, 0)))  # [P, Q]
+estimates = jit_numpy(
+    jax.vmap(lambda x, y: of_queries(MATRIX, x, y, np.eye(D)), (0, 0))
+)  # b [P, d]
 
 
 def draw(flips, root=None, seed=0):
@@ -60,8 +62,8 @@ def of_ratio(flips, n=N):
 @pytest.mark.parametrize("flips", [0, 1, 3])
 def test_the_share_of_errors_is_that_of_the_formula(flips):
     prompts = draw(flips)
-    assert abs(standard_errors(wrong(prompts) - formula(prompts))) < 4
-    assert abs(standard_errors(formula(prompts) - of_ratio(flips))) < 4
+    assert abs(z_score(wrong(prompts) - formula(prompts))) < 4
+    assert abs(z_score(formula(prompts) - of_ratio(flips))) < 4
 
 
 def test_no_prompt_is_below_the_bayes_error_and_half_of_the_labels_flipped_leave_chance():
@@ -74,6 +76,6 @@ def test_no_prompt_is_below_the_bayes_error_and_half_of_the_labels_flipped_leave
 def test_control_other_covariances_and_other_counts_of_flips_have_another_error():
     root = np.diag([2.0, 1.0, 0.3])
     prompts = draw(0, root)
-    assert abs(standard_errors(wrong(prompts) - formula(prompts, root @ root.T))) < 4
-    assert abs(standard_errors(wrong(prompts) - formula(prompts))) > 10
-    assert abs(standard_errors(formula(draw(1)) - of_ratio(0))) > 10
+    assert abs(z_score(wrong(prompts) - formula(prompts, root @ root.T))) < 4
+    assert abs(z_score(wrong(prompts) - formula(prompts))) > 10
+    assert abs(z_score(formula(draw(1)) - of_ratio(0))) > 10

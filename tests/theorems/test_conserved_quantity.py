@@ -9,14 +9,14 @@ import numpy as np
 
 import draws
 import population
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import training_dynamics
 
 D, N = 3, 5
 TIMES = np.linspace(0.0, 4.0, 10)
 
 
-conserved = on_host(training_dynamics.conserved)
+conserved = jit_numpy(training_dynamics.conserved)
 
 
 def population_loss(weights, covariance, noise_var):
@@ -26,10 +26,14 @@ def population_loss(weights, covariance, noise_var):
 
 def draw(seed):  # Λ, u and U
     rng = np.random.default_rng(seed)
-    return draws.covariance(rng, D, 0.3, 1.5), 0.5 * rng.normal(), 0.5 * rng.normal(size=(D, D))
+    return (
+        draws.draw_covariance(rng, D, 0.3, 1.5),
+        0.5 * rng.normal(),
+        0.5 * rng.normal(size=(D, D)),
+    )
 
 
-slopes = on_host(jax.grad(population_loss))
+slopes = jit_numpy(jax.grad(population_loss))
 
 
 def imbalance(covariance, u, U, noise_var, rate_of_u):
@@ -44,7 +48,7 @@ def drift(covariance, u, U, noise_var):
     return np.abs(change).max()
 
 
-@draws.seeded(noise_var=(0.0, 2.0))
+@draws.seed_and(noise_var=(0.0, 2.0))
 def test_u_squared_minus_the_norm_of_U_squared_is_conserved(seed, noise_var):
     case = draw(seed)
     assert imbalance(*case, noise_var, rate_of_u=1.0) < 1e-10

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import population
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import learning_curves
 
 N, D, NOISE = 2, 3, 0.4
 CURVES = {
-    kind: on_host(getattr(learning_curves, kind), static_argnums=(0, 1))
+    kind: jit_numpy(getattr(learning_curves, kind), static_argnums=(0, 1))
     for kind in ("lms", "gated_delta")
 }
 MEAN = np.sqrt(8 / np.pi)  # E |x| in three dimensions
@@ -32,7 +32,7 @@ def prompts_of(kind):  # [P, N, D]
     return points[np.array(list(itertools.product(range(24), repeat=N)))]
 
 
-@partial(on_host, static_argnums=0)
+@partial(jit_numpy, static_argnums=0)
 def risk(kind, step, gate, scale, noise_var):  # []
     layer = population.constant_layer(kind, D, step, gate if kind != "lms" else None, scale)
     return population.recurrent_risk(*layer, prompts_of(kind), noise_var)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.theory import learning_curves
 
@@ -21,7 +21,7 @@ N, D, C, NOISE = 24, 5, 0.7, 0.3
 PROMPTS = 40_000
 
 
-@partial(on_host, static_argnums=0)
+@partial(jit_numpy, static_argnums=0)
 def sums(task, key):  # [B], [B]
     """Σ_i y_i x_i·x_query of drawn prompts, and their targets."""
     batch = sample_batch(key, task, PROMPTS)

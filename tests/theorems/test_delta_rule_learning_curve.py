@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import recurrent
 from lsa_lab.theory import learning_curves
 from population import gauss_hermite
@@ -29,12 +29,12 @@ PARAMS = recurrent.Params(
 )
 
 
-delta_rule = on_host(learning_curves.delta_rule, static_argnums=(0, 1))
-additive = on_host(learning_curves.additive, static_argnums=(0, 1))
-limit = on_host(learning_curves.delta_rule_limit)
+delta_rule = jit_numpy(learning_curves.delta_rule, static_argnums=(0, 1))
+additive = jit_numpy(learning_curves.additive, static_argnums=(0, 1))
+limit = jit_numpy(learning_curves.delta_rule_limit)
 
 
-@on_host
+@jit_numpy
 def risk(steps, noise_vars):  # of the layer after all tokens -> []
     points, masses = gauss_hermite([3] * (N * D))  # degree 4 in every coordinate
     raw = jnp.log(jnp.expm1(steps))

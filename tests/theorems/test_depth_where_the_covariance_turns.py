@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.theory import depth
@@ -25,12 +25,12 @@ def steps_of(eigenvalues, length):  # [l], of the least Σ λ p(λ)² with p(0) 
     return 1 / np.roots([*inner[::-1], 1.0])
 
 
-descent = on_host(lambda steps: constructions.gradient_descent(steps, 5))
-moving = on_host(lambda *ends: constructions.gradient_descent_plus_plus(*ends, 5))
-preconditioned = on_host(constructions.preconditioned)
+descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, 5))
+moving = jit_numpy(lambda *ends: constructions.gradient_descent_plus_plus(*ends, 5))
+preconditioned = jit_numpy(constructions.preconditioned)
 
 
-@on_host
+@jit_numpy
 def error_of_stack(params, covariance):  # E (ŵ - w)ᵀΣ(ŵ - w), |w|² = 1 on average
     w, x = jnp.repeat(jnp.eye(5), 5, axis=1), jnp.tile(jnp.eye(5), 5)  # [d, B], every pair
     product = covariance @ w

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds, standard_errors
+from draws import jit_numpy, seeds, z_score
 from lsa_lab.estimators import ols
 from lsa_lab.models import recurrent
 from lsa_lab.prompts import Prompt
@@ -42,8 +42,8 @@ MESA = recurrent.Params(
     log_penalty=np.full((1, 1), np.log(D * NOISE)),
 )
 CONFIG = recurrent.Config("mesa", D + 1, key_width=D, value_width=1)
-answer = on_host(lambda rows: recurrent.predict(MESA, rows, CONFIG))
-least_squares = on_host(jax.vmap(lambda x, y: ols(Prompt(x, y, x[0], y[0]))))
+answer = jit_numpy(lambda rows: recurrent.predict(MESA, rows, CONFIG))
+least_squares = jit_numpy(jax.vmap(lambda x, y: ols(Prompt(x, y, x[0], y[0]))))
 
 
 def draw(rng, n, *prompts):
@@ -98,7 +98,7 @@ def errors(steady):
 
 def apart(steady, ratio):  # of the errors of differences less the ratio times the others
     white, plain = errors(steady)
-    return standard_errors(white - ratio * plain)
+    return z_score(white - ratio * plain)
 
 
 @pytest.mark.parametrize("steady", [0.0, KEPT, -KEPT])

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab import prompts
 from lsa_lab.models import recurrent
 from lsa_lab.tasks.linear import LinearTask, sample_batch
@@ -22,7 +22,7 @@ from population import constant_layer, gauss_hermite
 N, D, NOISE = 3, 2, 0.3
 
 
-@on_host
+@jit_numpy
 def exact_risk(step, gate, scale, rho):  # of an LMS layer after three tokens -> []
     points, masses = gauss_hermite([3] * (N * D))
     params, config = constant_layer("lms", D, step, gate, scale)
@@ -60,7 +60,7 @@ def test_least_mean_squares_follows_its_recursion(numbers):
     assert abs(other - risk) > 1e-2  # Control
 
 
-@partial(on_host, static_argnums=(0, 1))
+@partial(jit_numpy, static_argnums=(0, 1))
 def errors_of(kind, task, step, gate, scale, key):  # [B]
     batch = sample_batch(key, task, 40_000)
     params, config = constant_layer(kind, task.d, step, gate, scale)

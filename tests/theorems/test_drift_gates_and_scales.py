@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import drift, learning_curves
 
 PLACES = pytest.mark.parametrize(("d", "noise_var", "rho"), [(4, 0.25, 0.9), (16, 0.5, 0.98)])
@@ -20,7 +20,7 @@ N = 1500
 
 def searched(curve, start):
     """The least last value of a curve of free numbers, and where."""
-    slope = on_host(jax.value_and_grad(lambda free: curve(free)[-1]))
+    slope = jit_numpy(jax.value_and_grad(lambda free: curve(free)[-1]))
     bounds = [(1e-3, 1.0)] * len(start)
     end = minimize(slope, start, jac=True, bounds=bounds, tol=1e-15, options=dict(gtol=1e-11))
     return end.x, end.fun

@@ -10,13 +10,13 @@ import jax
 import numpy as np
 from hypothesis import given
 
-from draws import SEEDS, on_host, regression
+from draws import SEEDS, draw_prompt, jit_numpy
 from lsa_lab import estimators
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.theory import drift
 
 N, D, NOISE = 7, 3, 0.4
-kalman, ridge = on_host(estimators.kalman_filter), on_host(estimators.recursive_ridge)
+kalman, ridge = jit_numpy(estimators.kalman_filter), jit_numpy(estimators.recursive_ridge)
 RHO = st.floats(0, 1)
 
 
@@ -33,14 +33,14 @@ def conditional_means(prompt, rho):  # [N+1, D]
 
 @given(seed=SEEDS, rho=RHO)
 def test_the_filter_is_the_conditional_mean(seed, rho):
-    prompt = regression(np.random.default_rng(seed), N, D)
+    prompt = draw_prompt(np.random.default_rng(seed), N, D)
     np.testing.assert_allclose(
         kalman(prompt, NOISE, rho), conditional_means(prompt, rho), atol=1e-10
     )
 
 
 def test_at_one_it_is_recursive_ridge_and_control_elsewhere_it_is_not():
-    prompt = regression(np.random.default_rng(0), N, D)
+    prompt = draw_prompt(np.random.default_rng(0), N, D)
     still = ridge(prompt, D * NOISE)
     np.testing.assert_allclose(kalman(prompt, NOISE, 1.0), still, atol=1e-11)
     assert np.abs(kalman(prompt, NOISE, 0.9) - still).max() > 1e-2
@@ -50,7 +50,7 @@ def test_no_layer_has_less_risk_and_a_filter_of_another_rate_has_more():
     d, noise_var, rho, n = 4, 0.25, 0.9, 40
     task = LinearTask(n, d, noise_std=noise_var**0.5, weight_std=d**-0.5, drift=rho)
 
-    @on_host
+    @jit_numpy
     def errors(assumed):  # [B]
         batch = sample_batch(jax.random.key(0), task, 20_000)
         rules = jax.vmap(lambda one: estimators.kalman_filter(one, noise_var, assumed)[-1])(batch)

@@ -9,13 +9,13 @@ import jax
 import numpy as np
 import pytest
 
-from draws import seeded
+from draws import seed_and
 from lsa_lab.analyses import clipping
 from lsa_lab.models import constructions, linear_attention
 
 SHAPES = [(4, 9), (9, 4)]
 shapes = pytest.mark.parametrize("shape", SHAPES)
-seeds = seeded(share=(0, 0.999))
+seeds = seed_and(share=(0, 0.999))
 truncate = jax.jit(clipping.truncate)
 
 

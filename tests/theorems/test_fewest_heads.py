@@ -10,18 +10,18 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.analyses import least_heads
 from lsa_lab.models import head_gauge, linear_attention
 
 E, H = 4, 3
 KEY = jax.random.key(0)
-least_error = on_host(partial(least_heads.least_error, samples=200), static_argnums=2)
-refitted = on_host(
+least_error = jit_numpy(partial(least_heads.least_error, samples=200), static_argnums=2)
+refitted = jit_numpy(
     partial(least_heads.refitted, restarts=4, sweeps=200), static_argnames="num_heads"
 )
 mixed, canonical, layer_tensor = map(
-    on_host, (head_gauge.mixed, head_gauge.canonical, head_gauge.layer_tensor)
+    jit_numpy, (head_gauge.mixed, head_gauge.canonical, head_gauge.layer_tensor)
 )
 
 

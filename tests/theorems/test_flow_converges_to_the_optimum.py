@@ -34,10 +34,10 @@ def distance(covariance, root, size, noise_var, sign, imbalance, time):
     return np.abs(u[-1] * U[-1] - A).max(), abs(u[-1] - balanced_u)
 
 
-@draws.seeded(size=(0.01, 0.99), noise_var=(0.0, 1.0))
+@draws.seed_and(size=(0.01, 0.99), noise_var=(0.0, 1.0))
 def test_training_ends_at_the_one_layer_optimum(seed, size, noise_var):
     rng = np.random.default_rng(seed)
-    start = draws.covariance(rng, D, 0.7, 2.0), rng.normal(size=(D, D)), size, noise_var
+    start = draws.draw_covariance(rng, D, 0.7, 2.0), rng.normal(size=(D, D)), size, noise_var
     assert max(distance(*start, sign=1.0, imbalance=1.0, time=60.0)) < 1e-7
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
 from lsa_lab.models import linear_attention, moments
@@ -29,7 +29,7 @@ def draw(seed, shape):
     return linear_attention.Params(*weights), prompt
 
 
-@functools.partial(on_host, static_argnames="keys")
+@functools.partial(jit_numpy, static_argnames="keys")
 def by_tokens(params, prompt, keys="demonstrations"):  # [L, n, e, e_out]
     def queries(demonstrations):
         tokens = jnp.concatenate([demonstrations, prompts.tokens(prompt)[-1:]])
@@ -38,7 +38,7 @@ def by_tokens(params, prompt, keys="demonstrations"):  # [L, n, e, e_out]
     return jnp.moveaxis(jax.jacfwd(queries)(prompts.tokens(prompt)[:-1]), 1, -1)
 
 
-@on_host
+@jit_numpy
 def by_moment(params, prompt):  # [L, n, e], [L, n, e, e_out]
     flow = amplification.moment_flow(params, prompt)
     return flow, amplification.moment_token_flow(params, prompt)
@@ -57,7 +57,7 @@ def test_the_moment_carries_the_whole_flow(seed):
     assert discrepancy(seed, SHAPE) < 1e-10
 
 
-@on_host
+@jit_numpy
 def unmasked(params, prompt):  # [n, e]
     rows = prompts.tokens(prompt)
 

@@ -10,22 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, regression, seeded
+from draws import draw_prompt, jit_numpy, seed_and
 from lsa_lab.estimators import gaussian_posterior_mean, gaussian_predictive_variance, ridge
 
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (3, 8)])
 VARIANCES = {"signal_var": (0.1, 3.0), "noise_var": (0.05, 2.0)}
-ridge_of = on_host(ridge)
+ridge_of = jit_numpy(ridge)
 
 
 def draw(seed, n, d):
     """A prompt, and a prior's mean [d] and covariance [d, d]."""
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(d, d)) / d**0.5
-    return regression(rng, n, d), rng.normal(size=d), root @ root.T + 0.1 * np.eye(d)
+    return draw_prompt(rng, n, d), rng.normal(size=d), root @ root.T + 0.1 * np.eye(d)
 
 
-@on_host
+@jit_numpy
 def predict(prompt, signal_var, noise_var, mean, covariance):  # [2], mean and variance
     weights = gaussian_posterior_mean(
         prompt, signal_var, noise_var, prior_mean=mean, prior_covariance=covariance
@@ -50,7 +50,7 @@ def condition(prompt, signal_var, noise_var, mean, covariance):  # [2], mean and
 
 
 @shapes
-@seeded(**VARIANCES)
+@seed_and(**VARIANCES)
 def test_the_posterior_predicts_what_the_labels_condition(n, d, seed, signal_var, noise_var):
     prompt, *prior = draw(seed, n, d)
     stated = condition(prompt, signal_var, noise_var, *prior)
@@ -59,7 +59,7 @@ def test_the_posterior_predicts_what_the_labels_condition(n, d, seed, signal_var
 
 
 @shapes
-@seeded(**VARIANCES)
+@seed_and(**VARIANCES)
 def test_ridge_predicts_what_the_labels_of_plain_weights_condition(
     n, d, seed, signal_var, noise_var
 ):

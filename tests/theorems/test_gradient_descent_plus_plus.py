@@ -8,7 +8,7 @@ Xᵀ(y - Xw_l)/n. Sides: the stream of the constructions; the spectrum of H, and
 
 import numpy as np
 
-from draws import differ, on_host, seeds
+from draws import jit_numpy, relative_error, seeds
 from lsa_lab.models import constructions, linear_attention
 
 N, D, NUM_LAYERS = 5, 3, 4
@@ -23,13 +23,13 @@ def draw(seed):
     return np.column_stack([x, np.append(y, 0.0)]), step_sizes, gammas, A, B
 
 
-@on_host
+@jit_numpy
 def run_plus_plus(tokens, step_sizes, gammas):
     params = constructions.gradient_descent_plus_plus(step_sizes, gammas, tokens.shape[1] - 1)
     return linear_attention.forward(params, tokens).stream
 
 
-@on_host
+@jit_numpy
 def run_matrices(tokens, A, B):
     params = constructions.preconditioned(A)
     w_pv = params.w_pv.at[:, 0, :-1, :-1].set(B)
@@ -69,12 +69,12 @@ def matrix_form(tokens, A, B, late=False):
 def test_covariates_and_weights_move_together(seed):
     tokens, step_sizes, gammas, A, B = draw(seed)
     stream = run_plus_plus(tokens, step_sizes, gammas)
-    assert differ(stream, spectral_form(tokens, step_sizes, gammas)) < 1e-10
-    assert differ(run_matrices(tokens, A, B), matrix_form(tokens, A, B)) < 1e-10
+    assert relative_error(stream, spectral_form(tokens, step_sizes, gammas)) < 1e-10
+    assert relative_error(run_matrices(tokens, A, B), matrix_form(tokens, A, B)) < 1e-10
 
 
 def test_control_covariates_that_stand_still_or_move_too_early_break_it():
     tokens, step_sizes, gammas, A, B = draw(0)
     stream = run_plus_plus(tokens, step_sizes, gammas)
-    assert differ(stream, spectral_form(tokens, step_sizes, np.zeros(4))) > 1e-2
-    assert differ(run_matrices(tokens, A, B), matrix_form(tokens, A, B, late=True)) > 1e-2
+    assert relative_error(stream, spectral_form(tokens, step_sizes, np.zeros(4))) > 1e-2
+    assert relative_error(run_matrices(tokens, A, B), matrix_form(tokens, A, B, late=True)) > 1e-2

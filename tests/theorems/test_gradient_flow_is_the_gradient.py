@@ -12,7 +12,7 @@ import numpy as np
 
 import draws
 import population
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import training_dynamics
 
@@ -33,8 +33,8 @@ def population_loss(params, covariance, noise_var):
     return jnp.asarray(mass) @ jax.vmap(squared_error)(jnp.asarray(nodes)) / 2
 
 
-of_network = on_host(jax.value_and_grad(population_loss))
-of_theory = on_host(
+of_network = jit_numpy(jax.value_and_grad(population_loss))
+of_theory = jit_numpy(
     lambda *task: (training_dynamics.loss(*task), training_dynamics.vector_field(*task)),
     static_argnums=3,
 )
@@ -42,7 +42,7 @@ of_theory = on_host(
 
 def disagreement(seed, noise_var, believed_noise_var, factor, other_entries):
     rng = np.random.default_rng(seed)
-    covariance = draws.covariance(rng, D, 0.3, 2.0)
+    covariance = draws.draw_covariance(rng, D, 0.3, 2.0)
     u, U, others = rng.normal(), rng.normal(size=(D, D)), other_entries * rng.normal(size=(2, D))
     w_kq, w_pv, stated_kq, stated_pv = np.zeros((4, D + 1, D + 1))
     w_kq[:D, :D], w_kq[D, :D], w_pv[D, :D], w_pv[D, D] = U, *others, u
@@ -58,7 +58,7 @@ def disagreement(seed, noise_var, believed_noise_var, factor, other_entries):
     return [np.abs(difference).max() for difference in differences]
 
 
-@draws.seeded(noise_var=(0.0, 2.0))
+@draws.seed_and(noise_var=(0.0, 2.0))
 def test_the_vector_field_is_minus_the_gradient_and_other_entries_stay_zero(seed, noise_var):
     case = seed, noise_var, noise_var
     assert max(disagreement(*case, factor=1.0, other_entries=0.0)) < 1e-10

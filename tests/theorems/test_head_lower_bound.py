@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import head_bound
 
 NUM_HEADS = 2
 D, K = 3, 2
-residual = on_host(head_bound.residual)
-layer = on_host(head_bound.layer, static_argnums=1)
-least_residual = on_host(head_bound.least_residual, static_argnums=1)
-coefficients = on_host(head_bound.coefficients)
+residual = jit_numpy(head_bound.residual)
+layer = jit_numpy(head_bound.layer, static_argnums=1)
+least_residual = jit_numpy(head_bound.least_residual, static_argnums=1)
+coefficients = jit_numpy(head_bound.coefficients)
 IMAGES = {"covariates": np.eye(D), "image": np.array([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]])}
 IMAGES["more outputs"] = np.array([[1.0, 0, 1], [0, 2.0, 1], [1.0, -1.0, 0], [0.5, 1.0, 3]])
 each_image = pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
@@ -31,7 +31,7 @@ def random_layer(seed, k, num_heads, n=5):
     return written, queried, tokens
 
 
-@on_host
+@jit_numpy
 def written_to_query(written, queried, tokens):  # [k]
     """What the layer, as linear attention, writes to the first slots of the query."""
     k = written.shape[1]

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, regression, seeds
+from draws import draw_prompt, jit_numpy, seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import heads
 from lsa_lab.models import head_gauge, linear_attention
@@ -17,7 +17,7 @@ from lsa_lab.models.trace import predict
 L, H, D, N = 2, 3, 2, 5
 
 
-normalised = on_host(lambda prompt: prompts.normalised(prompt)[0])
+normalised = jit_numpy(lambda prompt: prompts.normalised(prompt)[0])
 
 
 def draw(seed):
@@ -26,13 +26,13 @@ def draw(seed):
     # Singular values in [1/2, 2]: well enough conditioned for ten digits.
     orthogonal = np.linalg.qr(rng.normal(size=(2, L, H, H)))[0]
     mixing = (orthogonal[0] * 2 ** np.linspace(-1, 1, H)) @ orthogonal[1]
-    return normalised(regression(rng, N, D)), params, mixing
+    return normalised(draw_prompt(rng, N, D)), params, mixing
 
 
-mix, orthogonal_of = on_host(head_gauge.mixed), on_host(head_gauge.orthogonal)
+mix, orthogonal_of = jit_numpy(head_gauge.mixed), jit_numpy(head_gauge.orthogonal)
 
 
-@on_host
+@jit_numpy
 def stream(params, prompt):
     return linear_attention.forward(params, prompts.tokens(prompt)).stream
 
@@ -84,7 +84,7 @@ def test_a_head_is_worth_what_the_mixing_makes_it():
     weights = linear_attention.Params(w_kq, w_pv)
     turned = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 0.0, -1.0]])[None]
 
-    @on_host
+    @jit_numpy
     def effective(params):
         def loss(mask):
             def squared_error(prompt):

@@ -11,11 +11,11 @@ applying an ill-conditioned matrix".
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.analyses.clipping import condition_number, truncate
 
 E = 5
-cut, condition = on_host(truncate), on_host(condition_number)
+cut, condition = jit_numpy(truncate), jit_numpy(condition_number)
 ranks = pytest.mark.parametrize("rank", [3, 5])
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import differ, on_host, seeds
+from draws import jit_numpy, relative_error, seeds
 from population import bound_states
 
 N, K, V, WIDTH, STEP = 6, 3, 2, 4, 0.4
@@ -31,7 +31,7 @@ def slope(errors):  # of that loss in the inner model's answer
     return errors / np.sqrt(1 + (errors**2).sum(-1, keepdims=True))
 
 
-@on_host
+@jit_numpy
 def read(w, u, keys, values, query, together, features_too):
     """After a step on every token, with all slopes at the first inner model if ``together``."""
     inner = first = (w, u)
@@ -57,7 +57,7 @@ def attention(w, u, keys, values, query, together):
 @seeds
 def test_the_read_is_a_sum_over_keys(together, seed):
     *tokens, _ = draw(seed)
-    assert differ(read(*tokens, together, 0.0), attention(*tokens, together)) < 1e-10
+    assert relative_error(read(*tokens, together, 0.0), attention(*tokens, together)) < 1e-10
 
 
 @seeds
@@ -65,16 +65,16 @@ def test_steps_together_know_no_order(seed):
     w, u, keys, values, query, rng = draw(seed)
     order = rng.permutation(N)
     left, right = (read(w, u, keys[i], values[i], query, True, 0.0) for i in (np.arange(N), order))
-    assert differ(left, right) < 1e-12
+    assert relative_error(left, right) < 1e-12
 
 
 def test_control_steps_one_by_one_know_it_and_trained_features_are_no_such_sum():
     w, u, keys, values, query, _ = draw(0)
     turned = read(w, u, keys[::-1], values[::-1], query, False, 0.0)
-    assert differ(turned, read(w, u, keys, values, query, False, 0.0)) > 1e-2
+    assert relative_error(turned, read(w, u, keys, values, query, False, 0.0)) > 1e-2
     for together in (True, False):
         trained = read(w, u, keys, values, query, together, 1.0)
-        assert differ(trained, attention(w, u, keys, values, query, together)) > 1e-2
+        assert relative_error(trained, attention(w, u, keys, values, query, together)) > 1e-2
 
 
 @pytest.mark.parametrize("inner", [1, 3])

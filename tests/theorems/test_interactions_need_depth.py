@@ -9,7 +9,7 @@ import functools
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import amplification
 from lsa_lab.models import linear_attention, trace, transformer
@@ -19,7 +19,7 @@ N, D = 4, 2
 KEYS = ["demonstrations", "all", "causal"]
 FORWARDS = {keys: functools.partial(linear_attention.forward, keys=keys) for keys in KEYS}
 SOFTMAX = transformer.Config(D + 1, 1, 2, D + 1)
-interactions_of = on_host(amplification.interactions, static_argnums=0)
+interactions_of = jit_numpy(amplification.interactions, static_argnums=0)
 
 
 def draw(seed, num_layers=1):
@@ -28,7 +28,7 @@ def draw(seed, num_layers=1):
     return linear_attention.Params(*0.5 * rng.normal(size=(2, num_layers, 2, D + 1, D + 1))), prompt
 
 
-@functools.partial(on_host, static_argnums=0)
+@functools.partial(jit_numpy, static_argnums=0)
 def predict(forward, params, prompt):
     return trace.predict(forward(params, prompts.tokens(prompt)))
 

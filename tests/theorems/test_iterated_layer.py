@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import depth, learning_curves
 
-limit = on_host(depth.iterated_limit, static_argnums=2)
+limit = jit_numpy(depth.iterated_limit, static_argnums=2)
 
 
 def step_of(n, d, noise_var):

@@ -8,18 +8,18 @@ docs/theory, "Attention with a prior".
 import jax
 import numpy as np
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 L = 5
 SHAPE = (7, 3)  # n, d
-build = on_host(constructions.prior_attention)
-forward = on_host(linear_attention.forward)
-flow = on_host(jax.jacrev(lambda *given: layer_predictions(linear_attention.forward(*given)), 1))
+build = jit_numpy(constructions.prior_attention)
+forward = jit_numpy(linear_attention.forward)
+flow = jit_numpy(jax.jacrev(lambda *given: layer_predictions(linear_attention.forward(*given)), 1))
 contribution, degeneracy, self_coupling = map(
-    on_host, (amplification.contribution, amplification.degeneracy, amplification.self_coupling)
+    jit_numpy, (amplification.contribution, amplification.degeneracy, amplification.self_coupling)
 )
 
 

@@ -7,14 +7,14 @@ least squares in hand-made products, and gradients at places that are no checkpo
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, match, whitened
 from lsa_lab.tasks.pools import Pool
 
-linear_gradients, certified = on_host(prefix.linear_gradients), on_host(certify)
-white = on_host(whitened, static_argnums=1)
-chosen = on_host(lambda rows, whiten: match(rows, 12, whiten=whiten).indices, static_argnums=1)
+linear_gradients, certified = jit_numpy(prefix.linear_gradients), jit_numpy(certify)
+white = jit_numpy(whitened, static_argnums=1)
+chosen = jit_numpy(lambda rows, whiten: match(rows, 12, whiten=whiten).indices, static_argnums=1)
 D, M = 3, 40  # nine statistics of second order: six products of covariates, three with the label
 
 
@@ -25,7 +25,7 @@ def draw(seed, size, points):
     return Pool(x, y), rng.normal(size=(points, D)), rng.permutation(M)[:size], rng
 
 
-@on_host
+@jit_numpy
 def objective(checkpoints, pool, indices):
     rows = whitened(prefix.linear_gradients(checkpoints, pool), len(indices))
     return certify(rows, indices).objective

@@ -9,12 +9,12 @@ gap certificate is the objective minus its dual at a feasible point, and is 0 on
 import numpy as np
 import pytest
 
-from draws import on_host, seeded
+from draws import jit_numpy, seed_and
 from lsa_lab.estimators import lasso, lasso_duality_gap
 from lsa_lab.prompts import Prompt
 
 SHAPES = [(30, 4), (5, 12)]
-solve, certify = on_host(lasso), on_host(lasso_duality_gap)
+solve, certify = jit_numpy(lasso), jit_numpy(lasso_duality_gap)
 
 
 def draw(seed, n, d, orthogonal=False):
@@ -35,7 +35,7 @@ def violation(prompt, weights, penalty):
 
 
 @pytest.mark.parametrize(("n", "d"), SHAPES)
-@seeded(share=(1e-3, 0.99))
+@seed_and(share=(1e-3, 0.99))
 def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, seed, share):
     prompt = draw(seed, n, d)
     largest = np.max(np.abs(slope(prompt, np.zeros(d))))
@@ -45,7 +45,7 @@ def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, se
     assert not solve(prompt, largest * (1 + 1e-9)).any()
 
 
-@seeded(share=(0.01, 1.5))
+@seed_and(share=(0.01, 1.5))
 def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
     prompt = draw(seed, *SHAPES[0], orthogonal=True)
     r = slope(prompt, np.zeros(SHAPES[0][1]))
@@ -55,7 +55,7 @@ def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
 
 
 @pytest.mark.parametrize(("n", "d"), SHAPES)
-@seeded(penalty=(0.01, 2.0))
+@seed_and(penalty=(0.01, 2.0))
 def test_the_certificate_is_the_duality_gap(n, d, seed, penalty):
     prompt = draw(seed, n, d)
     weights = prompt.x_query  # any weights have a gap

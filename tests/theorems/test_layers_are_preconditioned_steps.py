@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from draws import on_host, regression, seeds
+from draws import draw_prompt, jit_numpy, seeds
 from lsa_lab import prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
@@ -18,7 +18,7 @@ from lsa_lab.models.trace import layer_predictions
 N, D, NUM_LAYERS = 5, 3, 4
 
 
-@partial(on_host, static_argnames="keys")
+@partial(jit_numpy, static_argnames="keys")
 def network(steps, prompt, keys):
     """Label slots and predictions after each layer."""
     params = constructions.preconditioned(steps)
@@ -28,7 +28,7 @@ def network(steps, prompt, keys):
 
 def disagreement(seed, num_layers=NUM_LAYERS, transposed=True, keys="demonstrations"):
     rng = np.random.default_rng(seed)
-    steps, prompt = rng.normal(size=(num_layers, D, D)) / D, regression(rng, N, D)
+    steps, prompt = rng.normal(size=(num_layers, D, D)) / D, draw_prompt(rng, N, D)
     slots, predictions = network(steps, prompt, keys)
     x, y, w = prompt.x, prompt.y, np.zeros(D)
     differences = []

@@ -11,15 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 PAIR, QUERY = np.array([1.5, 0.8]), 0.5
-ratio = on_host(amplification.one_coordinate_ratio)
+ratio = jit_numpy(amplification.one_coordinate_ratio)
 
 
-@partial(on_host, static_argnames=("num_layers", "keys"))
+@partial(jit_numpy, static_argnames=("num_layers", "keys"))
 def network_ratio(gain, demonstrations, query, num_layers, keys="all"):  # [L]
     """|∂q_l/∂d| of the first demonstration over the second's; P = gain, K = 1."""
     shape = (num_layers, 1, 1, 1)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import recurrent
 from lsa_lab.theory import learning_curves
 from population import constant_layer, gauss_hermite
@@ -18,11 +18,11 @@ from population import constant_layer, gauss_hermite
 N, D, NOISE = 2, 2, 0.4
 VALUES, TURN = np.array([1.5, 0.3]), np.array([[0.8, 0.6], [-0.6, 0.8]])
 ROOT = TURN * np.sqrt(VALUES)
-lms = on_host(learning_curves.lms, static_argnums=(0, 1))
+lms = jit_numpy(learning_curves.lms, static_argnums=(0, 1))
 CASES = [(0.2, 1.0, 1.0), (0.3, 0.8, 0.7)]  # step, gate, scale
 
 
-@on_host
+@jit_numpy
 def risk(step, gate, scale):  # of the layer after all tokens -> []
     params, config = constant_layer("lms", D, step, gate, scale)  # a gate of 1 is open to rounding
     points, masses = gauss_hermite([3] * (N * D))  # degree 4 in every coordinate

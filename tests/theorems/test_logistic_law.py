@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import population
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import training_dynamics
 
 D, N = 3, 5
 IN_HALF_TIMES = np.linspace(0.0, 3.0, 10)  # the fourth is the half-time
 
 
-@on_host
+@jit_numpy
 def law(times, eigenvalue, size, noise_var):  # -> the half-time, steps and losses [10]
     task, initial = (D, N, eigenvalue), size**2 / D**0.5
     steps = training_dynamics.isotropic_step(times, *task, initial, noise_var)
@@ -25,7 +25,7 @@ def law(times, eigenvalue, size, noise_var):  # -> the half-time, steps and loss
     return training_dynamics.half_time(*task, initial, noise_var), steps, losses
 
 
-@on_host
+@jit_numpy
 def losses_of(path, covariance, noise_var):
     loss = jax.vmap(lambda u, U: training_dynamics.loss(u, U, covariance, N, noise_var))
     return loss(*path)

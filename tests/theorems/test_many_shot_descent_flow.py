@@ -11,17 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 L = 6
 SHAPES = [(4, 6), (9, 3)]  # n, d
-closed_form = on_host(amplification.many_shot_descent_flow)
+closed_form = jit_numpy(amplification.many_shot_descent_flow)
 
 
-@partial(on_host, static_argnames=("keys", "normalise"))
+@partial(jit_numpy, static_argnames=("keys", "normalise"))
 def network(step_sizes, x, y, x_query, keys, normalise):  # [L], [L, n]
     """Predictions after each layer and their derivatives by the labels."""
     params = constructions.gradient_descent(step_sizes, len(x_query))

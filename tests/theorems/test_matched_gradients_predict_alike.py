@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 
 D, SIZE, STEP = 3, 6, 0.2
 DEPTHS = pytest.mark.parametrize("depth", [1, 3, 6])
-moving = on_host(constructions.gradient_descent_plus_plus, static_argnums=2)
+moving = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2)
 DESCENT = moving(np.full(4, 0.3), np.full(4, 0.05), D)
-descent = on_host(lambda steps: constructions.gradient_descent(steps, D))
-predict, gradients_of = on_host(population.predict), on_host(linear_gradients)
+descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, D))
+predict, gradients_of = jit_numpy(population.predict), jit_numpy(linear_gradients)
 
 
 def draw(seed, points_of):

@@ -10,18 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.selection.rivals import moment_features
 
 D, SIZE, PARTS = 3, 6, 5
 SOFTMAX = transformer.Config(D + 1, 2, 2, D)
-DESCENT = on_host(constructions.gradient_descent_plus_plus, static_argnums=2)(
+DESCENT = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2)(
     np.full(4, 0.3), np.full(4, 0.05), D
 )
 
 
-@functools.partial(on_host, static_argnames="softmax")
+@functools.partial(jit_numpy, static_argnames="softmax")
 def read(params, tokens, x_query, softmax=False):
     if softmax:
         rows = jnp.concatenate([tokens, jnp.append(x_query, 0.0)[None]])

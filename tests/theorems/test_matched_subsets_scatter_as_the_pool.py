@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds, standard_errors
+from draws import jit_numpy, seeds, z_score
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.selection.gradient_matching import match
 from population import predict
@@ -22,7 +22,7 @@ W, NOISE = np.array([0.6, -0.4]), 1.0  # of drawn pools, whose covariates are N(
 SIZES, POOL, POOLS = (8, 16, 32), 64, 1500
 DRAWS = np.random.default_rng(0).normal(size=(POOLS, POOL, D + 1))
 POOLED = np.concatenate([DRAWS[..., :D], DRAWS @ np.append(W, NOISE)[:, None]], 2)
-answers = on_host(jax.vmap(predict, (None, 0, 0, None)))  # of many prompts to one query
+answers = jit_numpy(jax.vmap(predict, (None, 0, 0, None)))  # of many prompts to one query
 
 
 def scatter(params, prompts, query, masses):  # prompts [P, n, D+1], of probabilities [P]
@@ -70,7 +70,7 @@ def parts(n, depth=1):  # [P]: the mean over disjoint parts of n, random subsets
     return np.mean([squares(part, depth) for part in np.split(POOLED, POOL // n, 1)], 0)
 
 
-@functools.partial(on_host, static_argnums=1)
+@functools.partial(jit_numpy, static_argnums=1)
 def choose(features, n):  # [P, n]
     return jax.vmap(lambda rows: match(rows, n, whiten=True, max_swaps=200))(features).indices
 
@@ -83,7 +83,7 @@ def chosen(features, n):  # [P]
 def excess(random, matched, n):
     """How many standard errors the random ones' squares are above N/n times the matched ones'."""
     differences = random - POOL / n * matched
-    return standard_errors(differences)
+    return z_score(differences)
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -14,7 +14,7 @@ import numpy as np
 
 import draws
 import population
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import training_dynamics
 
 D, N = 3, 5
@@ -22,14 +22,14 @@ D, N = 3, 5
 
 def draw(seed):
     rng = np.random.default_rng(seed)
-    return *draws.eigensystem(rng, D, 0.3, 2.0), rng.normal(size=D + 1)
+    return *draws.draw_eigensystem(rng, D, 0.3, 2.0), rng.normal(size=D + 1)
 
 
 def optimal_steps(eigenvalues, noise_var):
     return N / ((N + 1) * eigenvalues + eigenvalues.sum() + noise_var)
 
 
-vector_field = on_host(training_dynamics.vector_field, static_argnums=3)
+vector_field = jit_numpy(training_dynamics.vector_field, static_argnums=3)
 TIMES = np.linspace(0, 1, 10)
 
 
@@ -58,7 +58,7 @@ def heads_loss(value, key, query, covariance, noise_var):
 SUBSETS = np.array(list(itertools.product([0.0, 1.0], repeat=D)))  # [2^d, d]
 
 
-@on_host
+@jit_numpy
 def saddles(eigenvalues, basis, noise_var):
     """Losses and slopes where the heads of a subset of the eigenvalues, the largest first, are at
     their optimum, and what one more head of size .01 on an eigenvector that is left adds, twice."""
@@ -83,12 +83,12 @@ def saddles(eigenvalues, basis, noise_var):
     return jax.vmap(at)(jnp.asarray(SUBSETS)), closed, plateaus
 
 
-@draws.seeded(noise_var=(0.0, 2.0))
+@draws.seed_and(noise_var=(0.0, 2.0))
 def test_diagonal_weights_train_mode_by_mode(seed, noise_var):
     assert max(departure_from_modes(seed, noise_var, rotated=False)) < 1e-10
 
 
-@draws.seeded(noise_var=(0.0, 2.0))
+@draws.seed_and(noise_var=(0.0, 2.0))
 def test_every_subset_is_critical_and_all_but_the_whole_one_are_saddles(seed, noise_var):
     (losses, slopes, more, alone), closed, plateaus = saddles(*draw(seed)[:2], noise_var)
     np.testing.assert_allclose(losses, closed, atol=1e-10)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, regression, seeds
+from draws import draw_prompt, jit_numpy, seeds
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments
 
@@ -22,15 +22,15 @@ def draw(seed, num_layers, num_heads, d, n, scale=0.1):
     """A prompt and weights; at a scale of 0.25 one deep stack in 10⁵ blows rounding up."""
     rng = np.random.default_rng(seed)
     weights = scale * rng.normal(size=(2, num_layers, num_heads, d + 1, d + 1))
-    return regression(rng, n, d), linear_attention.Params(*weights)
+    return draw_prompt(rng, n, d), linear_attention.Params(*weights)
 
 
-@partial(on_host, static_argnames="keys")
+@partial(jit_numpy, static_argnames="keys")
 def run(params, prompt, keys="demonstrations"):
     return linear_attention.forward(params, prompts.tokens(prompt), keys=keys)
 
 
-@on_host
+@jit_numpy
 def maps_of(params, prompt):
     return moments.layer_maps(params, prompts.second_moment(prompt))
 
@@ -44,7 +44,7 @@ def test_one_map_takes_every_token_to_every_layer(shape, seed):
     np.testing.assert_allclose(mapped, stream, rtol=1e-10, atol=1e-10)
 
 
-@on_host
+@jit_numpy
 def maps_with_the_query(params, prompt):
     """The recursion on S_0 + q qᵀ/n."""
     query = prompts.tokens(prompt)[-1]

@@ -8,12 +8,12 @@ heads; an algorithm that sees the layer's tensor alone.
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.analyses.narrow_heads import condition_number
 from lsa_lab.models import head_gauge, linear_attention
 
-condition_number = on_host(condition_number, static_argnames="width")
-layer_tensor = on_host(head_gauge.layer_tensor)
+condition_number = jit_numpy(condition_number, static_argnames="width")
+layer_tensor = jit_numpy(head_gauge.layer_tensor)
 
 
 def narrow_heads(seed, e, num_heads, k):  # w_pv, w_kq [H, e, e]

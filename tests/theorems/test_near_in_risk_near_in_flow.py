@@ -12,7 +12,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermevander
 from scipy.special import factorial
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions
 from lsa_lab.models.linear_attention import Params
@@ -20,10 +20,10 @@ from lsa_lab.prompts import Prompt
 from population import gauss_hermite, predict
 
 NOISE = 0.7
-descent = on_host(lambda steps: constructions.gradient_descent(steps, 1))
+descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, 1))
 
 
-@partial(on_host, static_argnums=0)
+@partial(jit_numpy, static_argnums=0)
 def answers(rule, demonstrations, x_query, *params):  # [Q, n, 2] -> [Q], flows [Q, n, 2]
     def answer(rows):
         x, y = rows[:, :1], rows[:, 1]

@@ -12,14 +12,14 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import implicit_updates
 from population import gauss_hermite
 
 E = 3
 shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (3, 2)])
-closed = on_host(implicit_updates.shape, static_argnames="n")
+closed = jit_numpy(implicit_updates.shape, static_argnames="n")
 
 
 def draw(seed, heads):
@@ -29,7 +29,7 @@ def draw(seed, heads):
     return rng.normal(size=(E, E)), *matrices, rng.normal(size=(E, E))
 
 
-@on_host
+@jit_numpy
 def readings(direction, w_kq, w_pv, prompts):  # -> [m]  R·G of every prompt, by the forward pass
     """G is read column by column: what the layer adds to a query e_j."""
     params = linear_attention.Params(w_kq[None], w_pv[None])

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import population
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import learning_curves
 
 N, D, NOISE = 2, 3, 0.4
 PAIRS = np.array(list(itertools.product(population.icosahedron(), repeat=N)))
 
 
-gated_delta = on_host(learning_curves.gated_delta, static_argnums=(0, 1))
-delta = on_host(learning_curves.delta, static_argnums=(0, 1))
-inner_steps = on_host(learning_curves.inner_steps, static_argnums=1)
+gated_delta = jit_numpy(learning_curves.gated_delta, static_argnums=(0, 1))
+delta = jit_numpy(learning_curves.delta, static_argnums=(0, 1))
+inner_steps = jit_numpy(learning_curves.inner_steps, static_argnums=1)
 
 
-@on_host
+@jit_numpy
 def risk(step, gate, noise_var):  # []
     layer = population.constant_layer("gated_delta", D, step, gate)
     return population.recurrent_risk(*layer, PAIRS, noise_var / (D - 2))  # E 1/|x|² = 1/(d - 2)

@@ -14,14 +14,14 @@ import jax
 import numpy as np
 import pytest
 
-from draws import seeded
+from draws import seed_and
 from lsa_lab.analyses import clipping, implicit_gd
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt, tokens
 
 E, N, L = 6, 8, 3
 cut = jax.jit(clipping.truncate)
-cases = seeded(share=(0, 0.999))
+cases = seed_and(share=(0, 0.999))
 layers = pytest.mark.parametrize("t", range(L))
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import seeded
+from draws import seed_and
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
@@ -58,7 +58,7 @@ def error(case, keys="all"):
     return abs(ode_ratio(*case, keys=keys) / law(*of_tokens, np.array([depth]))[0] - 1)
 
 
-@seeded(strength=(-3.0, 0.8))
+@seed_and(strength=(-3.0, 0.8))
 def test_the_flows_of_the_limit_of_small_layers_have_the_stated_ratio(seed, strength):
     assert error(draw(seed, strength)) < 1e-8
 

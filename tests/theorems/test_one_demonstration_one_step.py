@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import seeded
+from draws import seed_and
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt, tokens
 
 densities = pytest.mark.parametrize("shape", [(1, 1.0), (3, 0.3)])  # d, share of non-zeros
-seeds = seeded(step=(0.1, 3.0))
+seeds = seed_and(step=(0.1, 3.0))
 
 
 def covariates(d, density):  # [3^d, d] and their probabilities: x_i = 0, or ±1/√(density d)

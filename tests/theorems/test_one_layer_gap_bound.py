@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, match
 from lsa_lab.tasks.pools import Pool
 
 D, M, SIZE, NOISE = 3, 20, 5, 0.3
-predict, linear_gradients = on_host(population.predict), on_host(prefix.linear_gradients)
-preconditioned = on_host(constructions.preconditioned)
-gap_of = on_host(lambda gradients, indices: certify(gradients, indices).objective)
-chosen = on_host(lambda rows, away: match(rows, SIZE, reverse=away).indices, static_argnums=1)
+predict, linear_gradients = jit_numpy(population.predict), jit_numpy(prefix.linear_gradients)
+preconditioned = jit_numpy(constructions.preconditioned)
+gap_of = jit_numpy(lambda gradients, indices: certify(gradients, indices).objective)
+chosen = jit_numpy(lambda rows, away: match(rows, SIZE, reverse=away).indices, static_argnums=1)
 
 
 def draw(seed):
@@ -31,7 +31,7 @@ def draw(seed):
     return covariance, Pool(x, y), rng.normal(size=D)
 
 
-@on_host
+@jit_numpy
 def zhangs_layer(covariance):
     return constructions.one_step_optimum(covariance, SIZE, NOISE**2)
 

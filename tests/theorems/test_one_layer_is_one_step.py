@@ -9,12 +9,12 @@ the other.
 
 import numpy as np
 
-from draws import on_host, seeded
+from draws import jit_numpy, seed_and
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions
 
 N, D = 7, 3
-forward = on_host(linear_attention.forward, static_argnames="normalise")
+forward = jit_numpy(linear_attention.forward, static_argnames="normalise")
 
 
 def one_step(x, y, initial, step_size):
@@ -44,7 +44,7 @@ def disagreement(seed, step_size, query_slot=-1.0, later_initial=1.0, normalise=
     return differences
 
 
-@seeded(step_size=(0.01, 1.0))
+@seed_and(step_size=(0.01, 1.0))
 def test_every_layer_is_one_step_from_any_initial_weights(seed, step_size):
     assert max(disagreement(seed, step_size)) < 1e-10
 

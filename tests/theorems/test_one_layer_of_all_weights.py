@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.models.linear_attention import Params
 
-one_layer_loss = on_host(population.one_layer_loss)
-optimum = on_host(constructions.one_step_optimum, static_argnums=1)
-preconditioned = on_host(constructions.preconditioned)
+one_layer_loss = jit_numpy(population.one_layer_loss)
+optimum = jit_numpy(constructions.one_step_optimum, static_argnums=1)
+preconditioned = jit_numpy(constructions.preconditioned)
 D, HEADS, COVARIANCE = 2, 2, np.array([[1.5, 0.4], [0.4, 0.7]])
 GRID, MASS = population.gauss_hermite([4] * 6)
 GRID = GRID.reshape(-1, 3, D)

@@ -12,22 +12,22 @@ import pytest
 
 import draws
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = N = 2
 NODES, MASS = population.gauss_hermite([3] * 8)
-preconditioned = on_host(constructions.preconditioned)
-risk_of = on_host(optimum.one_layer_risk, static_argnums=3)
-one_layer = on_host(optimum.one_layer, static_argnums=2)
-moments_of = on_host(optimum.label_moments, static_argnums=2)
+preconditioned = jit_numpy(constructions.preconditioned)
+risk_of = jit_numpy(optimum.one_layer_risk, static_argnums=3)
+one_layer = jit_numpy(optimum.one_layer, static_argnums=2)
+moments_of = jit_numpy(optimum.label_moments, static_argnums=2)
 
 
 def draw(seed):
     """Roots of Λ and of the weights' covariance W, and σ²."""
     rng = np.random.default_rng(seed)
-    return *(draws.covariance_root(rng, D, 0.5, 2.0) for _ in range(2)), rng.uniform(0.2, 1)
+    return *(draws.draw_root(rng, D, 0.5, 2.0) for _ in range(2)), rng.uniform(0.2, 1)
 
 
 def all_prompts(root, task_root, noise_var):  # [P, n, d], [P, n], [P, d]

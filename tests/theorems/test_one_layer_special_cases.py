@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import draws
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
-built = on_host(constructions.one_step_optimum, static_argnums=1)
-one_layer = on_host(optimum.one_layer, static_argnums=2)
-one_layer_risk = on_host(optimum.one_layer_risk, static_argnums=3)
+built = jit_numpy(constructions.one_step_optimum, static_argnums=1)
+one_layer = jit_numpy(optimum.one_layer, static_argnums=2)
+one_layer_risk = jit_numpy(optimum.one_layer_risk, static_argnums=3)
 shapes = pytest.mark.parametrize(("n", "d"), [(5, 3), (3, 5)])
 NOISE_VAR = 0.3
 
 
 def draw(seed, d):
-    return draws.covariance(np.random.default_rng(seed), d, 0.5, 2.0)
+    return draws.draw_covariance(np.random.default_rng(seed), d, 0.5, 2.0)
 
 
 def zhangs_matrix(covariance, n):

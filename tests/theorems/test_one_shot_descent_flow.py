@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import seeded, seeds
+from draws import seed_and, seeds
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
@@ -65,7 +65,7 @@ def draw(seed, lengths):
     return pair * (np.array(lengths) / np.linalg.norm(pair, axis=1))[:, None], x_query
 
 
-@seeded(short=(0.2, 0.9), share=(0.2, 0.9))
+@seed_and(short=(0.2, 0.9), share=(0.2, 0.9))
 def test_depth_favours_the_shorter_demonstration(seed, short, share):
     for lengths, direction in (((1.0, short), -1), ((short, 1.0), 1)):
         assert np.all(direction * np.diff(log_ratio(share, *draw(seed, lengths))) > 0)

@@ -12,15 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
 SHAPES = [(1, 3, "demonstrations"), (3, 5, "all")]  # n, e, keys
 shapes = pytest.mark.parametrize("shape", SHAPES)
-closed_form = on_host(amplification.one_shot_jacobian)
-norm_sq = on_host(amplification.one_shot_flow_norm_sq)
+closed_form = jit_numpy(amplification.one_shot_jacobian)
+norm_sq = jit_numpy(amplification.one_shot_flow_norm_sq)
 
 
 def draw(seed, shape):
@@ -30,7 +30,7 @@ def draw(seed, shape):
     return *rng.normal(size=(2, e, e)), rng.normal(size=(n + 1, e))
 
 
-@partial(on_host, static_argnames=("keys", "num_layers"))
+@partial(jit_numpy, static_argnames=("keys", "num_layers"))
 def network_flow(w_kq, w_pv, tokens, keys, num_layers=1):
     """∂a/∂d [e, e] and ∂ŷ/∂d [e] at the first demonstration."""
     weights = [jnp.broadcast_to(w, (num_layers, 1, *w.shape)) for w in (w_kq, w_pv)]

@@ -10,13 +10,13 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions, head_gauge, linear_attention
 
 E = 3
 
 
-@partial(on_host, static_argnames="keys")
+@partial(jit_numpy, static_argnames="keys")
 def stream(params, tokens, keys="demonstrations"):
     return linear_attention.forward(params, tokens, keys=keys).stream
 
@@ -29,12 +29,12 @@ def as_heads(tensor, count=E**2):  # [..., e, e, e, e] -> Params of one layer
     return linear_attention.Params(w_kq=right[..., :count, :].reshape(shape), w_pv=w_pv)
 
 
-layer_tensor = on_host(head_gauge.layer_tensor)
-layer_tensors = on_host(jax.vmap(head_gauge.layer_tensor))
-descent = on_host(partial(constructions.gradient_descent, d=E - 1))
+layer_tensor = jit_numpy(head_gauge.layer_tensor)
+layer_tensors = jit_numpy(jax.vmap(head_gauge.layer_tensor))
+descent = jit_numpy(partial(constructions.gradient_descent, d=E - 1))
 
 
-@partial(on_host, static_argnames="keys")
+@partial(jit_numpy, static_argnames="keys")
 def written(params, tokens, keys):  # [B, ...], [P, T, e] -> [B, P, T, e]
     def last(params, tokens):
         return linear_attention.forward(params, tokens, keys=keys).stream[-1]

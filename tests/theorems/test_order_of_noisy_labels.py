@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import population
-from draws import on_host, seeds, standard_errors
+from draws import jit_numpy, seeds, z_score
 from lsa_lab.estimators import ridge
 from lsa_lab.models import constructions
 from lsa_lab.prompts import Prompt
@@ -23,7 +23,7 @@ from lsa_lab.theory import learning_curves
 
 D, PROMPTS = 3, 200_000
 ORDERS = list(itertools.permutations((3.0, 0.5, 0.05)))  # the noisiest first, and last
-every = on_host(jax.vmap(lambda noise: learning_curves.delta_rule(4, D, noise)[-1]))
+every = jit_numpy(jax.vmap(lambda noise: learning_curves.delta_rule(4, D, noise)[-1]))
 noises = st.lists(st.floats(1e-3, 10.0), min_size=4, max_size=4)
 
 
@@ -52,7 +52,7 @@ def errors_of(noise, schedule=None):
 def lead(first, last, schedule=None):
     """How many standard errors the first order's risk is below the other's, on the same draw."""
     gains = errors_of(last, schedule)[0] - errors_of(first, schedule)[0]
-    return standard_errors(gains)
+    return z_score(gains)
 
 
 @hypothesis.given(noise=noises)
@@ -85,7 +85,7 @@ def test_a_swap_of_neighbours_gains_what_is_stated():
     assert stated > 0
 
 
-@on_host
+@jit_numpy
 def answers(x, y, query):  # of linear attention and of ridge
     attention = constructions.gradient_descent(jnp.ones(1), D)
     weights = ridge(Prompt(x, y, query, jnp.zeros(())), 0.3)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import recurrent
 from lsa_lab.models.recurrent import Config
 
@@ -27,7 +27,7 @@ def counter(largest_step):
     return recurrent.Params(**leaves, **steps), config
 
 
-@on_host
+@jit_numpy
 def states_of_delta(bits):  # [T] -> [T+1]
     rows = jnp.stack([jnp.zeros(LENGTH), bits], 1)
     rows = jnp.concatenate([jnp.array([[1.0, 0.0]]), rows])
@@ -60,7 +60,7 @@ def config_of(kind, largest_step):
     )
 
 
-@partial(on_host, static_argnums=0)
+@partial(jit_numpy, static_argnums=0)
 def states(config, params, token):  # [T, k]
     return recurrent.states(params, jnp.repeat(token, LENGTH, 0), config)[0, 0, :, :, 0]
 

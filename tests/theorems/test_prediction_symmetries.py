@@ -10,15 +10,15 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 
-from draws import differ, on_host, seeded, seeds
+from draws import jit_numpy, relative_error, seed_and, seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import Prompt
 
 N, D, L = 6, 3, 3
-preconditioned = on_host(constructions.preconditioned)
-largest_step, descent = on_host(estimators.largest_step), on_host(estimators.gradient_descent)
+preconditioned = jit_numpy(constructions.preconditioned)
+largest_step, descent = jit_numpy(estimators.largest_step), jit_numpy(estimators.gradient_descent)
 
 
 def draw(seed):
@@ -28,7 +28,7 @@ def draw(seed):
     return x, labels, steps / D, np.linalg.qr(turn)[0]
 
 
-@partial(on_host, static_argnames=("keys", "normalise"))
+@partial(jit_numpy, static_argnames=("keys", "normalise"))
 def predictions(params, x, y, keys="demonstrations", normalise=True):  # [L+1]
     tokens = jnp.column_stack([x, jnp.append(y, 0.0)])
     trace = linear_attention.forward(params, tokens, keys=keys, normalise=normalise)
@@ -40,7 +40,7 @@ def from_superposition(seed, structured):
     weights = 0.3 * np.random.default_rng(seed).normal(size=(2, L, 1, D + 1, D + 1))
     params = preconditioned(steps) if structured else linear_attention.Params(*weights)
     parts = 2 * predictions(params, x, first) - 3 * predictions(params, x, second)
-    return differ(predictions(params, x, 2 * first - 3 * second), parts)
+    return relative_error(predictions(params, x, 2 * first - 3 * second), parts)
 
 
 @seeds
@@ -54,7 +54,7 @@ def under_change_of_covariates(seed, follow):
     M = rotation * np.geomspace(0.5, 2.0, D) @ rotation[::-1]
     inverse = np.linalg.inv(M)
     moved = preconditioned(inverse.T @ steps @ inverse if follow else steps)
-    return differ(predictions(moved, x @ M.T, y), predictions(preconditioned(steps), x, y))
+    return relative_error(predictions(moved, x @ M.T, y), predictions(preconditioned(steps), x, y))
 
 
 @seeds
@@ -66,7 +66,7 @@ def under_rotation(seed, anisotropy):
     x, (y, _), _, rotation = draw(seed)
     step = np.diag(1 + anisotropy * np.linspace(-1.0, 1.0, D)) / D
     params = preconditioned(np.broadcast_to(step, (L, D, D)))
-    return differ(predictions(params, x @ rotation.T, y), predictions(params, x, y))
+    return relative_error(predictions(params, x @ rotation.T, y), predictions(params, x, y))
 
 
 @seeds
@@ -79,7 +79,7 @@ def under_duplication(seed, keys="demonstrations", normalise=True):
     params = preconditioned(steps)
     twice = np.concatenate([x[:-1], x]), np.concatenate([y, y])
     rule = keys, normalise
-    return differ(predictions(params, *twice, *rule), predictions(params, x, y, *rule))
+    return relative_error(predictions(params, *twice, *rule), predictions(params, x, y, *rule))
 
 
 @seeds
@@ -93,10 +93,10 @@ def under_scaling(seed, factor, share, own_step=True):
     prompts = [Prompt(c * x[:-1], c * y, x[-1], np.zeros(())) for c in (1, factor)]
     steps = [largest_step(prompts[i].x) for i in (0, int(own_step))]
     before, after = map(descent, prompts, [np.full(L, share * step) for step in steps])
-    return differ(after, before)
+    return relative_error(after, before)
 
 
-@seeded(factor=(0.2, 5.0), share=(0.1, 1.9))
+@seed_and(factor=(0.2, 5.0), share=(0.1, 1.9))
 def test_with_steps_of_its_own_weights_of_descent_are_the_same_at_every_scale(seed, factor, share):
     assert under_scaling(seed, factor, share) < 1e-10
 

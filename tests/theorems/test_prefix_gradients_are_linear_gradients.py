@@ -11,7 +11,7 @@ import functools
 import jax
 import numpy as np
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention, moments, transformer
 from lsa_lab.selection.prefix import prefix_gradients
 from lsa_lab.tasks.pools import Pool
@@ -19,8 +19,8 @@ from lsa_lab.tasks.pools import Pool
 NUM_LAYERS = 3
 D, K, M = 3, 4, 6
 SOFTMAX = transformer.Config(D + 1, 2, 2, D)
-through_the_model = on_host(functools.partial(prefix_gradients, linear_attention.forward))
-through_softmax = on_host(
+through_the_model = jit_numpy(functools.partial(prefix_gradients, linear_attention.forward))
+through_softmax = jit_numpy(
     functools.partial(prefix_gradients, functools.partial(transformer.forward, config=SOFTMAX))
 )
 
@@ -37,7 +37,7 @@ def implied_weights(params, prefix):  # [d], twice
     return weights, weights
 
 
-slopes = on_host(jax.jacobian(implied_weights, argnums=1, has_aux=True))  # [d, k, e] and [d]
+slopes = jit_numpy(jax.jacobian(implied_weights, argnums=1, has_aux=True))  # [d, k, e] and [d]
 
 
 def linear_side(params, prefix, pool):
@@ -71,5 +71,5 @@ def test_control_without_the_mask_there_is_no_such_map():
     """A query that is a key makes the answer nonlinear in x, and no w(z) exists."""
     params, prefix, pool, _ = draw(0, NUM_LAYERS)
     forward = functools.partial(linear_attention.forward, keys="all")
-    gradients = on_host(functools.partial(prefix_gradients, forward))(params, prefix[None], pool)
+    gradients = jit_numpy(functools.partial(prefix_gradients, forward))(params, prefix[None], pool)
     assert np.abs(gradients - linear_side(params, prefix, pool)).max() > 1e-2

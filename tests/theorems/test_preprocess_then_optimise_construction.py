@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import draws
-from draws import differ, on_host, seeds
+from draws import jit_numpy, relative_error, seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions, trace, transformer
 from lsa_lab.prompts import tokens
@@ -25,10 +25,10 @@ SIZES = pytest.mark.parametrize(("n", "d", "heads"), [(12, 4, 4), (5, 8, 3)])
 def draw(seed, n, d):
     """A prompt, step sizes and raw step sizes."""
     rng = np.random.default_rng(seed)
-    return draws.regression(rng, n, d), *rng.uniform(0, 0.5, (2, STEPS))
+    return draws.draw_prompt(rng, n, d), *rng.uniform(0, 0.5, (2, STEPS))
 
 
-@partial(on_host, static_argnames=("heads", "keys"))
+@partial(jit_numpy, static_argnames=("heads", "keys"))
 def network(prompt, heads, step_sizes, raw_step_sizes, mask=None, keys="demonstrations"):
     d = prompt.x.shape[1]
     params, config = constructions.preprocess_then_optimise(d, heads, step_sizes, raw_step_sizes)
@@ -56,11 +56,11 @@ def test_every_layer_is_a_step_of_the_mixed_algorithm(n, d, heads, seed):
     prompt, betas, alphas = draw(seed, n, d)
     for raw in (alphas, 0 * alphas):
         stated = algorithm(prompt, heads, betas, raw)
-        assert differ(network(prompt, heads, betas, raw), stated) < 1e-10
+        assert relative_error(network(prompt, heads, betas, raw), stated) < 1e-10
 
 
-preprocessed = on_host(estimators.preprocessed_gradient_descent, static_argnums=2)
-mixed = on_host(estimators.mixed_gradient_descent)
+preprocessed = jit_numpy(estimators.preprocessed_gradient_descent, static_argnums=2)
+mixed = jit_numpy(estimators.mixed_gradient_descent)
 
 
 @seeds
@@ -68,16 +68,16 @@ def test_with_a_head_for_each_coordinate_it_is_the_estimator(seed):
     prompt, betas, alphas = draw(seed, 12, 4)
     same = np.full(STEPS, betas[0])
     stated = preprocessed(prompt, betas[0], STEPS)
-    assert differ(network(prompt, 4, same, None)[1:], stated) < 1e-10
+    assert relative_error(network(prompt, 4, same, None)[1:], stated) < 1e-10
     stated = mixed(prompt, alphas, betas) @ prompt.x_query
-    assert differ(network(prompt, 4, betas, alphas)[1:], stated) < 1e-10
+    assert relative_error(network(prompt, 4, betas, alphas)[1:], stated) < 1e-10
 
 
 def test_control_a_query_among_the_keys_or_fewer_heads_run_another_algorithm():
     prompt, betas, alphas = draw(0, 12, 4)
     stated = algorithm(prompt, 4, betas, 0 * alphas)
-    assert differ(network(prompt, 4, betas, None, keys="all"), stated) > 1e-3
-    assert differ(network(prompt, 3, betas, None), stated) > 1e-3
+    assert relative_error(network(prompt, 4, betas, None, keys="all"), stated) > 1e-3
+    assert relative_error(network(prompt, 3, betas, None), stated) > 1e-3
 
 
 def without_a_head(prompt, heads, betas, alphas):
@@ -87,7 +87,7 @@ def without_a_head(prompt, heads, betas, alphas):
     x[:, np.array_split(np.arange(x.shape[1]), heads)[0]] = 0
     rest = prompt.replace(x=x)
     masked = network(prompt, heads, betas, alphas, mask)
-    return differ(masked, algorithm(rest, heads, betas, alphas))
+    return relative_error(masked, algorithm(rest, heads, betas, alphas))
 
 
 @SIZES

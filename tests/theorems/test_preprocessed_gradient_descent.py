@@ -9,18 +9,18 @@ scale.
 import numpy as np
 import pytest
 
-from draws import on_host, regression, seeded
+from draws import draw_prompt, jit_numpy, seed_and
 from lsa_lab.estimators import preprocessed_gradient_descent, preprocessed_step_limit
 
 STEPS = 40
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (5, 8)])
-run = on_host(preprocessed_gradient_descent, static_argnums=2, static_argnames="normalise")
-limit = on_host(preprocessed_step_limit, static_argnames="normalise")
+run = jit_numpy(preprocessed_gradient_descent, static_argnums=2, static_argnames="normalise")
+limit = jit_numpy(preprocessed_step_limit, static_argnames="normalise")
 
 
 def departures(seed, n, d, share, normalise, power=2):
     """The path against descent with preconditioner diag(|r|^power), and its first step."""
-    prompt = regression(np.random.default_rng(seed), n, d)
+    prompt = draw_prompt(np.random.default_rng(seed), n, d)
     step_size = share * limit(prompt, normalise=normalise)
     path = run(prompt, step_size, STEPS, normalise=normalise)
     x, y, query = prompt.x, prompt.y, prompt.x_query
@@ -37,7 +37,7 @@ def departures(seed, n, d, share, normalise, power=2):
 
 @pytest.mark.parametrize("normalise", [False, True])
 @shapes
-@seeded(share=(0.1, 0.9))
+@seed_and(share=(0.1, 0.9))
 def test_it_is_descent_preconditioned_by_squared_correlations(n, d, normalise, seed, share):
     assert max(departures(seed, n, d, share, normalise)) < 1e-10
 
@@ -49,7 +49,7 @@ def test_control_descent_preconditioned_by_another_power_is_another_path(power):
 
 def scaled(seed, n, d, scale, powers):
     """The paths on scaled labels and on scaled covariates, with steps over scale^power."""
-    prompt = regression(np.random.default_rng(seed), n, d)
+    prompt = draw_prompt(np.random.default_rng(seed), n, d)
     step_size = 0.5 * limit(prompt)
     path = run(prompt, step_size, STEPS)
     labels = run(prompt.replace(y=scale * prompt.y), step_size / scale ** powers[0], STEPS) / scale
@@ -60,7 +60,7 @@ def scaled(seed, n, d, scale, powers):
 
 
 @shapes
-@seeded(scale=(0.3, 3.0))
+@seed_and(scale=(0.3, 3.0))
 def test_scales_of_labels_and_covariates_are_scales_of_the_step(n, d, seed, scale):
     assert max(scaled(seed, n, d, scale, (2, 4))) < 1e-10
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention, trace
 from lsa_lab.theory import optimum
 
@@ -47,7 +47,7 @@ def risks(keys="demonstrations", normalise=True):
         of_tasks = jax.vmap(of_prompts, (0, 0, 0, 0, None))
         return of_tasks(tokens, masses, queries, targets, indices).sum() / 2
 
-    return on_host(lambda params, law: {n: risk(params, law, COUNTS[n]) for n in COUNTS})
+    return jit_numpy(lambda params, law: {n: risk(params, law, COUNTS[n]) for n in COUNTS})
 
 
 RISKS = risks()

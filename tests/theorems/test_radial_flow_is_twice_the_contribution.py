@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 SHAPES = [(2, 2, "demonstrations"), (5, 3, "all")]  # n, e, keys
 
 
-@partial(on_host, static_argnames=("keys", "num_layers"))
+@partial(jit_numpy, static_argnames=("keys", "num_layers"))
 def network(w_kq, w_pv, tokens, keys, num_layers):
     """J d of the first demonstration, and what leaving it out changes, without a factor 1/n."""
     weights = [jnp.broadcast_to(w, (num_layers, 1, *w.shape)) for w in (w_kq, w_pv)]
@@ -33,7 +33,7 @@ def network(w_kq, w_pv, tokens, keys, num_layers):
     return radial, whole - answer(tokens[1:])
 
 
-@on_host
+@jit_numpy
 def closed_forms(w_kq, w_pv, demonstration, query):
     weights_and_tokens = w_kq, w_pv, demonstration, query
     score = amplification.relevance(w_kq, demonstration, query)

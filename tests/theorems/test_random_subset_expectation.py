@@ -9,11 +9,11 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.selection.gradient_matching import certify, random_expectation
 
 M = 6
-expectation = on_host(random_expectation, static_argnums=1)
+expectation = jit_numpy(random_expectation, static_argnums=1)
 
 
 def draw(seed):

@@ -14,15 +14,15 @@ import pytest
 import scipy.optimize
 
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import optimum
 
 N, D, NOISE_VAR = 9, 3, 0.3
 rank_limited_risk, one_layer = (
-    on_host(f, static_argnums=2) for f in (optimum.rank_limited_risk, optimum.one_layer)
+    jit_numpy(f, static_argnums=2) for f in (optimum.rank_limited_risk, optimum.one_layer)
 )
-one_layer_risk = on_host(optimum.one_layer_risk, static_argnums=3)
+one_layer_risk = jit_numpy(optimum.one_layer_risk, static_argnums=3)
 NODES, MASS = population.gauss_hermite([3] * 7)
 ROOT = np.array([[1.4, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.3, 0.2, 0.6]])
 TASK_ROOT = np.array([[1.0, 0.0, 0.0], [0.3, 0.8, 0.0], [0.2, -0.4, 1.2]])
@@ -35,7 +35,7 @@ def narrow_heads(keys, queries):
     return linear_attention.Params(w_kq, jnp.zeros_like(w_kq).at[..., D, D].set(-1.0))
 
 
-@on_host
+@jit_numpy
 @jax.value_and_grad
 def population_loss(directions):  # [2, k, d]
     x = jnp.asarray(NODES[:, None, :3] @ ROOT.T)

@@ -10,21 +10,21 @@ import numpy as np
 
 import draws
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = 3
 
 
-floor_of = on_host(optimum.shifted_risk_floor)
-risk_of = on_host(optimum.shifted_risk, static_argnums=4)
+floor_of = jit_numpy(optimum.shifted_risk_floor)
+risk_of = jit_numpy(optimum.shifted_risk, static_argnums=4)
 
 
 def draw(seed, d):
     """A, and roots of the covariances of demonstrations, queries and tasks."""
     rng = np.random.default_rng(seed)
-    roots = [draws.covariance_root(rng, d, 0.5, 2.0) for _ in range(3)]
+    roots = [draws.draw_root(rng, d, 0.5, 2.0) for _ in range(3)]
     return rng.normal(size=(d, d)), *roots
 
 
@@ -32,7 +32,7 @@ def floor(A, *roots):
     return floor_of(A, *(root @ root.T for root in roots))
 
 
-@on_host
+@jit_numpy
 def network_risk(A, root, query_root, task_root):
     """Tasks, too, are the columns of their root."""
     d = len(A)

@@ -11,7 +11,7 @@ import numpy as np
 
 import draws
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
@@ -23,15 +23,15 @@ NOISE_VAR = 0.3
 def draw(seed, d):
     """Roots of the covariances of demonstrations and of queries, A [d, d], and one task [d]."""
     rng = np.random.default_rng(seed)
-    roots = [draws.covariance_root(rng, d, 0.5, 2.0) for _ in range(2)]
+    roots = [draws.draw_root(rng, d, 0.5, 2.0) for _ in range(2)]
     return *roots, rng.normal(size=(d, d)), rng.normal(size=d)
 
 
-shifted_risk = on_host(optimum.shifted_risk, static_argnums=4)
-one_layer = on_host(optimum.one_layer, static_argnums=2)
+shifted_risk = jit_numpy(optimum.shifted_risk, static_argnums=4)
+one_layer = jit_numpy(optimum.one_layer, static_argnums=2)
 
 
-@on_host
+@jit_numpy
 def quadrature_risk(A, root, query_root, task):
     x = jnp.asarray(NODES[:, :4]).reshape(-1, 2, 2) @ root.T
     y = x @ task + jnp.sqrt(NOISE_VAR) * jnp.asarray(NODES[:, 4:])

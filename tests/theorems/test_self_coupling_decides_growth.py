@@ -10,14 +10,14 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.theory import amplification
 
 E = 4
 L = 6
-coupling = on_host(amplification.self_coupling)
-gain = on_host(amplification.geometric_gain, static_argnums=1)
-flow = on_host(jax.jacfwd(amplification.frozen_demonstration, 2), static_argnums=4)
+coupling = jit_numpy(amplification.self_coupling)
+gain = jit_numpy(amplification.geometric_gain, static_argnums=1)
+flow = jit_numpy(jax.jacfwd(amplification.frozen_demonstration, 2), static_argnums=4)
 
 
 def draw(seed, e, product=None):

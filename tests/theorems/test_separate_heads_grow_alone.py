@@ -13,13 +13,13 @@ import numpy as np
 
 import draws
 import population
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import training_dynamics
 
 D, N = 3, 5
 
 
-@partial(on_host, static_argnames="shared_key")
+@partial(jit_numpy, static_argnames="shared_key")
 @partial(jax.grad, argnums=0)
 def slopes(heads, covariance, noise_var, shared_key=False):
     """The loss is that with A = Σ_h v_h k_h q_hᵀ, or with the first key in place of all."""
@@ -29,13 +29,13 @@ def slopes(heads, covariance, noise_var, shared_key=False):
     return population.one_layer_loss(A, covariance, N, noise_var)
 
 
-growth_of = on_host(training_dynamics.head_growth, static_argnums=2)
+growth_of = jit_numpy(training_dynamics.head_growth, static_argnums=2)
 
 
 def draw(seed):
     """Eigenvalues and eigenvectors of Λ, Λ, and v, k, q of d heads."""
     rng = np.random.default_rng(seed)
-    eigenvalues, basis = draws.eigensystem(rng, D, 0.3, 2.0)
+    eigenvalues, basis = draws.draw_eigensystem(rng, D, 0.3, 2.0)
     heads = rng.normal(size=D), *rng.normal(size=(2, D, D))
     return eigenvalues, basis, basis * eigenvalues @ basis.T, heads
 
@@ -60,7 +60,7 @@ def imbalance(seed, noise_var, shared_key):
     return np.abs(np.diff(rates, axis=0)).max()
 
 
-@draws.seeded(noise_var=(0.0, 2.0))
+@draws.seed_and(noise_var=(0.0, 2.0))
 def test_aligned_heads_grow_alone_and_every_head_keeps_its_balance(seed, noise_var):
     assert departure_from_growth(seed, noise_var, tilt=0.0) < 1e-10
     assert imbalance(seed, noise_var, shared_key=False) < 1e-10

@@ -13,14 +13,14 @@ import jax
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.analyses.implicit_gd import implicit_update
 from lsa_lab.theory import implicit_updates
 from population import gauss_hermite
 
 E = 3
 shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (2, 2)])
-closed = on_host(implicit_updates.mean_square, static_argnames="n")
+closed = jit_numpy(implicit_updates.mean_square, static_argnames="n")
 
 
 def draw(seed, heads):
@@ -29,7 +29,7 @@ def draw(seed, heads):
     return rng.normal(size=(heads, E, E)), rng.normal(size=(heads, E, E)), rng.normal(size=(E, E))
 
 
-@on_host
+@jit_numpy
 def updates(w_kq, w_pv, prompts):  # -> [m, e, e]  ΔW, the heads added up
     by_head = jax.vmap(
         lambda w_kq, w_pv, h: implicit_update(w_pv, w_kq.T, np.eye(E), h), (0, 0, None)

@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import transformer
 
 E = 3
 MASKS = ("demonstrations", "all", "causal")
 
 
-@functools.partial(on_host, static_argnames=("keys", "kernel"))
+@functools.partial(jit_numpy, static_argnames=("keys", "kernel"))
 def reads(key_query, tokens, keys, kernel):  # [prompts, H, e]
     """What the heads read for the query."""
     num_heads = len(key_query)

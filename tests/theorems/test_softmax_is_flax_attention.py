@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import transformer
 from lsa_lab.models.transformer import Config
 
 T, E, K, H = 6, 4, 3, 2
-forward = on_host(transformer.forward)
+forward = jit_numpy(transformer.forward)
 READABLE = {
     ("merged", "demonstrations"): np.repeat(np.arange(T)[None] < T - 1, T, 0),
     ("merged", "all"): np.ones((T, T), bool),
@@ -26,7 +26,7 @@ READABLE = {
 }
 
 
-@on_host
+@jit_numpy
 def flax_stream(variables, tokens, readable):  # [L, ...], [T, e], [T, T] -> [L+1, T, e]
     """Residual layers of nn.MultiHeadDotProductAttention."""
     module = nn.MultiHeadDotProductAttention(H, qkv_features=H * K, out_features=E, use_bias=False)

@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import transformer
 
 SHAPE = (3, 4, 2)  # L, e, H
 
 
-@partial(on_host, static_argnames="config")
+@partial(jit_numpy, static_argnames="config")
 def network_flow(weights, tokens, config):  # [L, e, e]
     """∂q_l/∂d of the first token after every layer."""
     params = transformer.Params(*weights[:3], weights[3].swapaxes(2, 3))

@@ -16,7 +16,7 @@ import dataclasses
 import numpy as np
 from hypothesis import assume
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import transformer
 from lsa_lab.models.transformer import Config
 from lsa_lab.prompts import Prompt, tokens
@@ -26,7 +26,7 @@ ONE_HEAD = Config(D + 1, num_layers=1, heads=1, key_width=D)
 PAIR = dataclasses.replace(ONE_HEAD, heads=2)
 LINEAR = dataclasses.replace(ONE_HEAD, kernel="linear")
 SCALES = np.geomspace(3e-2, 1e-3, 7)
-predict = on_host(
+predict = jit_numpy(
     lambda params, prompt, config: transformer.predict(params, tokens(prompt), config)
 )
 

@@ -10,13 +10,13 @@ import itertools
 import numpy as np
 import pytest
 
-from draws import on_host, seeded
+from draws import jit_numpy, seed_and
 from lsa_lab.estimators import ridge, sparse_posterior_mean, spike_and_slab_posterior_mean
 from lsa_lab.prompts import Prompt
 
 VARIANCES = {"signal_var": (0.3, 3.0), "noise_var": (0.05, 1.0)}
-exactly = on_host(sparse_posterior_mean, static_argnums=1)
-spike_and_slab, dense = on_host(spike_and_slab_posterior_mean), on_host(ridge)
+exactly = jit_numpy(sparse_posterior_mean, static_argnums=1)
+spike_and_slab, dense = jit_numpy(spike_and_slab_posterior_mean), jit_numpy(ridge)
 
 
 def draw(seed, n, d, orthogonal=False):
@@ -56,7 +56,7 @@ def of_any_size(d, inclusion):
 
 
 @pytest.mark.parametrize(("n", "d", "sparsity"), [(12, 5, 1), (4, 6, 3)])
-@seeded(**VARIANCES)
+@seed_and(**VARIANCES)
 def test_the_rule_for_exactly_sparse_weights_is_that_average(
     n, d, sparsity, seed, signal_var, noise_var
 ):
@@ -66,14 +66,14 @@ def test_the_rule_for_exactly_sparse_weights_is_that_average(
 
 
 @pytest.mark.parametrize(("n", "d"), [(12, 5), (4, 6)])
-@seeded(**VARIANCES)
+@seed_and(**VARIANCES)
 def test_a_single_full_support_is_ridge(n, d, seed, signal_var, noise_var):
     prompt = draw(seed, n, d)
     stated = dense(prompt, noise_var / (n * signal_var))
     np.testing.assert_allclose(exactly(prompt, d, signal_var, noise_var), stated, atol=1e-10)
 
 
-@seeded(inclusion=(0.05, 0.95), **VARIANCES)
+@seed_and(inclusion=(0.05, 0.95), **VARIANCES)
 def test_spikes_and_slabs_on_an_orthogonal_design_need_no_average(
     seed, inclusion, signal_var, noise_var
 ):

@@ -12,14 +12,14 @@ Sides: ``clip`` of a transformer's layer; the norm of the sum by its definition.
 import numpy as np
 import pytest
 
-from draws import on_host, seeded
+from draws import jit_numpy, seed_and
 from lsa_lab.analyses import clipping
 from lsa_lab.models import transformer
 
 SHAPE = (2, 3, 6)  # H, k, e
-rebuild = on_host(clipping.rebuild)
-stacked = on_host(clipping.by_singular_value, static_argnums=1)
-apart = on_host(
+rebuild = jit_numpy(clipping.rebuild)
+stacked = jit_numpy(clipping.by_singular_value, static_argnums=1)
+apart = jit_numpy(
     lambda params, name: clipping.by_singular_value(params, name, per_head=True), static_argnums=1
 )
 
@@ -48,7 +48,7 @@ def growth(seed, shape, name, rate, heads=None):
     return size(rebuild(params, pieces, keep), moment) / size(params, moment) - 1
 
 
-@seeded(rate=(0, 0.999))
+@seed_and(rate=(0, 0.999))
 def test_the_update_shrinks_with_the_stacked_outputs(seed, rate):
     assert growth(seed, SHAPE, "w_o", rate) < 1e-12
 

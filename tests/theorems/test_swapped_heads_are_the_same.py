@@ -9,15 +9,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import head_gauge, linear_attention
 
 MASKS = ("demonstrations", "all", "causal")
 E, N = 4, 3
-canonical, orthogonal = on_host(head_gauge.canonical), on_host(head_gauge.orthogonal)
+canonical, orthogonal = jit_numpy(head_gauge.canonical), jit_numpy(head_gauge.orthogonal)
 
 
-@partial(on_host, static_argnames="keys")
+@partial(jit_numpy, static_argnames="keys")
 def stream(params, tokens, keys="demonstrations"):
     return linear_attention.forward(params, tokens, keys=keys).stream
 

@@ -16,7 +16,7 @@ import scipy.optimize
 
 import draws
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 
 D, L, N, PROMPTS = 3, 3, 4, 2
@@ -34,7 +34,7 @@ def family(root, a, b):
     return linear_attention.Params(w_kq, w_pv.at[:, 0, D, D].set(1.0))
 
 
-@on_host
+@jit_numpy
 def gradients(root, group, z, v, a, b):
     """d/dW of the mean squared error over all turned prompts, each [L, e, e], and the error."""
     x = jnp.einsum("df,gfe,pne->gpnd", root, group, z).reshape(-1, N + 1, D)
@@ -53,7 +53,7 @@ def gradients(root, group, z, v, a, b):
 def random_gradients(seed, group):
     """The slopes in W_kq and W_pv, and Σ, for random prompts, factors a, b and spectrum."""
     rng = np.random.default_rng(seed)
-    root = draws.covariance_root(rng, D, 0.5, 2.0)
+    root = draws.draw_root(rng, D, 0.5, 2.0)
     prompts = rng.normal(size=(PROMPTS, N + 1, D)), rng.normal(size=(PROMPTS, D))
     slopes = gradients(root, group, *prompts, *rng.uniform(-0.3, 0.3, (2, L)))[:2]
     return *slopes, root @ root.T
@@ -91,7 +91,7 @@ def test_a_model_with_all_entries_free_leaves_the_family():
 
 def test_where_the_family_is_stationary_only_the_first_of_the_two_does_not_vanish():
     rng = np.random.default_rng(1)
-    root = draws.covariance_root(rng, D, 0.5, 2.0)
+    root = draws.draw_root(rng, D, 0.5, 2.0)
     prompts = rng.normal(size=(8, N + 1, D)), rng.normal(size=(8, D))  # too many to fit
 
     def objective(ab):

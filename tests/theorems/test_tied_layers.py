@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.models import constructions
 from lsa_lab.models.moments import predictions
 from lsa_lab.tasks.linear import LinearTask, sample_batch
@@ -67,7 +67,7 @@ def fall(alpha, noise_var, length):
     return (risk_of_steps(a, alpha, noise_var) - risk_of_steps(parted, alpha, noise_var)) / 2e-6
 
 
-@partial(on_host, static_argnums=1)
+@partial(jit_numpy, static_argnums=1)
 def errors_of(step, length, batch):  # [B]
     params = constructions.gradient_descent(jnp.full(length, step), batch.x.shape[2])
     return (predictions(params, batch) - batch.y_query) ** 2

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import on_host, seeded
+from draws import jit_numpy, seed_and
 from lsa_lab.theory import training_dynamics
 
 N = 10
 SPECTRUM = np.array([2.0, 1.0, 0.5])
-heads_at = on_host(training_dynamics.solve_heads, static_argnums=2)
+heads_at = jit_numpy(training_dynamics.solve_heads, static_argnums=2)
 
 
 def limits(eigenvalues, noise_var):
@@ -41,7 +41,7 @@ def error_at_arrival(seed, noise_var, size, clock):
     return np.abs(reached - 0.9).max()
 
 
-@on_host
+@jit_numpy
 def levels(sizes, noise_var):
     """The losses at the heads' sizes, and the plateaus."""
     loss = jax.vmap(
@@ -58,7 +58,7 @@ def distance_from_plateaus(size, noise_var):
     return np.abs(losses - plateaus[:-1]).max()
 
 
-@seeded(noise_var=(0.0, 2.0), size=(0.02, 0.2))
+@seed_and(noise_var=(0.0, 2.0), size=(0.02, 0.2))
 def test_a_head_arrives_when_the_integral_says(seed, noise_var, size):
     assert error_at_arrival(seed, noise_var, size, clock=1.0) < 1e-7
 

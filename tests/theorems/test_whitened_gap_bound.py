@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, match, whitened
@@ -19,13 +19,13 @@ from lsa_lab.tasks import pools
 from lsa_lab.theory import matching
 
 D, M, SIZE, DEPTH = 3, 60, 20, 12
-descent = on_host(lambda steps: constructions.gradient_descent(steps, D))
-bounds, largest = on_host(matching.descent_gap), on_host(matching.least_squares_gap)
-chosen = on_host(lambda rows, whiten: match(rows, SIZE, whiten=whiten).indices, static_argnums=1)
-omega_of = on_host(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
+descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, D))
+bounds, largest = jit_numpy(matching.descent_gap), jit_numpy(matching.least_squares_gap)
+chosen = jit_numpy(lambda rows, whiten: match(rows, SIZE, whiten=whiten).indices, static_argnums=1)
+omega_of = jit_numpy(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
 predict = jax.vmap(population.predict, (None, None, None, 0))
-weights = on_host(lambda params, x, y: predict(params, x, y, jnp.eye(D)))  # -> [d]
-linear_gradients, features = on_host(prefix.linear_gradients), on_host(moment_features)
+weights = jit_numpy(lambda params, x, y: predict(params, x, y, jnp.eye(D)))  # -> [d]
+linear_gradients, features = jit_numpy(prefix.linear_gradients), jit_numpy(moment_features)
 
 
 def draw(seed):
@@ -45,7 +45,7 @@ def choose(pool, rule, rng):
     return chosen(gradients, rule == "whitened")
 
 
-@on_host
+@jit_numpy
 def slopes(params, second_moments, x_query):  # -> [K, e, e]
     def answer(second_moment):
         return -moments.layer_maps(params, second_moment)[-1, -1, :-1] @ x_query

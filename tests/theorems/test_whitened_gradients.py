@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.selection.gradient_matching import certify, match, random_expectation, whitened
 
 SHAPES = [(16, 3, 8), (16, 30, 5)]  # m, p, n
-certified, white = on_host(certify), on_host(whitened, static_argnums=1)
-chosen = on_host(partial(match, whiten=True), static_argnums=1)
-expectation = on_host(random_expectation, static_argnums=1)
+certified, white = jit_numpy(certify), jit_numpy(whitened, static_argnums=1)
+chosen = jit_numpy(partial(match, whiten=True), static_argnums=1)
+expectation = jit_numpy(random_expectation, static_argnums=1)
 
 
 def draw(seed, m, p):

@@ -7,7 +7,7 @@ docs/theory, "The whitened gap bound", (1) and (5). Sides: H_S in units of H, an
 import numpy as np
 
 import population
-from draws import on_host, seeds
+from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import certify, whitened
@@ -15,10 +15,10 @@ from lsa_lab.tasks import pools
 from lsa_lab.theory import matching
 
 D, M, SIZE, STEPS = 3, 60, 20, np.full(6, 0.3)
-linear_gradients, spread = on_host(prefix.linear_gradients), on_host(matching.moment_spread)
-bounds, largest = on_host(matching.descent_gap), on_host(matching.least_squares_gap)
-omega_of = on_host(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
-predict = on_host(population.predict)
+linear_gradients, spread = jit_numpy(prefix.linear_gradients), jit_numpy(matching.moment_spread)
+bounds, largest = jit_numpy(matching.descent_gap), jit_numpy(matching.least_squares_gap)
+omega_of = jit_numpy(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
+predict = jit_numpy(population.predict)
 
 
 def draw(seed, copies=1):
@@ -63,6 +63,6 @@ def test_where_the_objective_is_zero_nothing_moves(seed):
     omega = omega_of(linear_gradients(rng.normal(size=(D + 1, D)), pool), indices)
     assert max(omega, disagreement(pool.x, indices)) < 1e-7
     assert max(*bounds(pool.x, pool.y, STEPS, 0.0), largest(pool.x, pool.y, 0.0)) == 0
-    stack = on_host(constructions.gradient_descent, static_argnums=1)(STEPS, D)
+    stack = jit_numpy(constructions.gradient_descent, static_argnums=1)(STEPS, D)
     answers = [predict(stack, pool.x[i], pool.y[i], x_query) for i in (indices, np.arange(2 * M))]
     np.testing.assert_allclose(*answers, atol=1e-9)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import ive
 
-from draws import on_host, standard_errors
+from draws import jit_numpy, z_score
 from lsa_lab.models.blocks import attention_weights
 
 N, PROMPTS, NOISE = 400, 10_000, 0.5
@@ -43,7 +43,7 @@ def of_kernel(kernel):
         weights = attention_weights(queries, keys, jnp.ones((1, N), bool)[None], kernel)
         return jnp.einsum("pn,wpn->wp", weights[:, 0], y)
 
-    return on_host(answer)
+    return jit_numpy(answer)
 
 
 softmax, linear = of_kernel("softmax"), of_kernel("linear")
@@ -56,7 +56,7 @@ def smoothed(m, scale):  # and the targets [2, P]
 
 
 def errors_of_pairs(values):  # [2, P]
-    return standard_errors(values.mean(0))
+    return z_score(values.mean(0))
 
 
 @pytest.mark.parametrize(("m", "scale"), [(1, 1.0), (1, 5.0), (2, 5.0)])

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import on_host
+from draws import jit_numpy
 from lsa_lab.theory import (
     amplification,
     depth,
@@ -51,7 +51,7 @@ def test_without_noise_the_last_direction_is_learnt():
 
 @pytest.mark.parametrize("eigenvalues", [None, np.array([0.0, 1.0, 2.0])])
 def test_a_curve_that_grows_without_end_ends_at_infinity(eigenvalues):
-    lms = on_host(learning_curves.lms, static_argnums=(0, 1))
+    lms = jit_numpy(learning_curves.lms, static_argnums=(0, 1))
     curve = lms(500, 3, 0.2, 10.0, eigenvalues=eigenvalues)
     assert np.isfinite(curve[:10]).all()
     assert (np.diff(curve[:10]) > 0).all()
