@@ -28,7 +28,7 @@ import numpy as np
 from lsa_lab.arguments import check_at_least
 from lsa_lab.interop import files
 from lsa_lab.interop.gpt2_names import MAPS, Arrays, leaves_of, load
-from lsa_lab.models.leaves import of_layers
+from lsa_lab.models.blocks import layer_params
 from lsa_lab.models.transformer import Config, Params, check_params
 
 
@@ -171,7 +171,7 @@ def _theirs(params: Any, config: Config) -> Arrays:  # Params, every leaf of the
         return np.concatenate([head.reshape(-1, *head.shape[2:]) for head in heads]).T
 
     for i in range(config.num_layers):
-        layer = jax.tree.map(operator.itemgetter(i), of_layers(params))
+        layer = jax.tree.map(operator.itemgetter(i), layer_params(params))
         theirs = {name: getattr(layer, ours) for name, ours in _LAYER.items()}
         theirs |= {name: getattr(layer, ours).T for name, ours in _TURNED.items()}
         theirs |= {

@@ -18,8 +18,7 @@ from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.layers import Layer, Past, at_least_single, norm, plus
 from lsa_lab.lm.weights import Params, check_params, init
-from lsa_lab.models.blocks import head_gates
-from lsa_lab.models.leaves import of_layers
+from lsa_lab.models.blocks import head_gates, layer_params
 from lsa_lab.models.trace import Walk
 
 __all__ = ["Config", "Params", "Past", "embed", "forward", "init", "logits", "run"]
@@ -122,7 +121,7 @@ def layers_of(
         gates = head_gates(head_mask, config.num_layers, config.num_heads, params.w_o.dtype)
         if head_fill is not None:
             fills = (1 - gates)[..., None, None] * head_fill
-    return Layer(of_layers(params), gates, fills, past)
+    return Layer(layer_params(params), gates, fills, past)
 
 
 def attention(params: Params, walk: Walk, config: Config, past: Past | None = None) -> Array:

@@ -27,7 +27,7 @@ from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, layers_of
 from lsa_lab.lm.layers import Layer
 from lsa_lab.lm.weights import Params, check_params
-from lsa_lab.models.leaves import OUTSIDE, of_layers
+from lsa_lab.models.blocks import OUTSIDE_LAYERS, layer_params
 
 
 class Halt(flax.struct.PyTreeNode):
@@ -86,7 +86,7 @@ def last_rows(rows: Array, last: Array) -> Array:  # [B, T, D], [B] -> [B, D]
 
 def layer_of(params: Params, layer: int) -> Params:
     """One layer's own leaves, without the axis L; those that no layer owns are None."""
-    own = of_layers(params)
+    own = layer_params(params)
     check_indices(layer, len(own.w_q), "layers")
     return jax.tree.map(lambda leaf: leaf[layer], own)
 
@@ -94,9 +94,10 @@ def layer_of(params: Params, layer: int) -> Params:
 def with_layer(params: Params, layer: int, edit: Params) -> Params:
     """The whole decoder with one of its layers replaced."""
     check_edit(params, edit)
-    own = of_layers(params)
+    own = layer_params(params)
     edited = jax.tree.map(lambda leaf, new: leaf.at[layer].set(new), own, edit)
-    return edited.replace(**{name: leaf for name, leaf in vars(params).items() if name in OUTSIDE})
+    outside = {name: leaf for name, leaf in vars(params).items() if name in OUTSIDE_LAYERS}
+    return edited.replace(**outside)
 
 
 def check_edit(params: Params, edit: Params) -> None:

@@ -20,7 +20,7 @@ from jax.typing import DTypeLike
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import Names, Place
 from lsa_lab.lm.weights import AXES, Params, shapes, sizes
-from lsa_lab.models.leaves import OUTSIDE
+from lsa_lab.models.blocks import OUTSIDE_LAYERS
 
 SCALED = {False: ("w_q", "b_q"), True: ("q_norm_scale",)}  # divided by √k, by Config.key_norm
 
@@ -47,7 +47,7 @@ def params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> 
     leaves = {}
     for leaf, shape in shapes(config).items():
         rows = np.empty(shape, dtype)
-        if leaf in OUTSIDE:
+        if leaf in OUTSIDE_LAYERS:
             rows[...] = _read(tensors, names, config, leaf, places[leaf])
         else:
             for i, row in enumerate(rows):
@@ -69,7 +69,7 @@ def tensors(params: Params, names: Names, config: Config) -> dict[str, np.ndarra
         letters = place.layout.replace(" ", "")
         size, order = sizes(config), [axes.index(letter) for letter in letters]
         shape = [math.prod(size[letter] for letter in axis) for axis in place.layout.split()]
-        for i, row in enumerate([rows] if leaf in OUTSIDE else rows):
+        for i, row in enumerate([rows] if leaf in OUTSIDE_LAYERS else rows):
             tensor = row.transpose(order).reshape(shape).astype(np.float32)
             prefix = "" if leaf == "unembedding" else names.prefix
             by_name[prefix + place.name.format(i)] = np.ascontiguousarray(tensor)

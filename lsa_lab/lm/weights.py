@@ -9,7 +9,7 @@ from jax import Array
 from jax.typing import DTypeLike
 
 from lsa_lab.lm.config import Config
-from lsa_lab.models.leaves import OUTSIDE
+from lsa_lab.models.blocks import OUTSIDE_LAYERS
 
 
 class Params(flax.struct.PyTreeNode):
@@ -107,7 +107,7 @@ def shapes(config: Config) -> dict[str, tuple[int, ...]]:
     absent = {name for names, has in parts.items() if not has for name in names.split()}
     size = sizes(config)
     return {
-        name: tuple(size[letter] for letter in ("" if name in OUTSIDE else "L") + axes)
+        name: tuple(size[letter] for letter in ("" if name in OUTSIDE_LAYERS else "L") + axes)
         for name, axes in AXES.items()
         if name not in absent
     }

@@ -14,6 +14,13 @@ Kernel = Literal["softmax", "linear"]
 Keys = Literal["demonstrations", "all", "causal"]
 Out = TypeVar("Out")  # a pytree of arrays
 
+# The leaves of Params, here and in ``lm``, without an axis of layers.
+OUTSIDE_LAYERS = (
+    *("embedding", "unembedding", "unembedding_bias", "positions"),
+    *("read_in", "read_in_bias", "read_out", "read_out_bias"),
+    *("final_norm_scale", "final_norm_offset"),
+)
+
 _SHALLOW = 8  # a rolled scan costs a shallow network three quarters of its speed on CPU
 _LONG = 2048  # more tokens than this: memory counts before speed
 _CHUNK = 32  # causal linear attention: tokens whose scores are formed at once
@@ -42,6 +49,11 @@ def run_layers(
     if heavy and stream.shape[0] > _LONG:  # unrolled, the compiler would undo the checkpoint
         layer, unroll = jax.checkpoint(layer, prevent_cse=False), 1
     return jax.lax.scan(layer, stream, weights, unroll=unroll)[1]
+
+
+def layer_params(params: Any) -> Any:
+    """Return the Params with None for each leaf without an axis of layers."""
+    return params.replace(**{name: None for name in OUTSIDE_LAYERS if hasattr(params, name)})
 
 
 def check_tokens(tokens: Array | jax.ShapeDtypeStruct) -> None:

@@ -32,6 +32,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.models.blocks import OUTSIDE_LAYERS
 from lsa_lab.models.leaf_axes import LeafAxes
 from lsa_lab.models.leaf_paths import by_path, ending, expanded, families, joined, matches
 
@@ -52,15 +53,9 @@ _MODULES = {
     "attention": (*_PROJECTIONS, "w_kq", "w_pv"),
     "mlp": ("mlp_in", "mlp_gate", "mlp_out"),
 }
-# The leaves of this library that no layer owns.
-OUTSIDE = (
-    *("embedding", "unembedding", "unembedding_bias", "positions"),
-    *("read_in", "read_in_bias", "read_out", "read_out_bias"),
-    *("final_norm_scale", "final_norm_offset"),
-)
 # Biases and gates [L, H, k] have the axes of matrices and are vectors of a head.
 _NO_MATRICES = (
-    *OUTSIDE,
+    *OUTSIDE_LAYERS,
     *("b_q", "b_k", "b_v", "b_step", "b_gate", "b_write", "w_step", "w_gate", "w_write"),
 )
 _FLAX = {"query": "DHk", "key": "DHk", "value": "DHk", "out": "HkD"}
@@ -122,11 +117,6 @@ def replace(params: Any, edited: Mapping[str, Array], first: int = 0) -> Any:
         edits |= zip(stack.paths, stack.axes.from_layer(first, own, parts), strict=True)
     tree = jax.tree.structure(params)
     return jax.tree.unflatten(tree, [edits.get(path, leaf) for path, leaf in leaves.items()])
-
-
-def of_layers(params: Any) -> Any:
-    """The leaves of this library's Params that layers own, with their axis L; others are None."""
-    return params.replace(**{name: None for name in OUTSIDE if hasattr(params, name)})
 
 
 def stacks(params: Any, modules: str | Iterable[str]) -> tuple[Stack, ...]:

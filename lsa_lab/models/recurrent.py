@@ -41,8 +41,14 @@ from lsa_lab.arguments import is_concrete
 from lsa_lab.estimators.prefixes import recursive_least_squares
 from lsa_lab.models import recurrent_state
 from lsa_lab.models import trace as traces
-from lsa_lab.models.blocks import check_tokens, head_gates, layer_norm, mlp, run_layers
-from lsa_lab.models.leaves import of_layers
+from lsa_lab.models.blocks import (
+    check_tokens,
+    head_gates,
+    layer_norm,
+    layer_params,
+    mlp,
+    run_layers,
+)
 from lsa_lab.models.recurrent_state import Writes
 from lsa_lab.models.recurrent_weights import Config, Params, init
 from lsa_lab.models.trace import Trace, Walk
@@ -80,7 +86,7 @@ def _forward(params: Params, tokens: Array, gates: Array, config: Config) -> Tra
             stream = stream + mlp(rows, *weights_and_biases)
         return stream, (stream, heads)
 
-    later, heads = run_layers(layer, stream, (of_layers(params), gates), heavy=True)
+    later, heads = run_layers(layer, stream, (layer_params(params), gates), heavy=True)
     return traces.collect(stream, later, heads, params.read_out)
 
 
@@ -164,7 +170,7 @@ def _of_layers(look: Callable, params: Params, trace: Walk, config: Config) -> A
         rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
         return jax.vmap(lambda head: look(head, rows, config))(_heads(own))
 
-    return jax.vmap(layer)(of_layers(params), trace.stream[:-1])
+    return jax.vmap(layer)(layer_params(params), trace.stream[:-1])
 
 
 def _heads(own: Params) -> Params:

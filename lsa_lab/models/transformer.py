@@ -27,8 +27,7 @@ from jax import Array
 
 from lsa_lab.models import linear_attention, transformer_batch
 from lsa_lab.models import trace as traces
-from lsa_lab.models.blocks import gated, head_gates, layer_norm
-from lsa_lab.models.leaves import of_layers
+from lsa_lab.models.blocks import gated, head_gates, layer_norm, layer_params
 from lsa_lab.models.trace import Trace, Walk
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_layers import attention_weights, given, run
@@ -72,7 +71,7 @@ def _forward(
 ) -> Trace:
     stream = _embed(params, tokens)
     fills = None if head_fill is None else gated(1 - gates, head_fill)
-    later, heads = run(stream, (of_layers(params), gates, fills), config)
+    later, heads = run(stream, (layer_params(params), gates, fills), config)
     return _with_slots(traces.collect(stream, later, heads, params.read_out), params)
 
 
@@ -112,7 +111,7 @@ def prefix_predictions(
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
     """The a_ti with which token t (third axis) reads token i (fourth), from the stream."""
     weights = functools.partial(attention_weights, config=config)
-    scores = jax.vmap(weights)(of_layers(params), trace.stream[:-1])
+    scores = jax.vmap(weights)(layer_params(params), trace.stream[:-1])
     return jnp.where(present_heads(config)[:, :, None, None], scores, 0)
 
 

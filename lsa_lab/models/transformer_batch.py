@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.models.leaves import of_layers
+from lsa_lab.models.blocks import layer_params
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_layers import given
 from lsa_lab.models.transformer_weights import Params
@@ -30,7 +30,7 @@ def streams(
     config: Config,
 ) -> Array:  # [B, tokens read, D]
     """The last stream of a batch of prompts, at the tokens that are read."""
-    leaves, structure = jax.tree.flatten((of_layers(params), gates))
+    leaves, structure = jax.tree.flatten((layer_params(params), gates))
     layers = zip(*map(_apart, leaves), strict=True)
     for index, leaves_of_layer in enumerate(layers):
         layer, gate = jax.tree.unflatten(structure, leaves_of_layer)

@@ -12,6 +12,7 @@ from lsa_lab.analyses.clipping import rebuilds
 from lsa_lab.lm import halts, weights
 from lsa_lab.lm.config import Config
 from lsa_lab.models import leaves, linear_attention, transformer
+from lsa_lab.models.blocks import OUTSIDE_LAYERS
 
 SHARED = Config(3, 4, 2, 4, 12, 20, 13, 32, rotary_width=2)
 # In NumPy, whose slices are not programs.
@@ -55,7 +56,7 @@ def test_a_rebuilt_layer_has_the_bits_of_the_whole(model, edit):
     params, edit = MODELS[model], EDITS[edit]
     pieces, keep = cut(params, edit)
     whole = jax.device_get(clipping.rebuild(params, pieces, keep))
-    inside = whole.replace(**{n: None for n in vars(whole) if n in leaves.OUTSIDE})
+    inside = whole.replace(**{n: None for n in vars(whole) if n in OUTSIDE_LAYERS})
     for layer in range(3):
         own = clipping.rebuild_layer(params, pieces, keep, layer)
         same(own, jax.tree.map(lambda leaf, layer=layer: leaf[layer], inside))

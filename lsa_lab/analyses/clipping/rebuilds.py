@@ -9,6 +9,7 @@ from jax import Array
 
 from lsa_lab.analyses.clipping.splits import Magnitudes, Masks, Pieces, Terms
 from lsa_lab.models import leaves
+from lsa_lab.models.blocks import OUTSIDE_LAYERS
 
 
 @functools.partial(jax.jit, static_argnames="first")
@@ -72,7 +73,7 @@ def _one_layer(params: Any, keep: Masks, layer: int) -> Any:
 
     def part(path: tuple, leaf: Array) -> Array | None:
         name = jax.tree_util.keystr(path[-1:], simple=True)
-        if name in leaves.OUTSIDE:
+        if name in OUTSIDE_LAYERS:
             return None
         if jnp.shape(leaf)[:1] != (num_layers,):
             raise ValueError(
