@@ -12,7 +12,6 @@ EXPERIMENTS = (
     "flow.amplification",
     "flow.many_shot_flow",
     "flow.bayes_flows",
-    "flow.grads",
     "flow.relevance_and_novelty",
     "flow.offline_encoding",
     "clipping.clipping_curves",

@@ -118,9 +118,15 @@ A1 = (
         null="1"),
     Statement("A1, Ablation of layers",
         "We read: the gradient of the last layer selects better than that of an earlier one.",
-        "grads", "last_layer",
+        "grads", "last_layer[no noise]",
         "Without label noise, selection by the gradient of the last layer leaves {value} times "
         "the error of selection by the gradient of a model with one layer.",
+        null="1"),
+    Statement("A1, Next check 3",
+        "A variant of GradS that tracks how gradients change as demonstrations join would test the "
+        "assumption of static gradients.",
+        "grads", "recomputed[no noise]",
+        "GradS recomputed after each choice leaves {value} times the error of GradS computed once.",
         null="1"),
     Statement("A1, Open question 1",
         "How do relevance and novelty act together where they are in conflict?",

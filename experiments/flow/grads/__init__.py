@@ -1,1 +1,0 @@
-"""Does selecting demonstrations by their flow (GradS) beat other selection?"""
