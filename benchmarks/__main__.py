@@ -17,10 +17,9 @@ from pathlib import Path
 
 from benchmarks import cases, machine, report, turns
 from lsa_lab import __version__
+from lsa_lab.files import cache_folder, write_file
 from lsa_lab.harness.run import process
 from lsa_lab.lm.sources import SOURCES
-from lsa_lab.store import safe_files
-from lsa_lab.store.cache import cache
 from lsa_lab.store.provenance import commit
 
 RESULTS = Path(__file__).with_name("RESULTS.json")
@@ -51,8 +50,8 @@ def main() -> None:
     elif words.only and results:
         print(report.markdown(table))
     elif not failures:
-        safe_files.write(RESULTS, json.dumps(table, indent=1).encode())
-        safe_files.write(RESULTS.with_suffix(".md"), report.markdown(table).encode())
+        write_file(RESULTS, json.dumps(table, indent=1).encode())
+        write_file(RESULTS.with_suffix(".md"), report.markdown(table).encode())
         file_of_turns().unlink(missing_ok=True)
         print(RESULTS)
     if failures:
@@ -80,7 +79,7 @@ def measure(wanted: list, again: bool) -> tuple[dict, list[str]]:
             failures.append(f"{case.name}: {error}")
             print(f"{case.name}: not measured, {error}", flush=True)
             continue
-        safe_files.write(file, json.dumps(kept).encode())
+        write_file(file, json.dumps(kept).encode())
         print(f"{case.name}: {time.perf_counter() - began:.0f} s", flush=True)
     return results, failures
 
@@ -91,7 +90,7 @@ def file_of_turns() -> Path:
     for folder in ("lsa_lab", "benchmarks"):
         for path in sorted((turns.ROOT / folder).rglob("*.py")):
             total.update(path.read_bytes())
-    return cache() / "benchmarks" / f"{total.hexdigest()[:16]}.json"
+    return cache_folder() / "benchmarks" / f"{total.hexdigest()[:16]}.json"
 
 
 def head(results: dict) -> dict[str, str]:

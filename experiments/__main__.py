@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any
 
 from experiments import EXPERIMENTS
+from lsa_lab.files import cache_folder
 from lsa_lab.harness.run import process
-from lsa_lab.store.cache import cache
 
 TIERS = ("smoke", "laptop", "paper")  # an experiment may lack the last
 MODULES = {place.rpartition(".")[2]: f"experiments.{place}" for place in EXPERIMENTS}
@@ -54,7 +54,7 @@ def run(name: str, tier: str, folder: Path, progress: Any = None) -> list:
     config, began = load(name, "config").TIERS[tier], time.monotonic()
     text = json.dumps(results.plain(config), sort_keys=True)
     identity = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    checkpoints = cache() / "checkpoints" / identity
+    checkpoints = cache_folder() / "checkpoints" / identity
     dataset = compute(name, config, checkpoints, progress)
     seconds = time.monotonic() - began
     results.save(dataset, folder / "result.nc", config=config, wall_time=seconds)
@@ -75,7 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("names", nargs="+", choices=list(MODULES), metavar="NAME")
     parser.add_argument("--tier", choices=TIERS, default="laptop")
-    parser.add_argument("--out", type=Path, default=cache() / "old")
+    parser.add_argument("--out", type=Path, default=cache_folder() / "old")
     arguments = parser.parse_args()
     process.configure()
     for name in arguments.names:

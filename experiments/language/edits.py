@@ -9,9 +9,9 @@ import numpy as np
 
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
+from lsa_lab.files import cache_folder
 from lsa_lab.lm import halts, text
 from lsa_lab.lm.decoder import Params, logits
-from lsa_lab.store.cache import cache
 
 Edit = tuple[int, str, float | str]  # layer, module, rate of clipping or "drop"
 
@@ -21,7 +21,9 @@ class Clipped:
 
     def __init__(self, decoder: lm.Decoder):
         self.decoder = decoder
-        self.factors = clipping.Factors(cache() / "factors", decoder.params, ("attention", "mlp"))
+        self.factors = clipping.Factors(
+            cache_folder() / "factors", decoder.params, ("attention", "mlp")
+        )
 
     def layer(self, edit: Edit) -> Params:
         """The layer's own leaves, those of a module cut at a rate, the heads of each stacked."""

@@ -18,7 +18,8 @@ import numpy as np
 
 from experiments.models.model import Model, gates_of, init
 from experiments.models.specs import Spec
-from lsa_lab.store import checkpoints, provenance, results, safe_files
+from lsa_lab.files import write_file
+from lsa_lab.store import checkpoints, provenance, results
 from lsa_lab.training import Run
 from lsa_lab.training.status import Status
 
@@ -138,7 +139,7 @@ def write(file: Path, runs: Runs, *, parts: Sequence[int] = ()) -> None:
         arrays |= {f"{group}{jax.tree_util.keystr(path)}": leaf for path, leaf in leaves}
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
-    safe_files.write(file, content.getvalue())
+    write_file(file, content.getvalue())
 
 
 def read(file: Path, spec: Spec) -> Runs:

@@ -28,6 +28,7 @@ from experiments.models.named import MODELS
 from experiments.models.runs import collect, read, write
 from experiments.models.specs import Recipe, Spec
 from experiments.models.tasks import training_batch
+from lsa_lab.files import cache_folder
 from lsa_lab.harness.run import process
 from lsa_lab.harness.run.checks import nearest
 from lsa_lab.store import provenance, results
@@ -115,7 +116,7 @@ def cached(spec: Spec, log: Path | None = None) -> Files:
     rests_on = {"code": _code()} | provenance.arithmetic()
     identity = " ".join(json.dumps(x, sort_keys=True) for x in (results.plain(spec), rests_on))
     name = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    checkpoint = process.cache() / "trained" / f"{name}.ckpt"
+    checkpoint = cache_folder() / "trained" / f"{name}.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     return Files(checkpoint, log, identity)
 
@@ -134,7 +135,7 @@ def _code() -> str:
 
 def folder_of(tier: str) -> Path:
     """Where the weights of a tier lie: committed, or in the cache, apart for each code."""
-    return WEIGHTS if tier == "laptop" else process.cache() / "weights" / tier / _code()
+    return WEIGHTS if tier == "laptop" else cache_folder() / "weights" / tier / _code()
 
 
 def file_of(name: str, tier: str = "laptop") -> Path:

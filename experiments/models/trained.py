@@ -13,7 +13,8 @@ from experiments.models import runs, train
 from experiments.models.named import MODELS, Named
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
-from lsa_lab.store import results, safe_files
+from lsa_lab.files import lock_file
+from lsa_lab.store import results
 from lsa_lab.training.status import refuse_divergence
 
 
@@ -41,7 +42,7 @@ def _trained(spec: Spec, name: str, label: str, *, retrain: bool, progress) -> R
     if not Path(files.checkpoint).exists():
         print(f"{label}: {_why_trained(spec, name, retrain)}", file=sys.stderr, flush=True)
     turn = Path(files.checkpoint).with_suffix("")
-    with safe_files.owned(turn, wait=True):  # another experiment may be training the same
+    with lock_file(turn, wait=True):  # another experiment may be training the same
         run = train.train(spec, label, files=files, progress=progress)
     refuse_divergence(run.status, label, files.checkpoint)
     return runs.collect(spec, run)

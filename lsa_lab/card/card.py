@@ -20,7 +20,8 @@ from lsa_lab.card.probe import Probe
 from lsa_lab.card.probes import Bench
 from lsa_lab.card.recipe import TIERS, Tier
 from lsa_lab.card.subject import Forward, UnfitError, check_leaves, program_of, subject_of
-from lsa_lab.store import checkpoints, provenance, safe_files
+from lsa_lab.files import write_file
+from lsa_lab.store import checkpoints, provenance
 
 PARTS = 8  # of the prompts, where one set of params was given: intervals are over these
 
@@ -58,9 +59,9 @@ class Card:
         folder = Path(folder)
         body = self.as_json(folder.name)
         text = json.dumps(body, indent=1, ensure_ascii=False)
-        safe_files.write(folder / "card.json", text.encode())
-        safe_files.write(folder / "index.html", page.html(body).encode())
-        safe_files.write(folder / "badge.svg", page.badge(body).encode())
+        write_file(folder / "card.json", text.encode())
+        write_file(folder / "index.html", page.html(body).encode())
+        write_file(folder / "badge.svg", page.badge(body).encode())
         if self.weights is not None:
             shelf.write_weights(folder, self.weights)
         return folder

@@ -16,7 +16,8 @@ from lsa_lab.card import page, probes
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.recipe import Tier
 from lsa_lab.card.subject import Forward, subject_of
-from lsa_lab.store import checkpoints, safe_files
+from lsa_lab.files import write_file
+from lsa_lab.store import checkpoints
 
 SCHEMA = 1  # of card.json, described in docs/card.md
 _FACTS = "name schema tier d noise_std runs trained causal parameters seconds weights_sha256 "
@@ -67,7 +68,7 @@ def write_weights(folder: str | Path, params: Any) -> None:
     file, leaves = io.BytesIO(), jax.tree.leaves_with_path(params)
     rows: dict[str, Any] = {jax.tree_util.keystr(path): _plain(leaf) for path, leaf in leaves}
     np.savez(file, **rows)
-    safe_files.write(Path(folder) / "weights.npz", file.getvalue())
+    write_file(Path(folder) / "weights.npz", file.getvalue())
 
 
 def _plain(leaf: Any) -> np.ndarray:
@@ -123,5 +124,5 @@ def write_index(root: str | Path) -> Path:
         if not faults(folder)
     ]
     place = Path(root) / "index.html"
-    safe_files.write(place, page.index(bodies).encode())
+    write_file(place, page.index(bodies).encode())
     return place

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lsa_lab.files import import_extra, write_file
 from lsa_lab.interop.flax_trees import Params, named, with_names
 from lsa_lab.models import linear_attention, transformer
-from lsa_lab.store import safe_files, shards
-from lsa_lab.store.provenance import package
+from lsa_lab.store import shards
 
 _CONFIG = "lsa_lab.config"  # our key in a file's metadata
 
@@ -84,7 +84,7 @@ def read(
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Return the named arrays of a safetensors file, by default all, and its metadata."""
     path = Path(path)
-    safetensors = package("safetensors", "interop")
+    safetensors = import_extra("safetensors", "interop")
     if not path.is_file():
         raise FileNotFoundError(f"{path} is no file; expected a safetensors file")
     try:
@@ -101,7 +101,7 @@ def read(
 def write(arrays: Mapping[str, Any], path: str | Path, metadata: dict[str, str]) -> None:
     """Write a safetensors file; a kill leaves the old one or the new one."""
     rows = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    safe_files.write(path, package("safetensors.numpy", "interop").save(rows, metadata))
+    write_file(path, import_extra("safetensors.numpy", "interop").save(rows, metadata))
 
 
 def as_jax(name: str, array: np.ndarray) -> Array:

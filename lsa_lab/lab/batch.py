@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lsa_lab.files import cache_folder
 from lsa_lab.lab import arguments, results, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, relative
 from lsa_lab.lab.pages import count_verdicts, format_value, group_by_claim
 from lsa_lab.lab.progress import format_seconds
-from lsa_lab.store.cache import cache
 
 
 def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: list[str]) -> int:
@@ -44,7 +44,7 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
 
 def choose_root(command: arguments.Run) -> Path:
     """Return the folder of results: --out, or .cache/figures with a folder for smoke and full."""
-    usual = cache() / "figures" / ("" if command.tier == "quick" else command.tier)
+    usual = cache_folder() / "figures" / ("" if command.tier == "quick" else command.tier)
     return command.out or usual
 
 
@@ -100,7 +100,7 @@ def run_one(
 
 def _expected(experiment: Experiment, tier: str) -> float | None:
     """Return the seconds of the last run of a tier: from the cache, or of the committed result."""
-    for folder in (cache() / "figures" / experiment.name, experiment.figures):
+    for folder in (cache_folder() / "figures" / experiment.name, experiment.figures):
         try:
             record = results.load_record(folder)
         except UsageError:

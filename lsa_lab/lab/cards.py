@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from lsa_lab.files import cache_folder
 from lsa_lab.lab import arguments, settings
 from lsa_lab.lab.catalogue import UsageError, check_known, relative
-from lsa_lab.store.cache import cache
 
 _EXAMPLE = "lsa-lab card my_package:forward my_package:init --name mine"
 
@@ -36,7 +36,7 @@ def card(command: arguments.Card) -> int:
         print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
 
     forward, init = map(find_object, command.names)
-    parts = cache() / "cards" / f"{name}-{command.tier}-{command.seeds}"
+    parts = cache_folder() / "cards" / f"{name}-{command.tier}-{command.seeds}"
     try:
         made = report_card(
             forward,

@@ -4,9 +4,9 @@ import sys
 import time
 from typing import Any
 
+from lsa_lab.files import cache_folder
 from lsa_lab.lab import arguments
 from lsa_lab.lab.catalogue import Experiment, UsageError, choose, find
-from lsa_lab.store.cache import cache
 
 
 def submit(command: arguments.Submit) -> int:
@@ -17,7 +17,7 @@ def submit(command: arguments.Submit) -> int:
         raise UsageError("submitit is not installed: pip install 'lsa-lab[cluster]'") from None
     if command.cluster not in ("slurm", "local"):
         raise UsageError(f"--cluster {command.cluster}: choose slurm or local")
-    folder = cache().resolve() / "jobs"
+    folder = cache_folder().resolve() / "jobs"
     try:
         executor = submitit.AutoExecutor(folder=folder, cluster=command.cluster)
     except RuntimeError as error:  # no srun on this machine

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lsa_lab.files import cache_folder
 from lsa_lab.lab import results
 from lsa_lab.lab.catalogue import Experiment, UsageError, check_known
 from lsa_lab.lab.pages import count_verdicts, format_value
 from lsa_lab.lab.progress import format_seconds
-from lsa_lab.store.cache import cache
 
 
 def list_experiments(experiments: Mapping[str, Experiment]) -> str:
@@ -51,7 +51,7 @@ def find_record(name: str, experiments: Mapping[str, Experiment], cached: bool) 
     if (folder / "claims.json").exists():
         return results.load_record(folder)
     check_known("experiment or folder", name, experiments)
-    folder = cache() / "figures" / name if cached else experiments[name].figures
+    folder = cache_folder() / "figures" / name if cached else experiments[name].figures
     return results.load_record(folder)
 
 

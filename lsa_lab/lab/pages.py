@@ -14,10 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from lsa_lab.files import write_file
 from lsa_lab.lab import results
 from lsa_lab.lab.catalogue import Experiment, UsageError, find
 from lsa_lab.lab.progress import format_seconds
-from lsa_lab.store.safe_files import write
 
 Row = Mapping[str, Any]
 HONESTY = (
@@ -123,7 +123,7 @@ def write_report(figures: Path, papers: Any = None) -> list[Path]:
         "index.html": _render("index.html", **values),
     }
     for name, content in contents.items():
-        write(figures / name, content.encode())
+        write_file(figures / name, content.encode())
     return [figures / name for name in contents]
 
 

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from lsa_lab.files import write_file
 from lsa_lab.lab.catalogue import Experiment, UsageError, relative
 from lsa_lab.lab.claims import Claim
 from lsa_lab.lab.results import plain_config
 from lsa_lab.lab.sources import digest_function
-from lsa_lab.store.safe_files import write
 
 Registration = dict[str, Any]  # date, config, claims: {id: hash}
 
@@ -93,10 +93,10 @@ def register(experiment: Experiment) -> Registration:
     path = registry_file(experiment)
     everything = _parse(path.read_text("utf-8"), relative(path)) if path.exists() else {}
     everything[experiment.name] = [*committed, new]
-    write(path, (json.dumps(everything, indent=1, sort_keys=True) + "\n").encode())
+    write_file(path, (json.dumps(everything, indent=1, sort_keys=True) + "\n").encode())
     if hasattr(module, "predictions"):  # numbers that theory gives before any training
         content = {"date": today, "predictions": module.predictions(module.TIERS["full"])}
-        write(
+        write_file(
             experiment.figures / "prediction.json", (json.dumps(content, indent=1) + "\n").encode()
         )
     return new

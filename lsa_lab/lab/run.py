@@ -12,13 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from lsa_lab.files import FileLockedError, cache_folder, lock_file, write_file
 from lsa_lab.lab import registration, results
 from lsa_lab.lab.catalogue import Experiment, UsageError
 from lsa_lab.lab.progress import format_seconds, show_progress
 from lsa_lab.lab.session import session
 from lsa_lab.lab.sources import digest_function, digest_library
-from lsa_lab.store.cache import cache
-from lsa_lab.store.safe_files import OwnedError, owned, write
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,15 +105,15 @@ def _parts_folder(job: Job, module: ModuleType) -> Path:
     identity = json.dumps(results.plain_config(job.config)) + jax.__version__
     identity += digest_function(module.compute, job.experiment.package) + digest_library()
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-    return cache() / "runs" / f"{job.experiment.name}-{digest}"
+    return cache_folder() / "runs" / f"{job.experiment.name}-{digest}"
 
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(owned(folder))
-        except OwnedError as error:
+            stack.enter_context(lock_file(folder))
+        except FileLockedError as error:
             raise UsageError(f"{error}") from None
         except OSError as error:
             raise UsageError(
@@ -140,9 +139,9 @@ def _compute(job: Job, module: ModuleType, parts: Path, facts: dict[str, Any]) -
     finally:
         seconds = before + time.monotonic() - start
         with contextlib.suppress(OSError):
-            write(clock, f"{seconds:.1f}".encode())
+            write_file(clock, f"{seconds:.1f}".encode())
     content = results.encode(result, facts | {"seconds": round(seconds, 1)})
-    write(finished, content)
+    write_file(finished, content)
     return content
 
 
@@ -199,7 +198,7 @@ def write_result(
     files = {"result.nc": content, **images, "README.md": page.encode()}
     files["claims.json"] = (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode()
     for name, data in files.items():
-        write(folder / name, data)
+        write_file(folder / name, data)
     return record
 
 
@@ -207,7 +206,7 @@ def _find_quick_seconds(experiment: Experiment, facts: Mapping[Any, Any]) -> flo
     """Return the seconds of the quick tier: of this result, or of the last one in the cache."""
     if facts["tier"] == "quick":
         return float(facts["seconds"])
-    folders = (cache() / "figures" / experiment.name, experiment.figures)
+    folders = (cache_folder() / "figures" / experiment.name, experiment.figures)
     for folder in folders:
         with contextlib.suppress(UsageError):
             return results.load_record(folder)["quick_seconds"]
@@ -226,4 +225,4 @@ def write_panel(module: ModuleType, result: Any, letter: str, folder: Path) -> N
         except ValueError as error:
             raise UsageError(str(error)) from None
         for kind in ("pdf", "png"):
-            write(folder / f"panel_{letter}.{kind}", plotting.encode(picture, kind))
+            write_file(folder / f"panel_{letter}.{kind}", plotting.encode(picture, kind))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.store.safe_files import write
+from lsa_lab.files import write_file
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _save(path: Path, result: Any) -> None:
             what = f"{name[1:]!r} of {path.stem}" if name[1:] else path.stem
             raise TypeError(f"{what} is {array.dtype}: each saves numbers, truth values and text")
     np.savez(content, **arrays)
-    write(path, content.getvalue())
+    write_file(path, content.getvalue())
 
 
 def _read(path: Path) -> Any:

@@ -3,7 +3,7 @@
 import os
 from importlib.metadata import version
 
-from lsa_lab.store.cache import cache
+from lsa_lab.files import cache_folder
 
 # Two batched factorisations at the same time can wait for each other for ever on two cores
 # (jaxlib 0.10). On a GPU, sums by atomic operations differ from run to run, and kernels generated
@@ -46,5 +46,5 @@ def configure(tier: str = "full") -> None:
     # GPUs and TPUs otherwise round the factors of a float32 product to 10 or even 7 bits.
     jax.config.update("jax_default_matmul_precision", "highest")
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder().resolve() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

@@ -4,10 +4,10 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from lsa_lab.files import write_file
 from lsa_lab.lab import arguments, batch, results, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, check_known, relative
 from lsa_lab.lab.pages import format_value
-from lsa_lab.store.safe_files import write
 
 COLUMNS = ("value", "low", "high")
 
@@ -38,7 +38,7 @@ def run_sweep(experiment: Experiment, command: arguments.Run, config: list[str])
                 print(f"  {name} = {point[-1]}, {row['id']}: {format_value(row)} {row['verdict']}")
     folder = out / experiment.name / f"sweep,{name}"
     joined = join_claims(records, name, values)
-    write(folder / "result.nc", results.encode(joined, {"experiment": experiment.name}))
+    write_file(folder / "result.nc", results.encode(joined, {"experiment": experiment.name}))
     draw_sweep(joined, name, claim, claims[claim].criterion, folder)
     print(relative((folder / "figure.pdf").resolve()))
     return 0
@@ -85,4 +85,4 @@ def draw_sweep(joined: Any, name: str, claim: str, criterion: str, folder: Path)
         ax.set(xlabel=name, ylabel="\n".join(textwrap.wrap(criterion.partition(":")[0], 40)))
         ax.legend()
         for kind in ("pdf", "png"):
-            write(folder / f"figure.{kind}", plotting.encode(picture, kind))
+            write_file(folder / f"figure.{kind}", plotting.encode(picture, kind))

@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lsa_lab.files import cache_folder, write_file
 from lsa_lab.lm import gguf, leaves
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.weights import Params
-from lsa_lab.store import safe_files
-from lsa_lab.store.cache import cache
 
 _ALIGNMENT = 64
 _DIGEST = hashlib.sha256().digest_size
@@ -42,7 +41,7 @@ def load(path: Path, dtype: np.dtype) -> Converted:
     """The decoder of a GGUF file, from the cache if it is there and whole."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    place = cache() / "decoders" / f"{path.stem}-{digest[:16]}-{dtype}.leaves"
+    place = cache_folder() / "decoders" / f"{path.stem}-{digest[:16]}-{dtype}.leaves"
     if place.is_file() and place.stat().st_size and (model := _read(place, dtype)):
         return model
     config, names, tensors, metadata = gguf.read(path)
@@ -72,7 +71,7 @@ def _write(model: Converted, place: Path) -> None:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
-    safe_files.write(place, [digest.digest(), *parts])
+    write_file(place, [digest.digest(), *parts])
 
 
 def _read(place: Path, dtype: np.dtype) -> Converted | None:

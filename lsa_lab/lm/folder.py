@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from lsa_lab.files import import_extra, write_file
 from lsa_lab.lm import leaves
 from lsa_lab.lm.config import Config, Field
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
 from lsa_lab.lm.weights import Params
-from lsa_lab.store import safe_files, shards
-from lsa_lab.store.provenance import package
+from lsa_lab.store import shards
 
 _LONG = {
     "num_layers": "num_hidden_layers",
@@ -109,7 +109,7 @@ def write(path: Path, config: Config, params: Params) -> None:
 
     Raises ValueError where no such family has the config.
     """
-    safetensors = package("safetensors.numpy", "lm")
+    safetensors = import_extra("safetensors.numpy", "lm")
     fields: dict[str, Any] = {key: getattr(config, name) for name, key in _KEYS["llama"].items()}
     fields |= {
         "vocab_size": config.vocabulary,
@@ -125,8 +125,8 @@ def write(path: Path, config: Config, params: Params) -> None:
     if not kinds:
         raise ValueError(f"{config} is no Llama, Qwen2 or Qwen3: write it in a format of its own")
     tensors = leaves.tensors(params, TRANSFORMERS[kinds[0]["model_type"]], config)
-    safe_files.write(path / "config.json", json.dumps(kinds[0], indent=1).encode())
-    safe_files.write(path / "model.safetensors", safetensors.save(tensors))
+    write_file(path / "config.json", json.dumps(kinds[0], indent=1).encode())
+    write_file(path / "model.safetensors", safetensors.save(tensors))
 
 
 def config_of(fields: Mapping[str, Any], source: Path) -> Config:
@@ -208,7 +208,7 @@ def _rotation(
 
 def _tensors(path: Path) -> Tensors:
     """Every tensor of the folder's safetensors files, which stay open for reading."""
-    safetensors = package("safetensors", "lm")
+    safetensors = import_extra("safetensors", "lm")
     files, shapes = {}, {}
     for shard, named in shards.shards(path).items():
         try:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from lsa_lab.files import import_extra
 from lsa_lab.lm.config import Config, Field
 from lsa_lab.lm.families import FAMILIES, GGUF, Names
 from lsa_lab.lm.leaves import Tensors
-from lsa_lab.store.provenance import package
 
 _NONE = type(None)
 # The fields of a Config under the keys of the metadata, after the architecture's name.
@@ -101,7 +101,7 @@ def _check(parts: Any, tensors: Tensors) -> None:
 
 def _tensors(reader: Any, path: Path) -> Tensors:
     """The tensors of a file, which stays mapped; axes in the order of numpy."""
-    gguf = package("gguf", "lm")
+    gguf = import_extra("gguf", "lm")
     stored = {tensor.name: tensor for tensor in reader.tensors}
     shapes = {name: tuple(tensor.shape[::-1].tolist()) for name, tensor in stored.items()}
 
@@ -118,7 +118,7 @@ def _tensors(reader: Any, path: Path) -> Tensors:
 
 
 def _reader(path: Path) -> Any:
-    gguf = package("gguf", "lm")
+    gguf = import_extra("gguf", "lm")
     with open(path, "rb") as file:
         if file.read(4) != b"GGUF":
             raise ValueError(

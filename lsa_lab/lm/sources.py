@@ -13,8 +13,7 @@ import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from lsa_lab.store import safe_files
-from lsa_lab.store.cache import cache
+from lsa_lab.files import cache_folder, write_file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Source:
     @property
     def folder(self) -> Path:
         """Where the files lie, fetched or not."""
-        return cache() / "sources" / self.wheel.partition("-py3-")[0]
+        return cache_folder() / "sources" / self.wheel.partition("-py3-")[0]
 
     @property
     def places(self) -> dict[Path, str]:
@@ -126,7 +125,7 @@ def path(name: str) -> Path:
     source = _source(name)
     for place, digest in source.places.items():
         if not place.exists():
-            raise FileNotFoundError(f"{name} is not in {cache()}: run {_words(name)}")
+            raise FileNotFoundError(f"{name} is not in {cache_folder()}: run {_words(name)}")
         if not _is_whole(place, digest):
             raise ValueError(f"{place} is damaged: run {_words(name)}")
     return source.place
@@ -161,7 +160,7 @@ def fetch(name: str) -> Path:
             for inside, place in zip(source.files, source.places, strict=True):
                 content = archive.read(inside)
                 _check(inside, content, source.files[inside])
-                safe_files.write(place, content)
+                write_file(place, content)
     return path(name)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsa_lab.store.provenance import package
+from lsa_lab.files import import_extra
 
 if TYPE_CHECKING:
     import tokenizers
@@ -79,7 +79,7 @@ def from_file(path: str | Path) -> Tokenizer:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"no tokenizer at {path}: name a tokenizer.json")
-    library = package("tokenizers", "lm")
+    library = import_extra("tokenizers", "lm")
     try:
         rules = library.Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing narrower
@@ -91,7 +91,7 @@ def from_file(path: str | Path) -> Tokenizer:
 
 def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     """The byte-level BPE of a GGUF: its tokens, its merges, and the cuts that its ``pre`` names."""
-    library = package("tokenizers", "lm")
+    library = import_extra("tokenizers", "lm")
     fields = {key.removeprefix("tokenizer.ggml."): value for key, value in metadata.items()}
     if fields.get("model") != "gpt2":
         raise ValueError(
@@ -132,7 +132,7 @@ def of_words(words: Sequence[str], *, plain: bool = False) -> Tokenizer:
 
     ``plain`` texts are read in small letters, with punctuation apart from words.
     """
-    library = package("tokenizers", "lm")
+    library = import_extra("tokenizers", "lm")
     if len({*words, UNKNOWN}) < len(words) + 1:
         raise ValueError(f"words {list(words)} repeat each other or {UNKNOWN!r}: name each once")
     ids = {word: i for i, word in enumerate([UNKNOWN, *words])}
@@ -186,7 +186,7 @@ def _without_blank(part: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _cuts(name: str) -> Any:
-    library = package("tokenizers", "lm")
+    library = import_extra("tokenizers", "lm")
     if name not in _CUTS:
         listed = ", ".join(_CUTS)
         raise ValueError(

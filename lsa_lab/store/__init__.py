@@ -1,1 +1,1 @@
-"""Results and checkpoints: what outlasts a process."""
+"""Results of the experiments that are not yet one file each."""

@@ -14,7 +14,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from lsa_lab.store import provenance, safe_files
+from lsa_lab.files import write_file
+from lsa_lab.store import provenance
 
 _DIGEST = hashlib.sha256().digest_size
 _LENGTH = 8  # bytes that hold the header's length
@@ -25,7 +26,7 @@ Facts = dict[str, str | int]
 
 def save(path: str | Path, tree: Any, facts: Facts) -> None:
     """Write a pytree of arrays; a kill at any instant leaves the old file or the new one."""
-    safe_files.write(path, packed(tree, facts))
+    write_file(path, packed(tree, facts))
 
 
 def packed(tree: Any, facts: Facts) -> bytes:

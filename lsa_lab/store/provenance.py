@@ -4,7 +4,6 @@ What this Python and this machine offer is asked here too; jax is not imported f
 """
 
 import functools
-import importlib
 import json
 import os
 import platform
@@ -12,7 +11,6 @@ import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from lsa_lab import __version__
@@ -138,14 +136,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def package(name: str, extra: str) -> ModuleType:
-    """The module of an extra, which only a part of the library needs, or an ImportError that names
-    the extra."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f"{name} is not installed; it comes with an extra: pip install 'lsa-lab[{extra}]'"
-        ) from error

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lsa_lab.store import provenance, safe_files
+from lsa_lab.files import write_file
+from lsa_lab.store import provenance
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +32,7 @@ def save(
         facts["wall_time"] = float(wall_time)
     buffer = io.BytesIO()  # HDF5 ends in a segmentation fault where its own disk is full
     _tidy(dataset).assign_attrs(facts).to_netcdf(buffer, engine="h5netcdf")
-    safe_files.write(path, buffer.getvalue())
+    write_file(path, buffer.getvalue())
 
 
 def load(path: str | Path) -> "xr.Dataset":

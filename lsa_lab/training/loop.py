@@ -30,7 +30,7 @@ import optax
 from jax import Array
 
 from lsa_lab.arguments import check_at_least
-from lsa_lab.store import safe_files
+from lsa_lab.files import lock_file
 from lsa_lab.training import console, runs
 from lsa_lab.training.host_runs import HostRuns
 from lsa_lab.training.mesh_runs import MeshRuns
@@ -96,7 +96,7 @@ def _resume(plan: Plan, files: Files, progress: "Progress | None") -> Snapshot:
     """Return all runs at their end, from wherever a checkpoint has them."""
     checkpoint, is_main = Checkpoint(plan, files), jax.process_index() == 0
     file = checkpoint.file if is_main else None
-    with safe_files.owned(file) if file else nullcontext():
+    with lock_file(file) if file else nullcontext():
         snapshot = checkpoint.resume()
         done = plan.training.steps if snapshot.is_finished() else int(snapshot.step)
         log, bar = (files.log, progress) if is_main else (None, None)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from lsa_lab.files import lock_file
 from lsa_lab.lab import results, run
 from lsa_lab.lab.catalogue import UsageError
-from lsa_lab.store.safe_files import owned
 
 
 def test_a_run_leaves_a_result_its_claims_a_figure_and_a_page(package):
@@ -119,7 +119,7 @@ def test_what_no_file_holds_is_refused_in_a_sentence(package):
 
 def test_a_second_process_on_the_same_result_is_refused(package):
     with (
-        owned(package.root / "out" / "question"),
+        lock_file(package.root / "out" / "question"),
         pytest.raises(UsageError, match="is written by process"),
     ):
         package.run("quick")

@@ -1,11 +1,8 @@
 """A result comes back as it was saved, or not at all; so do its parts."""
 
 import json
-import os
 import pickle
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -141,18 +138,6 @@ def test_the_values_in_which_configurations_differ_are_named():
 def test_other_netcdf_readers_open_it(path):
     with xr.open_dataset(path, engine="h5netcdf", decode_timedelta=False) as opened:
         np.testing.assert_array_equal(opened["risk"], dataset()["risk"])
-
-
-def test_two_processes_that_write_one_file_leave_it_whole(tmp_path):
-    program = (
-        "import sys; from lsa_lab.store import safe_files\n"
-        "for i in range(50): safe_files.write(sys.argv[1], sys.argv[2].encode() * 10_000)"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "shared")]
-    writers = [subprocess.Popen([*command, letter]) for letter in "ab"]
-    assert [writer.wait() for writer in writers] == [0, 0]
-    assert set((tmp_path / "shared").read_text()) in ({"a"}, {"b"})
-    assert os.listdir(tmp_path) == ["shared"]
 
 
 @pytest.mark.parametrize(

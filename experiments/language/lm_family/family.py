@@ -14,10 +14,10 @@ from experiments.language.lm_family.config import MAPPED, Config, Size
 from experiments.language.lm_family.mixture import Corpus
 from experiments.language.vocabulary import Words
 from lsa_lab import lm
+from lsa_lab.files import cache_folder
 from lsa_lab.lm import decoder, learning
 from lsa_lab.lm.config import Config as Shape
 from lsa_lab.lm.decoder import Params
-from lsa_lab.store import cache
 from lsa_lab.training import Files, Run, Training, fit
 
 TOGETHER = 50  # prompts that are read side by side
@@ -38,7 +38,7 @@ def place_of(size: Size, config: Config) -> Path:
     facts = repr((size, *numbers, config.look, config.prompts, config.shots)).encode()
     files = [*(module.__file__ for module in (mixture, vocabulary, learning)), __file__]
     total = hashlib.sha256(b"".join([facts, *(Path(file).read_bytes() for file in files)]))
-    return cache.cache() / "family" / f"{size.name}-{total.hexdigest()[:12]}"
+    return cache_folder() / "family" / f"{size.name}-{total.hexdigest()[:12]}"
 
 
 def train(size: Size, config: Config, corpus: Corpus, progress=None) -> Run:

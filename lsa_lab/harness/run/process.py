@@ -7,7 +7,7 @@ import gc
 import os
 from pathlib import Path
 
-from lsa_lab.store.cache import cache
+from lsa_lab.files import cache_folder
 from lsa_lab.store.provenance import HOUSE_FLAGS, cores
 
 MOST_DEVICES = 8
@@ -54,7 +54,7 @@ def configure() -> None:
     jax.config.update("jax_default_matmul_precision", "highest")
     # The second run of an experiment starts at once: compiling is a good part of a short one.
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        jax.config.update("jax_compilation_cache_dir", str(cache().resolve() / "xla"))
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder().resolve() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
