@@ -20,7 +20,7 @@ from lsa_lab.theory import training_dynamics
 
 
 def gauss_hermite(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:  # [P, k], [P]
-    """Nodes and probabilities for k standard normals; c nodes are exact up to degree 2c - 1."""
+    """Return nodes and probabilities for k standard normals; c nodes are exact to degree 2c - 1."""
     rules = [np.polynomial.hermite_e.hermegauss(count) for count in counts]
     nodes = np.meshgrid(*[rule[0] for rule in rules], indexing="ij")
     weights = np.meshgrid(*[rule[1] / rule[1].sum() for rule in rules], indexing="ij")
@@ -30,14 +30,14 @@ def gauss_hermite(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:  # [P
 def predict(
     params: Params, x: Array, y: Array, x_query: Array, keys: str = "demonstrations"
 ) -> Array:  # []
-    """What linear attention predicts for x [n, d], y [n] and x_query [d]."""
+    """Return what linear attention predicts for x [n, d], y [n] and x_query [d]."""
     rows = tokens(Prompt(x, y, x_query, jnp.zeros_like(y[0])))
     return trace.predict(linear_attention.forward(params, rows, keys=keys))
 
 
 @jax.jit
 def risk(params: Params, x: Array, y: Array, w: Array, mass: Array, root: Array) -> Array:  # []
-    """E(ŷ - w·x_query)² over prompts x [P, n, d], y [P, n], w [P, d] of probabilities [P].
+    """Return E(ŷ - w·x_query)² over prompts x [P, n, d], y [P, n], w [P, d] of probabilities [P].
 
     The columns of the root are the queries: they sum squares as E over N(0, root rootᵀ) does.
     """
@@ -51,7 +51,7 @@ def risk(params: Params, x: Array, y: Array, w: Array, mass: Array, root: Array)
 
 
 def one_layer_loss(A: Array, covariance: Array, n: int, noise_var: Array) -> Array:  # []
-    """½ E(ŷ - w·x)² of ŷ = bᵀA x, b = Xᵀy/n, for x ~ N(0, Λ) and w ~ N(0, I), by moments.
+    """Return ½ E(ŷ - w·x)² of ŷ = bᵀA x, b = Xᵀy/n, for x ~ N(0, Λ) and w ~ N(0, I), by moments.
 
     E bbᵀ = (1 + 1/n) Λ² + ((tr Λ + σ²)/n) Λ and E bwᵀ = Λ (docs/theory, "The risk of one layer").
     """
@@ -61,21 +61,24 @@ def one_layer_loss(A: Array, covariance: Array, n: int, noise_var: Array) -> Arr
     return (quadratic - 2 * jnp.trace(covariance @ A.T @ covariance) + total) / 2
 
 
+answer = jit_numpy(predict, static_argnames="keys")
+
+
 @partial(jit_numpy, static_argnums=2)
-def trained(times, covariance, n, u, U, noise_var):  # [m], [d, d] -> u [m], U [m, d, d]
-    """The weights at ten times, compiled once for the files that take d = 3 and n = 5."""
+def train_flow(times, covariance, n, u, U, noise_var):  # [m], [d, d] -> u [m], U [m, d, d]
+    """Return the weights at the times, compiled once for the files that take d = 3 and n = 5."""
     return training_dynamics.solve(times, covariance, n, u, U, noise_var)
 
 
 def icosahedron() -> np.ndarray:  # [12, 3]
-    """Unit vectors on which polynomials of degree five have their mean on the sphere."""
+    """Return unit vectors on which polynomials of degree five have their mean on the sphere."""
     golden, signs = (1 + 5**0.5) / 2, np.array(list(itertools.product((1.0, -1.0), repeat=2)))
     face = np.stack([np.zeros(4), signs[:, 0], golden * signs[:, 1]], 1) / np.sqrt(1 + golden**2)
     return np.concatenate([np.roll(face, shift, axis=1) for shift in range(3)])
 
 
 def constant_layer(kind, d, step, gate=None, scale=1.0):
-    """A recurrent layer of merged tokens with one step and one gate for all, its labels scaled."""
+    """Return a recurrent layer with one step and one gate for all tokens, its labels scaled."""
     rows, slot = jnp.eye(d, d + 1)[None, None], jnp.eye(d + 1)[None, None, -1:]
     bias = jnp.log(jnp.expm1(step)) if kind == "lms" else jnp.log(step / (2 - step))
     nothing, leaves = jnp.zeros((1, 1, 1, d + 1)), {}
@@ -87,29 +90,54 @@ def constant_layer(kind, d, step, gate=None, scale=1.0):
     return params, recurrent.Config(kind, d + 1, key_width=d, value_width=1, largest_step=2.0)
 
 
-def recurrent_risk(params, config, x, noise_var):  # x [P, n, d] -> []
-    """E |ŵ - w|² of a layer that is linear in labels and queries, over the covariates given, every
-    w that is a unit vector, for E wwᵀ = I/d, and the noise of every label."""
-    n, d = x.shape[1:]
+def recurrent_answer(params, config, queries):
+    """Return a function of x [n, d] and y [n]: a recurrent layer's answers to queries [Q, d]."""
+    lasts = jnp.concatenate([queries, jnp.zeros_like(queries[:, :1])], 1)
 
-    def answer(x, y, query):
+    def answer(x, y):  # [Q]
         rows = jnp.concatenate([x, y[:, None]], 1)
-        last = jnp.append(query, 0.0)[None]
-        return recurrent.predict(params, jnp.concatenate([rows, last]), config)
+        return jax.vmap(
+            lambda last: recurrent.predict(params, jnp.concatenate([rows, last[None]]), config)
+        )(lasts)
+
+    return answer
+
+
+def linear_risk(answer, x, masses, noise_vars, tasks=None, queries=None):  # []
+    """Return E Σ_q (ŷ_q - w·q)² of answers that are linear in the labels and in the queries.
+
+    ``answer(x, y)`` is ŷ [Q] at the queries [Q, d], unit vectors by default. The covariates x
+    [P, n, d] have the probabilities ``masses`` [P]. The squares of ``tasks`` [K, n+1, d], which
+    hold for the n labels and for the queries, sum as the mean over tasks does: of E wwᵀ = I/d by
+    default. A label's noise has the variance of its place in ``noise_vars`` [n].
+    """
+    _, n, d = x.shape
+    queries = jnp.eye(d) if queries is None else queries
+    still = jnp.broadcast_to(jnp.eye(d)[:, None] / d**0.5, (d, n + 1, d))
+    tasks = still if tasks is None else tasks
 
     def errors(x):
-        answers = jax.vmap(jax.vmap(answer, (None, None, 0)), (None, 0, None))
-        signal = ((answers(x, x.T, jnp.eye(d)) - jnp.eye(d)) ** 2).sum() / d
-        return signal + noise_var * (answers(x, jnp.eye(n), jnp.eye(d)) ** 2).sum()
+        def error(task):
+            return ((answer(x, (task[:-1] * x).sum(1)) - queries @ task[-1]) ** 2).sum()
 
-    return jax.vmap(errors)(x).mean()
+        noise = jax.vmap(lambda unit: (answer(x, unit) ** 2).sum())(jnp.eye(n))
+        return jax.vmap(error)(tasks).sum() + noise_vars @ noise
+
+    return masses @ jax.lax.map(errors, x, batch_size=81)
 
 
-def bound_states(
+def drifting_tasks(correlation: Array, d: int) -> Array:  # [(n+1) d, n+1, d]
+    """Return unit tasks for E w_s·w_t = C_st, C [n+1, n+1], and isotropic w."""
+    root = jnp.linalg.cholesky(correlation) / d**0.5
+    units = jnp.eye(len(root) * d).reshape(-1, len(root), d)
+    return jnp.einsum("st,ktd->ksd", root, units)
+
+
+def token_states(
     kind: str, key_width: int, value_width: int, gate: float | None = None, **more: int
 ) -> Callable:
-    """The states [T, K, V] of one recurrent layer after tokens [T, K + 1 + V], which are a key, a
-    raw step and a value; steps are softplus or 2 sigmoid of the raw one."""
+    """Return the function from tokens [T, K + 1 + V], each a key, a raw step and a value, to the
+    states [T, K, V] of one recurrent layer; a step is softplus or 2 sigmoid of the raw one."""
     width = key_width + 1 + value_width
     config = recurrent.Config(
         kind, width, key_width=key_width, value_width=value_width, largest_step=2.0, **more
@@ -128,4 +156,4 @@ def bound_states(
         b_step=jnp.zeros((1, 1, 1)),
         **leaves,
     )
-    return jit_numpy(lambda tokens: recurrent.states(params, tokens, config)[0, 0])
+    return lambda tokens: recurrent.states(params, tokens, config)[0, 0]

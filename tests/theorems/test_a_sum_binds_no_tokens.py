@@ -1,8 +1,6 @@
-"""A stack whose states are plain sums answers interleaved tokens x_1, y_1, x_2, ... with nothing.
+"""A stack whose states are plain sums gives interleaved prompts of opposite tasks one answer.
 
-docs/theory, "A sum binds no tokens". Sides: recurrent stacks with any weights; the same prompt with
-the labels of the opposite task, and the risk of the answer 0.
-Hypothesis: nothing is added to a token but what is linear in it; (w, ε), (-w, -ε) are as likely.
+Nothing is added to a token but what is linear in it. docs/theory, "A sum binds no tokens".
 """
 
 from functools import partial
@@ -25,35 +23,33 @@ def answers(config, constant, params, pair):  # [2, n+1], to both prompts
         constants = jnp.broadcast_to(constant, (len(rows), 1))
         return recurrent.forward(params, jnp.concatenate([rows, constants], 1), config)
 
-    def answer(prompt):
-        return prefixes.predictions(forward, params, prompt, "interleaved")
-
-    return jax.vmap(answer)(pair)
+    return jax.vmap(lambda each: prefixes.predictions(forward, params, each, "interleaved"))(pair)
 
 
-def answers_of(kind, layers, seed, constant=0.0):  # [2, n+1], to a task and to its opposite
-    shape = dict(key_width=2, width=5, norm=True, layout="bound")
-    config = recurrent.Config(kind, D + 2, layers, 2, **shape)
+def answers_to_opposite_tasks(kind, layers, seed, constant=0.0):  # [2, n+1], and targets [n+1]
+    config = recurrent.Config(
+        kind, D + 2, layers, 2, key_width=2, width=5, norm=True, layout="bound"
+    )
     rng = np.random.default_rng(seed)
     shapes = jax.eval_shape(recurrent.init, jax.random.key(0), config)
     params = jax.tree.map(lambda leaf: rng.normal(size=leaf.shape), shapes)
     params = params.replace(attention_norm_offset=0 * params.attention_norm_offset)
     x, w = rng.normal(size=(N + 1, D)), rng.normal(size=D)
-    pair = [Prompt(x[:N], sign * x[:N] @ w, x[N], sign * x[N] @ w) for sign in (1, -1)]
-    pair = jax.tree.map(lambda *leaves: np.stack(leaves), *pair)
+    labels, covariates = np.stack([x @ w, -x @ w]), np.stack([x, x])
+    pair = Prompt(covariates[:, :N], labels[:, :N], covariates[:, N], labels[:, N])
     return answers(config, constant, params, pair), x @ w
 
 
 @pytest.mark.parametrize(("kind", "layers"), [("additive", 1), ("retention", 3)])
 @seeds
 def test_sums_give_one_answer_to_a_task_and_to_its_opposite(kind, layers, seed):
-    answers, targets = answers_of(kind, layers, seed)
-    np.testing.assert_allclose(*answers, rtol=1e-7, atol=1e-10)
-    risk = ((answers - np.stack([targets, -targets])) ** 2).mean(0)
-    assert (risk >= targets**2 * (1 - 1e-9)).all()
+    predictions, targets = answers_to_opposite_tasks(kind, layers, seed)
+    np.testing.assert_allclose(*predictions, rtol=1e-7, atol=1e-10)
+    risk = ((predictions - np.stack([targets, -targets])) ** 2).mean(0)
+    assert (risk >= targets**2 * (1 - 1e-9)).all()  # that of the answer 0
 
 
-def test_control_a_constant_in_the_token_or_steps_of_its_own_tell_them_apart():
+def test_control_a_constant_in_the_token_or_steps_of_a_delta_rule_tell_them_apart():
     for kind, layers, constant in (("additive", 2, 1.0), ("delta", 2, 0.0)):
-        answers, _ = answers_of(kind, layers, 0, constant)
-        assert np.abs(np.subtract(*answers))[2:].max() > 1e-3 * np.abs(answers).max()
+        predictions, _ = answers_to_opposite_tasks(kind, layers, 0, constant)
+        assert np.abs(np.subtract(*predictions))[2:].max() > 1e-3 * np.abs(predictions).max()

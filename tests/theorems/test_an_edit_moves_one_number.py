@@ -1,17 +1,14 @@
-"""When an edit of weights is an affine map of the answer (docs/theory, "An edit moves one number").
+"""After fixed demonstrations linear attention answers c·x, and edited c'·x: R² of the best affine
+map between the two is cos²(c, c') in the metric of the queries' covariance.
 
-After fixed demonstrations linear attention answers c·x, edited c'·x: R² of the best affine map is
-cos²(c, c') in the metric of the queries' covariance.
-
-Sides: least squares over answers of the stack; the two gradients c and c', or a multiple.
+docs/theory, "An edit moves one number".
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import draw_stack, jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import layer_predictions
@@ -20,33 +17,32 @@ from lsa_lab.prompts import Prompt, tokens
 D, N, QUERIES = 4, 7, 40
 
 
-@jax.jit
-def answer(params, x, y, query):
-    prompt = Prompt(x, y, query, jnp.zeros(()))
-    return layer_predictions(linear_attention.forward(params, tokens(prompt)))[-1]
+def answer(params, x, y, query):  # [L+1]
+    return layer_predictions(
+        linear_attention.forward(params, tokens(Prompt(x, y, query, query[0])))
+    )
 
 
-answers = jax.jit(jax.vmap(answer, (None, None, None, 0)))
-implied = jax.jit(jax.grad(answer, 3))
+answers = jit_numpy(jax.vmap(answer, (None, None, None, 0)))  # [Q, L+1]
+implied = jit_numpy(jax.jacobian(answer, 3))  # [L+1, d]
 
 
 def draw(seed, layers):
     """A stack of one head a layer, demonstrations, and queries."""
     rng = np.random.default_rng(seed)
-    stack = Params(*rng.normal(size=(2, layers, 1, D + 1, D + 1)) / 2)
+    stack = draw_stack(rng, layers, 1, D + 1, 0.5)
     queries = rng.normal(size=D) + rng.normal(size=(QUERIES, D)) @ rng.normal(size=(D, D))
     return rng, stack, rng.normal(size=(N, D)), rng.normal(size=N), queries
 
 
 def r2(before, after):
     rows = np.stack([before, np.ones_like(before)], axis=1)
-    left = after - rows @ np.linalg.lstsq(rows, after, rcond=None)[0]
-    return 1 - (left @ left) / ((after - after.mean()) ** 2).sum()
+    residuals = after - rows @ np.linalg.lstsq(rows, after, rcond=None)[0]
+    return 1 - (residuals @ residuals) / ((after - after.mean()) ** 2).sum()
 
 
-def cosine(left, right, covariance):
-    rows = np.stack([left, right])
-    gram = rows @ covariance @ rows.T
+def squared_cosine(left, right, covariance):
+    gram = np.stack([left, right]) @ covariance @ np.stack([left, right]).T
     return gram[0, 1] ** 2 / (gram[0, 0] * gram[1, 1])
 
 
@@ -54,42 +50,38 @@ def cosine(left, right, covariance):
 @seeds
 def test_r2_is_the_squared_cosine_of_implied_weights(layers, seed):
     rng, params, x, y, queries = draw(seed, layers)
-    at, noise = rng.integers(layers), rng.normal(size=(D + 1, D + 1)) / 3
-    edited = params.replace(
-        w_kq=params.w_kq + noise * (np.arange(layers) == at)[:, None, None, None]
-    )
-    before, after = (np.asarray(answers(each, x, y, queries)) for each in (params, edited))
-    c, own = (np.asarray(implied(each, x, y, queries[0])) for each in (params, edited))
+    noise = np.zeros_like(params.w_kq)
+    noise[rng.integers(layers)] = rng.normal(size=(D + 1, D + 1)) / 3
+    stacks = params, params.replace(w_kq=params.w_kq + noise)
+    before, after = (answers(stack, x, y, queries)[:, -1] for stack in stacks)
+    c, edited = (implied(stack, x, y, queries[0])[-1] for stack in stacks)
     covariance = np.cov(queries.T)
-    np.testing.assert_allclose(r2(before, after), cosine(c, own, covariance), atol=1e-7)
-    change = (after - after.mean()) - (before - before.mean())
-    np.testing.assert_allclose(r2(before, change), cosine(c, own - c, covariance), atol=1e-6)
+    np.testing.assert_allclose(r2(before, after), squared_cosine(c, edited, covariance), atol=1e-7)
+    expected = squared_cosine(c, edited - c, covariance)
+    np.testing.assert_allclose(r2(before, after - before), expected, atol=1e-6)
 
 
-def multiple(seed, turn_p, turn_k):
-    """The largest miss of κ ŷ after P's last row and K are scaled, or turned too."""
+def error_of_multiple(seed, turn_p, turn_k):
+    """The largest difference from κ ŷ after P's last row and K are scaled, or turned too."""
     rng, params, x, y, queries = draw(seed, 1)
     scale_p, scale_k = rng.uniform(0.5, 2, 2)
     w_kq, w_pv = scale_k * params.w_kq, params.w_pv + rng.normal(size=params.w_pv.shape)
-    w_pv[..., -1, :] = scale_p * params.w_pv[..., -1, :]
+    w_pv[..., -1, :] = scale_p * params.w_pv[..., -1, :] + turn_p * rng.normal(size=D + 1)
     w_kq[..., -1] += 1  # the column that no query reads, as its label slot is empty
-    w_pv[..., -1, :] += turn_p * rng.normal(size=D + 1)
     w_kq[..., :-1] += turn_k * rng.normal(size=(D + 1, D))
-    before, after = (
-        np.asarray(answers(each, x, y, queries)) for each in (params, Params(w_kq, w_pv))
-    )
+    before, after = (answers(p, x, y, queries)[:, 1] for p in (params, Params(w_kq, w_pv)))
     return np.abs(after - scale_p * scale_k * before).max() / np.abs(before).max()
 
 
 @seeds
-def test_one_layer_scaled_in_what_is_read_is_a_multiple_on_every_prompt(seed):
-    assert multiple(seed, 0, 0) < 1e-10
+def test_scaling_one_layer_in_what_is_read_gives_a_multiple_on_every_prompt(seed):
+    assert error_of_multiple(seed, 0, 0) < 1e-10
 
 
 @pytest.mark.parametrize("turn", [(0.3, 0), (0, 0.3)])
 @seeds
-def test_control_a_turned_row_or_a_turned_key_is_no_multiple(turn, seed):
-    assert multiple(seed, *turn) > 1e-3
+def test_control_turning_the_row_or_the_key_gives_no_multiple(turn, seed):
+    assert error_of_multiple(seed, *turn) > 1e-3
 
 
 @pytest.mark.parametrize("rank", [1, 3])
@@ -100,9 +92,26 @@ def test_truncated_scores_keep_their_share_of_the_directions(rank, seed):
     queries = np.concatenate([np.eye(D), -np.eye(D)])  # of covariance ∝ I
     w_pv = np.zeros((1, 1, D + 1, D + 1))
     w_pv[..., -1, -1] = rng.uniform(0.5, 2)
-    scores = [np.diag((np.arange(D + 1) < r).astype(float))[None, None] for r in (D, rank)]
-    stacks = [Params(each, w_pv) for each in scores]
-    values = []
-    for turned in (np.roll(x, i, 1) for i in range(D)):
-        values.append(r2(*(np.asarray(answers(each, turned, y, queries)) for each in stacks)))
+    stacks = [Params(np.diag(1.0 * (np.arange(D + 1) < r))[None, None], w_pv) for r in (D, rank)]
+    turned = [np.roll(x, i, 1) for i in range(D)]
+    values = [r2(*(answers(stack, z, y, queries)[:, 1] for stack in stacks)) for z in turned]
     np.testing.assert_allclose(np.mean(values), rank / D, atol=1e-8)
+
+
+def distance_from_line(seed, layer, factor=0.4, layers=3):
+    """The largest difference from (1 - κ) ŷ_{L-1} + κ ŷ_L after scaling what a layer writes."""
+    _, params, *prompts = draw(seed, layers)
+    scale = np.where(np.arange(layers) == layer, factor, 1.0)[:, None, None, None]
+    edited = answers(params.replace(w_pv=scale * params.w_pv), *prompts)[:, -1]
+    before, last = answers(params, *prompts)[:, -2:].T
+    stated = (1 - factor) * before + factor * last
+    return np.abs(edited - stated).max() / np.abs(stated).max()
+
+
+@seeds
+def test_scaling_the_last_layer_moves_along_the_line_of_the_last_two_answers(seed):
+    assert distance_from_line(seed, 2) < 1e-10
+
+
+def test_control_scaling_an_earlier_layer_leaves_the_line():
+    assert np.median([distance_from_line(seed, 1) for seed in range(10)]) > 1e-3

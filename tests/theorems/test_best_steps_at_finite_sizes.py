@@ -1,8 +1,6 @@
 """The least risk of all rules g(H) Xᵀy/n with deg g < L at finite n and d, exactly.
 
-docs/theory, "The best steps at finite sizes". Sides: a quadratic form in moments, the best
-polynomial on drawn spectra, one layer's optimum; orthogonal polynomials over the density.
-Hypothesis: Gaussian covariates.
+Gaussian covariates. docs/theory, "The best steps at finite sizes".
 """
 
 import jax
@@ -21,44 +19,39 @@ from lsa_lab.theory import depth, learning_curves, risk
 N, NOISE = 6, 1.0
 
 
-def least_risk_of_moments(n, d, noise_var, length):
+def least_risk_by_moments(n, d, noise_var, length):
     """The minimum over g of degree below the length where H has one eigenvalue that is not 0, a
     χ² variable over n: 1 - bᵀA⁻¹b by its moments E χ^{2m} = k(k + 2)...(k + 2m - 2)."""
-    k, s = max(n, d), noise_var * d / n
-    moment = [np.prod(k + 2.0 * np.arange(m)) / n**m / d for m in range(2 * length + 3)]
-    rows = np.arange(length)
-    curvature = np.array([[moment[i + j + 2] + s * moment[i + j + 1] for j in rows] for i in rows])
-    towards = np.array([moment[i + 1] for i in rows])
-    return 1 - towards @ np.linalg.solve(curvature, towards)
+    k, rows = max(n, d), np.arange(length)
+    m = np.arange(2 * length + 3)
+    moment = np.cumprod(np.r_[1, k + 2.0 * m[:-1]]) / n**m / d
+    powers = rows[:, None] + rows[None]
+    curvature = moment[powers + 2] + noise_var * d / n * moment[powers + 1]
+    return 1 - moment[rows + 1] @ np.linalg.solve(curvature, moment[rows + 1])
 
 
-@pytest.mark.parametrize(("n", "d"), [(5, 1), (1, 4)])
+@pytest.mark.parametrize(("n", "d"), [(5, 1), (1, 4), (1, 1)])
 def test_finite_sizes_are_the_least_of_a_quadratic_form_in_moments(n, d):
-    exact = depth.best_descent_at(n, d, 0.3, 5)
-    moments = [least_risk_of_moments(n, d, 0.3, length) for length in range(1, 6)]
-    np.testing.assert_allclose(exact[1:], moments, rtol=1e-9)
-
-
-def test_control_with_noise_that_counts_half_the_form_is_another():
-    other = [least_risk_of_moments(5, 1, 0.15, length) for length in range(1, 6)]
-    assert np.abs(depth.best_descent_at(5, 1, 0.3, 5)[1:] / other - 1).max() > 1e-2
+    exact = depth.best_descent_at(n, d, 0.3, 5)[1:]
+    stated, wrong = (  # Control: half of the noise
+        [least_risk_by_moments(n, d, noise_var, length) for length in range(1, 6)]
+        for noise_var in (0.3, 0.15)
+    )
+    np.testing.assert_allclose(exact, stated, rtol=1e-9)
+    assert np.abs(exact / wrong - 1).max() > 1e-2
 
 
 def test_finite_sizes_are_the_best_polynomial_on_drawn_spectra():
-    n, d, noise_var, rng = 16, 8, 0.1, np.random.default_rng(0)
-    x = rng.standard_normal((6000, n, d))
+    n, d, noise_var = 16, 8, 0.1
+    x = np.random.default_rng(0).standard_normal((6000, n, d))
     h = np.linalg.eigvalsh(np.swapaxes(x, 1, 2) @ x / n).ravel()
     exact = depth.best_descent_at(n, d, noise_var, 4)
-    for length in range(1, 5):
+    target = np.concatenate([np.ones_like(h), np.zeros_like(h)])
+    for length in range(1, 5):  # the mean of (1 - hg)² + s h g², two blocks of rows
         powers = h[:, None] ** np.arange(length)
-        # mean of (1 - hg)² + s h g²: residuals of two stacked blocks of rows
         noise = np.sqrt(noise_var * d / n * h)[:, None] * powers
-        rows = np.concatenate([h[:, None] * powers, noise])
-        aim = np.concatenate([np.ones_like(h), np.zeros_like(h)])
-        best = np.linalg.lstsq(rows, aim, rcond=None)[0]
-        np.testing.assert_allclose(
-            ((aim - rows @ best) ** 2).sum() / len(h), exact[length], rtol=0.02
-        )
+        _, (least,), *_ = np.linalg.lstsq(np.concatenate([h[:, None] * powers, noise]), target)
+        np.testing.assert_allclose(least / len(h), exact[length], rtol=0.02)
     assert (np.diff(exact) < 0).all()
 
 
@@ -84,22 +77,22 @@ def test_flows_of_the_best_steps_lack_the_share_that_their_risk_does(length):
     """(R_L - R)/(1 - R) of the square of the Bayes rule's flow ("Near in risk, near in flow"), in
     the metric XXᵀ + σ²I, at d = 1, where all is a function of |x|², a χ² variable."""
     nodes, mass = roots_genlaguerre(80, N / 2 - 1)
-    h, mass, s = 2 * nodes / N, mass / mass.sum(), NOISE / N
+    h, mass = 2 * nodes / N, mass / mass.sum()
     powers = h[:, None] ** np.arange(length)
-    form = powers.T @ (powers * (mass * h * (h + s))[:, None])
+    form = powers.T @ (powers * (mass * h * (h + NOISE / N))[:, None])
     best = np.linalg.solve(form, powers.T @ (mass * h))
-    steps = 1 / np.roots([*-best[::-1], 1.0])
+    steps, x = 1 / np.roots([*-best[::-1], 1.0]), np.sqrt(h)[:, None] * np.ones(N)
     assert np.isreal(steps).all()
-    x = np.sqrt(h)[:, None] * np.ones(N)
-
-    def square(flow):
-        return mass @ ((flow * x).sum(1) ** 2 + NOISE * (flow**2).sum(1))
 
     def share(steps):
         network, bayes = flows(steps, x)
-        return square(network - bayes) / square(bayes)
+        squares = [
+            mass @ ((flow * x).sum(1) ** 2 + NOISE * (flow**2).sum(1))
+            for flow in (network - bayes, bayes)
+        ]
+        return squares[0] / squares[1]
 
     ridge = learning_curves.ridge(N, 1, NOISE)[-1]
     stated = (depth.best_descent_at(N, 1, NOISE, length)[-1] - ridge) / (1 - ridge)
     np.testing.assert_allclose(share(steps.real), stated, rtol=1e-7)
-    assert share(0.8 * steps.real) > 1.1 * stated  # the control: other steps lack more
+    assert share(0.8 * steps.real) > 1.1 * stated  # Control: other steps lack more

@@ -43,7 +43,7 @@ def imbalance(covariance, u, U, noise_var, rate_of_u):
 
 
 def drift(covariance, u, U, noise_var):
-    path = population.trained(TIMES, covariance, N, u, U, noise_var)
+    path = population.train_flow(TIMES, covariance, N, u, U, noise_var)
     change = conserved(*path) - (u**2 - np.trace(U @ U.T))
     return np.abs(change).max()
 

@@ -1,9 +1,8 @@
-"""Correlated covariates make linear attention's interference that of fewer demonstrations; label
-noise counts them all.
+"""Correlated covariates make linear attention's interference that of fewer demonstrations, while
+label noise counts them all.
 
-docs/theory, "Correlated prompts"; derived here. Sides: the scale that is best on drawn prompts, and
-second moments by an exact sum; the curve. Hypotheses: Gaussian covariates with E x_i x_jᵀ = c_|i-j|
-I, a query that is independent of them.
+Gaussian covariates with E x_i x_jᵀ = c_|i-j| I, and an independent query. docs/theory, "Correlated
+prompts".
 """
 
 from functools import partial
@@ -13,58 +12,50 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy
+from draws import jit_numpy, z_score
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.theory import learning_curves
 
 N, D, C, NOISE = 24, 5, 0.7, 0.3
-PROMPTS = 40_000
 
 
 @partial(jit_numpy, static_argnums=0)
-def sums(task, key):  # [B], [B]
-    """Σ_i y_i x_i·x_query of drawn prompts, and their targets."""
-    batch = sample_batch(key, task, PROMPTS)
-    products = jnp.einsum("bn,bnd,bd->b", batch.y, batch.x, batch.x_query)
-    return products, batch.y_query
+def sums(task, key):  # Σ_i y_i x_i·x_query of drawn prompts [B], and their targets [B]
+    batch = sample_batch(key, task, 40_000)
+    return jnp.einsum("bn,bnd,bd->b", batch.y, batch.x, batch.x_query), batch.y_query
 
 
 def test_drawn_prompts_at_their_best_scale_have_the_risk_of_the_curve():
     task = LinearTask(N, D, noise_std=NOISE**0.5, weight_std=D**-0.5, correlation=C)
     products, targets = sums(task, jax.random.key(0))
-    scale = (products @ targets) / (products @ products)
-    errors = (scale * products - targets) ** 2
-    stated = learning_curves.additive(N, D, NOISE, correlation=C ** np.arange(N))
-    spread = errors.std() / PROMPTS**0.5
-    assert abs(errors.mean() - stated[-1]) < 4 * spread
-    for other in ((C - 0.2) ** np.arange(N), [1.0]):  # Control: another correlation, and none
-        wrong = learning_curves.additive(N, D, NOISE, correlation=other)[-1]
-        assert abs(errors.mean() - wrong) > 4 * spread
+    errors = ((products @ targets) / (products @ products) * products - targets) ** 2
+    correlations = C ** np.arange(N), (C - 0.2) ** np.arange(N), [1.0]
+    stated, *wrong = (
+        learning_curves.additive(N, D, NOISE, correlation=c)[-1] for c in correlations
+    )
+    assert abs(z_score(errors - stated)) < 4
+    assert min(abs(z_score(errors - other)) for other in wrong) > 4  # Control: another, and none
 
 
-def exact(t, correlation):
+def sum_over_pairs(t, c):
     """1 - m²/q of Σ_{i≤t} y_i x_i by E (x_i·x_j)² = (dc)² + d(1 + c²) of every pair."""
-    q = 0.0
-    for i in range(t):
-        for j in range(t):
-            c = correlation[abs(i - j)]
-            q += ((D * c) ** 2 + D * (1 + c**2)) / D if i != j else D + 2 + D * NOISE
-    return 1 - t**2 / q
+    lags = c[np.abs(np.subtract.outer(np.arange(t), np.arange(t)))]
+    pairs = ((D * lags) ** 2 + D * (1 + lags**2)) / D
+    np.fill_diagonal(pairs, D + 2 + D * NOISE)
+    return 1 - t**2 / pairs.sum()
 
 
 @pytest.mark.parametrize("correlation", [0.9 ** np.arange(9), np.array([1, -0.5, 0.2] + 6 * [0.0])])
 def test_the_curve_is_the_sum_over_all_pairs(correlation):
     curve = learning_curves.additive(9, D, NOISE, correlation=correlation)
-    expected = [1.0] + [exact(t, correlation) for t in range(1, 10)]
+    expected = [1.0] + [sum_over_pairs(t, correlation) for t in range(1, 10)]
     np.testing.assert_allclose(curve, expected, rtol=1e-12)
 
 
 def test_without_lags_it_is_the_curve_of_independent_prompts_and_with_noise_no_shorter_one():
-    plain = learning_curves.additive(40, D, NOISE)
-    np.testing.assert_allclose(
-        learning_curves.additive(40, D, NOISE, correlation=[1.0]), plain, rtol=1e-12
-    )
-    lags = np.arange(40)
+    lags, plain = np.arange(40), learning_curves.additive(40, D, NOISE)
+    independent = learning_curves.additive(40, D, NOISE, correlation=[1.0])
+    np.testing.assert_allclose(independent, plain, rtol=1e-12)
     t_eff = 40 / (1 + 2 * ((1 - lags / 40) * C ** (2 * lags))[1:].sum())
     np.testing.assert_allclose(t_eff, 40 * (1 - C**2) / (1 + C**2), rtol=0.05)
     for noise_var, same in ((0.0, True), (NOISE, False)):

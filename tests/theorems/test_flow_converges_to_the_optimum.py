@@ -30,7 +30,7 @@ def distance(covariance, root, size, noise_var, sign, imbalance, time):
     scale = np.sqrt(size * bound)
     initial = sign * scale * root @ root.T / np.linalg.norm(root @ root.T)
     times, u = np.linspace(0, time, 10), imbalance * scale
-    u, U = population.trained(times, covariance, N, u, initial, noise_var)
+    u, U = population.train_flow(times, covariance, N, u, initial, noise_var)
     return np.abs(u[-1] * U[-1] - A).max(), abs(u[-1] - balanced_u)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from draws import jit_numpy, relative_error, seeds
-from population import bound_states
+from population import token_states
 
 N, K, V, WIDTH, STEP = 6, 3, 2, 4, 0.4
 
@@ -88,7 +88,7 @@ def test_the_ttt_layer_holds_keys_times_the_residuals_of_all_its_inner_steps(inn
             residual = row[K + 1 :] - written[: i + 1].T @ (tokens[: i + 1, :K] @ row[:K])
             written[i] += row[K] * residual
     np.testing.assert_allclose(
-        bound_states("ttt", K, V, inner=inner)(tokens)[-1],
+        jit_numpy(token_states("ttt", K, V, inner=inner))(tokens)[-1],
         tokens[:N, :K].T @ written,
         rtol=1e-10,
         atol=1e-12,

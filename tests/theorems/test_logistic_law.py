@@ -36,7 +36,7 @@ def trained(eigenvalue, size, noise_var):
     half_time, *_ = law(IN_HALF_TIMES, eigenvalue, size, noise_var)
     times, covariance = half_time * IN_HALF_TIMES, eigenvalue * np.eye(D)
     start = size, size / D**0.5 * np.eye(D)
-    path = population.trained(times, covariance, N, *start, noise_var)
+    path = population.train_flow(times, covariance, N, *start, noise_var)
     return times, path.u[:, None, None] * path.U, losses_of(path, covariance, noise_var)
 
 

@@ -39,7 +39,7 @@ def departure_from_modes(seed, noise_var, rotated):
     basis = basis if rotated else np.eye(D)
     covariance, U = basis * eigenvalues @ basis.T, np.diag(modes)
     flow = vector_field(u, U, covariance, N, noise_var)
-    path = population.trained(TIMES, covariance, N, u, U, noise_var)
+    path = population.train_flow(TIMES, covariance, N, u, U, noise_var)
     unlearnt = 1 - u * np.array(modes) / optimal_steps(eigenvalues, noise_var)
     differences = [
         flow.u - (eigenvalues**2 * modes * unlearnt).sum(),

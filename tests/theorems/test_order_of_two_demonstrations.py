@@ -8,15 +8,15 @@ Hypotheses: no gate, and steps of the token alone.
 import numpy as np
 import pytest
 
-from draws import seeds
-from population import bound_states
+from draws import jit_numpy, seeds
+from population import token_states
 
 N, D, V = 5, 3, 2  # labels are vectors here; tokens are [x, raw step, y]
 E = D + 1 + V
 KINDS = ("lms", "delta")  # keys as they are, and of length 1
 
-STATES = {kind: bound_states(kind, D, V) for kind in KINDS}
-FADING = bound_states("gated_delta", D, V, gate=0.8)
+STATES = {kind: jit_numpy(token_states(kind, D, V)) for kind in KINDS}
+FADING = jit_numpy(token_states("gated_delta", D, V, gate=0.8))
 
 
 def draw(seed):

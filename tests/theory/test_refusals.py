@@ -4,7 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lsa_lab import estimators
+from lsa_lab.models.effective import attention
+from lsa_lab.prompts import Prompt
 from lsa_lab.theory import (
+    alignment,
     amplification,
     asymptotics,
     depth,
@@ -24,7 +28,7 @@ EYE, SKEW = jnp.eye(2), jnp.array([[1.0, 0.5], [0.0, 1.0]])
 NEGATIVE = jnp.array(-1.0)  # a variance as an array
 ONES = jnp.ones(2)
 HEADS = jnp.ones((1, 2, 3)), jnp.ones((1, 3, 2))  # one head, k = d = 2
-FLOW = training_dynamics
+FLOW, RISK, PROMPT = training_dynamics, alignment.aligned_risk, Prompt(EYE, ONES, ONES, ONES[0])
 TURN, MOVING = jnp.array([[0.0, 1.0], [-1.0, 0.0]]), moving_demonstration.moving_demonstration
 CALLS = [
     (lambda: risk.ols(8, 8, 0.5), "infinite with noise"),
@@ -123,6 +127,23 @@ CALLS = [
     (lambda: implicit_updates.shape(EYE, EYE[None], EYE[None], -EYE, 3), "has the eigenvalue -1"),
     (lambda: implicit_updates.shape(0 * EYE, EYE[None], EYE[None], EYE, 3), "has no shape"),
     (lambda: implicit_updates.shape(EYE, EYE[None], EYE[None], 0 * EYE, 3), "has no shape"),
+    (lambda: attention(EYE, EYE, gate=np.ones(3)), r"gate has shape \(3,\)"),
+    (lambda: attention(EYE, EYE, step=np.ones(3)), r"step has shape \(3,\)"),
+    (lambda: attention(EYE, EYE, removed=np.ones((2, 3))), r"removed has shape \(2, 3\)"),
+    (lambda: attention(EYE, EYE, written=EYE), "written without removed"),
+    (lambda: attention(EYE, EYE, values_per_token=2), "keys have 2 rows and values 4"),
+    (lambda: attention(EYE[None], EYE), "for heads"),
+    (lambda: learning_curves.lms(3, 4, 0.3, 0.0), "steps are positive"),
+    (lambda: learning_curves.lms(3, 4, 0.3, 0.1, gate=1.2), r"a gate lies in \[0, 1\]"),
+    (lambda: learning_curves.lms(3, 3, 0.1, 0.1, eigenvalues=ONES), r"expected \[d\] = \[3\]"),
+    (lambda: learning_curves.lms(3, 2, 0.1, 0.1, eigenvalues=-ONES), "no eigenvalue of a cov"),
+    (lambda: depth.iterated(16, 8, 0.1, 400), "leaves the range of float64"),
+    (lambda: RISK(np.array([1.0, -1.0]), ONES, 1.0, 0.5, 2.0, 0.1), "variance"),
+    (lambda: RISK(ONES, np.array([1.0, -1.0]), 1.0, 0.5, 2.0, 0.1), "variance"),
+    (lambda: RISK(0 * ONES[:1], ONES[:1], 1.0, 0.5, 2.0, 0.1), "no task to learn"),
+    (lambda: RISK(ONES, ONES, np.inf, 0.5, 2.0, 0.1), "prompts are finite"),
+    (lambda: estimators.discrete_posterior_means(PROMPT, EYE, 0.0), "0.0.*the nearest task"),
+    (lambda: estimators.discrete_posterior_means(PROMPT, EYE[:, :1], 1.0), r"tasks is \[k, d\]"),
     (lambda: amplification.geometric_gain(NEGATIVE, -4), "num_layers = -4: it is at least 0"),
     (lambda: moving_demonstration.cubic_gains(NEGATIVE, -4), "num_layers = -4: it is at least"),
     (lambda: MOVING(EYE, SKEW, ONES, ONES, 2), "P d is not along d"),
