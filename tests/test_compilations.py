@@ -76,7 +76,6 @@ PROMPT = Prompt(rows(N, D), rows(N), rows(D), rows())
 BATCH = Prompt(rows(4, N, D), rows(4, N), rows(4, D), rows(4))
 OTHERS = jax.tree.map(lambda leaf: leaf + 1, BATCH)
 LONG = Prompt(rows(24, D), rows(24), rows(D), rows())
-ORTHOGONAL = PROMPT.replace(x=jnp.eye(2) * 2**0.5, y=jnp.ones(2))
 TOKENS, BOUND = prompts.tokens(PROMPT), prompts.bound_tokens(PROMPT)
 I2, STEPS, VALUES = jnp.eye(D), jnp.array([0.3, 0.2]), jnp.array([1.0, 0.5])
 MASK, W, FLOW, GRADIENTS = jnp.ones((2, 2)), rows(E, E), rows(2, N, E), rows(12, 4)
@@ -162,26 +161,18 @@ CALLS = {
     "largest_step": lambda: estimators.largest_step(PROMPT.x),
     "preprocessed_step_limit": lambda: estimators.preprocessed_step_limit(PROMPT),
     "sparse_posterior_mean": lambda: estimators.sparse_posterior_mean(PROMPT, 1, 1.0, 0.1),
-    "spike_and_slab_posterior_mean": lambda: estimators.spike_and_slab_posterior_mean(
-        ORTHOGONAL, 0.5, 1.0, 0.1
-    ),
     "gaussian_posterior_mean": lambda: estimators.gaussian_posterior_mean(
         PROMPT, 1.0, 0.1, prior_covariance=I2
-    ),
-    "gaussian_predictive_variance": lambda: estimators.gaussian_predictive_variance(
-        PROMPT, 1.0, 0.1
     ),
     "discrete_posterior_means": lambda: estimators.discrete_posterior_means(PROMPT, I2, 0.1),
     "recursive_ridge": lambda: estimators.recursive_ridge(PROMPT, 0.1),
     "estimators.prefixes": lambda: estimators.prefixes(estimators.ols, PROMPT),
-    "rotation_equivariant_ridge": lambda: estimators.rotation_equivariant_ridge(PROMPT, 1.0, 0.1),
     "rotation_equivariant_posterior_mean": lambda: estimators.rotation_equivariant_posterior_mean(
         PROMPT, 1, 1.0, 0.1
     ),
     "rotation_equivariant_posterior_mean, flat": lambda: (
         estimators.rotation_equivariant_posterior_mean(PROMPT, 1, 1.0, 0.1, signal="flat")
     ),
-    "flat_posterior_mean": lambda: estimators.flat_posterior_mean(PROMPT, 1, 1.0, 0.1),
     "linear_attention.init": lambda: linear_attention.init(KEY, 2, 2, D),
     "linear_attention.forward": lambda: linear_attention.forward(MERGED, TOKENS),
     "linear_attention.forward, all": lambda: linear_attention.forward(MERGED, TOKENS, keys="all"),

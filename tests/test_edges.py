@@ -27,7 +27,6 @@ INF = float("inf")
 KEY = jax.random.key(0)
 ROWS = np.random.default_rng(0).normal(size=(5, 3))
 PROMPT = Prompt(*map(jnp.asarray, (ROWS[:, :2], ROWS[:, 2], ROWS[0, :2], 0.0)))
-ORTHOGONAL = PROMPT.replace(x=jnp.eye(2) * 2**0.5, y=jnp.ones(2))
 TABLE = tables.Table(jnp.asarray(ROWS[:, :2]), jnp.asarray(ROWS[:, 2]))
 BLOCKS = [ROWS[:2], ROWS[2:]]
 UPDATES = jnp.ones((3, 1, 2, 2))
@@ -191,8 +190,8 @@ EDGES = {  # a call, what it takes, what it refuses
         [1, 2],
         [0, 3, 1.0],
     ),
-    "the sparsity of flat weights": (
-        lambda sparsity: estimators.flat_posterior_mean(PROMPT, sparsity, 1.0, 1.0),
+    "the sparsity of weights of a uniform direction": (
+        lambda sparsity: estimators.rotation_equivariant_posterior_mean(PROMPT, sparsity, 1.0, 1.0),
         [1, 2, None],
         [0, 3, 1.0],
     ),
@@ -211,11 +210,6 @@ EDGES = {  # a call, what it takes, what it refuses
         lambda num_heads: head_bound.least_residual(jnp.eye(2), num_heads),
         [0, 3],
         [-1],
-    ),
-    "a probability": (
-        lambda inclusion: estimators.spike_and_slab_posterior_mean(ORTHOGONAL, inclusion, 1.0, 1.0),
-        [0.0, 1.0],
-        [-0.1, 1.1],
     ),
 }
 

@@ -37,7 +37,7 @@ FACTORS = transformer.init(KEY, CONFIG)
 TASK = tasks.LinearTask(3, 2)
 ENCODED = scores.encode(A[3, 3], A[3, 3], A[5, 3])
 forward = linear_attention.forward
-equivariant_ridge = estimators.rotation_equivariant_ridge
+equivariant_mean = estimators.rotation_equivariant_posterior_mean
 mixed_descent = estimators.mixed_gradient_descent
 
 
@@ -59,7 +59,7 @@ REFUSED = [
     ("y", "(4, 3)", "(4, 3, 1)", lambda: prompts.second_moments(WIDE)),
     ("y", "(3)", "(3, 1)", lambda: estimators.ols(COLUMN)),
     ("penalty", "one number", "(2,)", lambda: estimators.ridge(PROMPT, A[2,])),
-    ("x", "jax.vmap", "(4, 3, 2)", lambda: equivariant_ridge(BATCH, 1.0, 0.1)),
+    ("x", "jax.vmap", "(4, 3, 2)", lambda: equivariant_mean(BATCH, 1, 1.0, 0.1)),
     ("weights", "(2)", "(3,)", lambda: estimators.lasso_duality_gap(PROMPT, A[3,], 0.1)),
     ("raw_step_sizes", "(2,)", "(3,)", lambda: mixed_descent(PROMPT, A[2,], A[3,])),
     ("step_sizes", "[steps]", "()", lambda: estimators.gradient_descent(PROMPT, A[()])),

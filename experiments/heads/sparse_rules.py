@@ -1,5 +1,6 @@
 """Rules that know the task of sparse regression, for comparison on the same prompts."""
 
+import itertools
 import math
 from functools import partial
 
@@ -15,6 +16,7 @@ from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
 
 MULTIPLES = tuple(0.05 * 1.5**k for k in range(10))  # of σ √(2 log d / n): the Lasso's penalties
+MAX_SIGNED = 100_000  # supports with signs that flat_posterior_mean enumerates at most
 TUNING = 256  # prompts that choose among them
 _TUNING_SEED = 8_043_420  # of no experiment: these prompts are never among those judged
 _AT_ONCE = 64  # prompts in memory with all their supports
@@ -69,11 +71,11 @@ def lasso_penalty(task: LinearTask) -> Array:  # []
 
 def sparse_bayes(task: LinearTask, batch: Prompt) -> Array:  # [B, d]
     """The posterior mean under the very task: nothing has a smaller risk on average."""
-    given = (task.sparsity, task.weight_std, task.noise_std)
+    given = (task.sparsity or task.d, task.weight_std, task.noise_std)
     if task.signal == "flat":
 
         def flat(prompt):
-            return estimators.flat_posterior_mean(prompt, *given)
+            return flat_posterior_mean(prompt, *given)
 
         return jax.lax.map(flat, batch, batch_size=_AT_ONCE)
     if task.sparsity in (None, task.d):
@@ -82,9 +84,30 @@ def sparse_bayes(task: LinearTask, batch: Prompt) -> Array:  # [B, d]
     return jax.vmap(lambda prompt: estimators.sparse_posterior_mean(prompt, *given))(batch)
 
 
+def flat_posterior_mean(prompt: Prompt, sparsity: int, weight_std, noise_std) -> Array:  # [d]
+    """Return E(w | demonstrations) if ``sparsity`` weights, anywhere, are ± τ, by enumeration.
+
+    Σ p(w) w over all such w, p(w) ∝ exp((c·w - w·(Gw)/2)/σ²), G = XᵀX, c = Xᵀy, τ = weight_std.
+    """
+    d = prompt.x.shape[1]
+    if math.comb(d, sparsity) * 2**sparsity > MAX_SIGNED:
+        raise ValueError(
+            f"{sparsity} signs among {d} weights: more than {MAX_SIGNED} are not enumerated"
+        )
+    supports = np.array(list(itertools.combinations(range(d), sparsity)))  # [m, s]
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=sparsity)))  # [2^s, s]
+    gram, moment = prompt.x.T @ prompt.x, prompt.x.T @ prompt.y
+    values = weight_std * jnp.asarray(signs, gram.dtype)
+    blocks = gram[supports[:, :, None], supports[:, None]]  # [m, s, s]
+    linear = moment[supports] @ values.T  # [m, 2^s]
+    quadratic = jnp.einsum("mij,vi,vj->mv", blocks, values, values)
+    share = jax.nn.softmax((linear - quadratic / 2) / noise_std**2, axis=(0, 1))
+    return jnp.zeros(d, gram.dtype).at[supports].add(share @ values)
+
+
 def _ridge(task: LinearTask, prompt: Prompt) -> Array:  # [d]
     squared_length = (task.sparsity or task.d) * task.weight_std**2
-    return estimators.rotation_equivariant_ridge(prompt, squared_length, task.noise_std)
+    return estimators.ridge(prompt, task.noise_std**2 * task.d / (task.n * squared_length))
 
 
 def _equivariant(task: LinearTask, prompt: Prompt) -> Array:  # [d]

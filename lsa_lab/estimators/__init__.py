@@ -1,6 +1,6 @@
-"""What a learner in context is compared with: from least squares to the exact sparse Bayes rule.
+"""Baselines for a learner in context: from least squares to the exact sparse Bayes rule.
 
-Every estimator takes one prompt and returns weights [d], or its whole path; callers vmap.
+Every estimator takes one prompt and returns weights [d], or a path of weights or predictions.
 
     >>> import jax.numpy as jnp
     >>> from lsa_lab.prompts import Prompt
@@ -14,12 +14,9 @@ Every estimator takes one prompt and returns weights [d], or its whole path; cal
     [0.   2.5  3.75]
 """
 
-from lsa_lab.estimators.bayes import MAX_SUPPORTS as MAX_SUPPORTS
 from lsa_lab.estimators.bayes import discrete_posterior_means as discrete_posterior_means
 from lsa_lab.estimators.bayes import gaussian_posterior_mean as gaussian_posterior_mean
-from lsa_lab.estimators.bayes import gaussian_predictive_variance as gaussian_predictive_variance
 from lsa_lab.estimators.bayes import sparse_posterior_mean as sparse_posterior_mean
-from lsa_lab.estimators.bayes import spike_and_slab_posterior_mean as spike_and_slab_posterior_mean
 from lsa_lab.estimators.descent import descent_modes as descent_modes
 from lsa_lab.estimators.descent import descent_predictions as descent_predictions
 from lsa_lab.estimators.descent import gradient_descent as gradient_descent
@@ -30,11 +27,9 @@ from lsa_lab.estimators.descent import (
     preprocessed_gradient_descent as preprocessed_gradient_descent,
 )
 from lsa_lab.estimators.descent import preprocessed_step_limit as preprocessed_step_limit
-from lsa_lab.estimators.equivariant import flat_posterior_mean as flat_posterior_mean
 from lsa_lab.estimators.equivariant import (
     rotation_equivariant_posterior_mean as rotation_equivariant_posterior_mean,
 )
-from lsa_lab.estimators.equivariant import rotation_equivariant_ridge as rotation_equivariant_ridge
 from lsa_lab.estimators.lasso import lasso as lasso
 from lsa_lab.estimators.lasso import lasso_duality_gap as lasso_duality_gap
 from lsa_lab.estimators.least_squares import ols as ols

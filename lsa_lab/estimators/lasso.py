@@ -1,4 +1,4 @@
-"""The lasso, and the certificate that it has been found."""
+"""The lasso and its duality gap."""
 
 import chex
 import jax
@@ -11,53 +11,52 @@ from lsa_lab.prompts import Prompt, near_one, times_power
 
 _GAP_IN_EPS = 64  # a duality gap of so many units in the last place of |y|²/2n is none
 _MAX_ROUNDS = 1_000
-_FACE_STEPS = 8  # after each sweep; a ninth seldom moves
+_FACE_STEPS = 8  # after each sweep; a ninth seldom changes the weights
+_NEGATIVE = "a negative penalty has no minimiser"
 
 
 def lasso(prompt: Prompt, penalty: Real) -> Array:  # [d]
-    """The minimiser of |y - Xw|²/2n + penalty |w|₁ (Tibshirani 1996; docs/theory, "The Lasso").
+    """Return the minimiser of |y - Xw|²/2n + penalty |w|₁ (Tibshirani 1996).
 
     Rounds of coordinate descent and Newton steps on the support, until the duality gap is below
-    64 eps |y|²/2n, a round moves last bits only, or 1 000 rounds are over; ``lasso_duality_gap``
-    tells how far it came. The derivative is that of the optimality conditions; it needs independent
-    columns on the support. Labels, and each column of the covariates, may have any unit.
+    64 eps |y|²/2n, a round changes last bits only, or 1 000 rounds are over (docs/theory, "The
+    Lasso"). ``lasso_duality_gap`` bounds the error. The derivative follows from the optimality
+    conditions and needs independent columns on the support. Labels and columns may have any unit.
     """
     prompt = admit(prompt, factored=True)
-    advice = "a negative penalty has no minimiser"
-    penalty = number(penalty, "penalty", prompt, advice, positive=False)
+    penalty = number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
     return _solve(prompt.x, prompt.y, penalty)
 
 
 def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: Real) -> Array:  # []
-    """How far at most the lasso's objective at ``weights`` is above its minimum (derived here).
+    """Return a bound on the lasso's objective at ``weights`` minus its minimum (derived here).
 
     With ρ = y - Xw, g = Xᵀρ/n and s = min(1, λ/|g|_∞), the point θ = sρ/n satisfies |Xᵀθ|_∞ <= λ.
     The objective at w minus the dual objective yᵀθ - n|θ|²/2 is
 
         (1 - s)² |ρ|²/2n + Σ_j (λ|w_j| - s w_j g_j),
 
-    a sum of terms none of which is negative. At penalty 0 it is the whole loss unless g = 0.
+    a sum of terms that are not negative. At penalty 0 it is the whole loss unless g = 0.
     """
     prompt = admit(prompt)
     chex.assert_shape(weights, prompt.x_query.shape, custom_message="weights are [d]")
     check_finite(weights, "weights")
-    advice = "a negative penalty has no minimiser"
-    penalty = number(penalty, "penalty", prompt, advice, positive=False)
-    x, y, penalties, exponents, of_y = _in_own_units(prompt.x, prompt.y, penalty)
-    weights = times_power(jnp.asarray(weights), exponents - of_y)
+    penalty = number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
+    x, y, penalties, exponents, y_exponent = _scale(prompt.x, prompt.y, penalty)
+    weights = times_power(jnp.asarray(weights), exponents - y_exponent)
     residual = y - x @ weights
     gap = _gap(weights, x.T @ residual / len(x), residual @ residual / len(x), penalties)
-    return times_power(jnp.maximum(gap, 0), 2 * of_y[0])  # rounding may leave less
+    return times_power(jnp.maximum(gap, 0), 2 * y_exponent[0])  # rounding may leave less
 
 
-def _in_own_units(
+def _scale(
     x: Array, y: Array, penalty: Array
 ) -> tuple[Array, Array, Array, Array, Array]:  # [n, d], [n], [d], [d], [1]
-    """Labels and each column near 1, the penalty of each weight, and the exponents of 2."""
-    (x, of_x), (y, of_y) = near_one(x, 0), near_one(y)
-    exponents = of_x.reshape(-1)
-    penalties = times_power(jnp.broadcast_to(penalty, exponents.shape), -exponents - of_y)
-    return x, y, jnp.minimum(penalties, jnp.finfo(x.dtype).max), exponents, of_y
+    """Scale labels and columns to near 1; return them, the penalties and the exponents of 2."""
+    (x, x_exponent), (y, y_exponent) = near_one(x, 0), near_one(y)
+    exponents = x_exponent.reshape(-1)
+    penalties = times_power(jnp.broadcast_to(penalty, exponents.shape), -exponents - y_exponent)
+    return x, y, jnp.minimum(penalties, jnp.finfo(x.dtype).max), exponents, y_exponent
 
 
 def _gap(weights: Array, slope: Array, residual_sq: Array, penalty: Array) -> Array:  # []
@@ -70,7 +69,7 @@ def _gap(weights: Array, slope: Array, residual_sq: Array, penalty: Array) -> Ar
 @jax.jit
 def _solve(x: Array, y: Array, penalty: Array) -> Array:  # [d]
     n, d = x.shape
-    x, y, penalty, exponents, of_y = _in_own_units(x, y, penalty)
+    x, y, penalty, exponents, y_exponent = _scale(x, y, penalty)
     gram, moment, label_sq = x.T @ x / n, x.T @ y / n, y @ y / n
 
     def departure(weights):  # zero at the minimiser: the fixed point of a proximal gradient step
@@ -83,7 +82,7 @@ def _solve(x: Array, y: Array, penalty: Array) -> Array:  # [d]
         return jnp.linalg.solve(jax.jacobian(linear)(right), right)
 
     weights = jax.lax.custom_root(departure, jnp.zeros(d, x.dtype), minimise, tangent_solve)
-    return times_power(weights, of_y - exponents)
+    return times_power(weights, y_exponent - exponents)
 
 
 def _descend(
@@ -100,9 +99,9 @@ def _descend(
         slope = moment - gram @ weights
         residual_sq = jnp.maximum(label_sq - weights @ (moment + slope), 0)
         gap = _gap(weights, slope, residual_sq, penalty)
-        still = jnp.max(jnp.abs(weights - before)) <= 2 * eps * jnp.max(jnp.abs(weights))
-        # Below it, not at it: where the labels are 0, the weights alone tell.
-        return weights, (gap < _GAP_IN_EPS * eps * label_sq / 2) | still, count + 1
+        is_still = jnp.max(jnp.abs(weights - before)) <= 2 * eps * jnp.max(jnp.abs(weights))
+        # Strictly below: where the labels are 0, only the change of the weights ends the loop.
+        return weights, (gap < _GAP_IN_EPS * eps * label_sq / 2) | is_still, count + 1
 
     def unfinished(state):
         _, done, count = state
@@ -112,36 +111,37 @@ def _descend(
 
 
 def _sweep(gram: Array, moment: Array, penalty: Array, weights: Array) -> Array:  # [d]
-    """Minimise over one weight after the other: w_j ← soft(r_j - Σ_{k≠j} H_jk w_k, λ) / H_jj."""
+    """Minimise over each weight in turn: w_j ← soft(r_j - Σ_{k≠j} H_jk w_k, λ) / H_jj."""
     curvature = jnp.diagonal(gram)
-    used = curvature > 0  # a column of zeros has no weight
-    divisor = jnp.where(used, curvature, 1)
+    is_used = curvature > 0  # a column of zeros has no weight
+    divisor = jnp.where(is_used, curvature, 1)
 
     def coordinate(j, weights):
         force = moment[j] - gram[j] @ weights + curvature[j] * weights[j]
         best = _soft_threshold(force, penalty[j]) / divisor[j]
-        return weights.at[j].set(jnp.where(used[j], best, 0))
+        return weights.at[j].set(jnp.where(is_used[j], best, 0))
 
     return jax.lax.fori_loop(0, moment.shape[0], coordinate, weights)
 
 
 def _face_step(gram: Array, moment: Array, penalty: Array, weights: Array) -> Array:  # [d]
-    """Go to the minimum among weights of these signs, or as far as the first that reaches zero.
+    """Move to the minimum among weights of these signs, or until the first weight is zero.
 
     H_SS p = (r - Hw - λ sign w)_S. Coordinate descent alone takes thousands of sweeps to leave a
-    support that is larger than n. H_SS is then singular; a multiple of eps keeps p finite and a
-    direction of descent, and p becomes so long that some weight is dropped.
+    support that is larger than n. H_SS is then singular; adding a multiple of eps keeps p finite
+    and a direction of descent, and p becomes so long that some weight is dropped.
     """
     signs = jnp.sign(weights)
-    on = signs != 0
+    is_active = signs != 0
     lift = 10 * jnp.finfo(gram.dtype).eps * jnp.trace(gram)
-    face = jnp.where(on[:, None] & on[None], gram, 0) + jnp.diag(jnp.where(on, lift, 1))
-    force = jnp.where(on, moment - gram @ weights - penalty * signs, 0)
+    face = jnp.where(is_active[:, None] & is_active[None], gram, 0)
+    face = face + jnp.diag(jnp.where(is_active, lift, 1))
+    force = jnp.where(is_active, moment - gram @ weights - penalty * signs, 0)
     move = solve(face, force, assume_a="pos")
     shrinks = move * signs < 0
-    reach = jnp.where(shrinks, -weights / jnp.where(shrinks, move, 1), jnp.inf)
-    length = jnp.minimum(jnp.min(reach), 1)
-    moved = jnp.where(reach <= length, 0, weights + length * move)
+    zero_at = jnp.where(shrinks, -weights / jnp.where(shrinks, move, 1), jnp.inf)
+    length = jnp.minimum(jnp.min(zero_at), 1)
+    moved = jnp.where(zero_at <= length, 0, weights + length * move)
     return jnp.where(jnp.isfinite(moved).all(), moved, weights)
 
 

@@ -9,7 +9,7 @@ from jax.scipy.linalg import solve
 from lsa_lab.arguments import Real, admit, is_concrete, number
 from lsa_lab.prompts import Prompt, near_one, times_power
 
-_NOISE = 4  # a singular value of so many units of min(n, d) eps is rounding; 1.4 were seen
+_ROUNDING = 4  # singular values up to 4 min(n, d) eps count as 0; rounding alone gave 1.4
 
 
 def ols(prompt: Prompt) -> Array:  # [d]
@@ -24,17 +24,17 @@ def ols(prompt: Prompt) -> Array:  # [d]
 def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
     """Return the minimiser of |y - Xw|²/2n + penalty |w|²/2.
 
-    w = (XᵀX/n + λI)⁻¹ Xᵀy/n  =  Xᵀ (XXᵀ + nλI)⁻¹ y, whichever system is smaller. A penalty of 0 is
-    its limit, ``ols``. Where rank X < min(n, d) the rounding error is of the order eps/λ, relative
-    to |H|: a tiny penalty is worse than none there, and a traced penalty of 0 gives NaN. Covariates
-    and labels may have any unit, for n ≥ d each column its own.
+    w = (XᵀX/n + λI)⁻¹ Xᵀy/n  =  Xᵀ (XXᵀ + nλI)⁻¹ y, whichever system is smaller. A penalty of 0
+    gives the limit, ``ols``. Where rank X < min(n, d) the rounding error is of the order eps/λ,
+    relative to |H|: a tiny penalty is worse than 0 there, and a traced penalty of 0 gives NaN.
+    Covariates and labels may have any unit; for n ≥ d each column may have a different one.
     """
     prompt = admit(prompt, factored=True)
     advice = "a negative penalty has no minimiser"
     level = number(penalty, "penalty", prompt, advice, positive=False)
     if is_concrete(penalty) and np.asarray(penalty).astype(level.dtype) == 0:
         return ols(prompt)
-    x, (y, of_y) = prompt.x, near_one(prompt.y)
+    x, (y, y_exponent) = prompt.x, near_one(prompt.y)
     n, d = x.shape
     # In these units no entry and no √λ is above 1, and one of them is 1/2 or more in each column.
     root = jnp.frexp(jnp.sqrt(jax.lax.stop_gradient(level)))[1]
@@ -47,7 +47,7 @@ def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
         weights = x.T @ solve(gram, y, assume_a="pos")
     else:
         weights = solve(x.T @ x / n + jnp.diag(level), x.T @ y / n, assume_a="pos")
-    return times_power(weights, of_y - exponents)
+    return times_power(weights, y_exponent - exponents)
 
 
 @jax.custom_jvp
@@ -56,8 +56,8 @@ def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
 def pseudo_inverse(x: Array) -> Array:  # [n, d] -> [d, n]
     """Return X⁺, X of the rank that ``column_space`` finds.
 
-    With X = ZD, D the units of its columns, D⁻¹Z⁺ solves what has a solution; its part in the span
-    of X's rows, that of D V for the right singular vectors V of Z, is the shortest: X⁺.
+    With X = ZD, D the scale of its columns, D⁻¹Z⁺ gives a solution. Its part in the row space of
+    X, the span of DV for the right singular vectors V of Z, is the shortest one: X⁺.
     """
     left, values, right, kept, exponents = column_space(x)
     inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
@@ -87,21 +87,24 @@ def _pseudo_inverse_derivative(
 
 @jax.jit
 def column_space(x: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Return U [n, r], s [r], Vᵀ [r, d], r = min(n, d), of X with columns in their own units 2^k,
-    which of s are not rounding [r], and k [d].
+    """Return U [n, r], s [r], Vᵀ [r, d], r = min(n, d), of X with columns scaled by 2^-k, a mask
+    of the s that exceed rounding [r], and k [d].
 
-    Singular values up to 4 min(n, d) eps of the largest are rounding. The cut-off does not grow
-    with the rows, and a column counts for its direction, whatever its size. NaN stays NaN.
+    The cut-off, 4 min(n, d) eps of the largest, does not grow with the rows, and a column counts
+    for its direction, whatever its size. NaN stays NaN.
     """
     scaled, exponents = near_one(x, 0)
     left, values, right = svd(scaled)
-    kept = ~(values <= _NOISE * min(x.shape) * jnp.finfo(values.dtype).eps * values[0])
+    kept = ~(values <= _ROUNDING * min(x.shape) * jnp.finfo(values.dtype).eps * values[0])
     return jnp.where(kept[None], left, 0), values, right, kept, exponents.reshape(-1)
 
 
 def svd(x: Array) -> tuple[Array, Array, Array]:  # [n, d] -> [n, r], [r], [r, d], r = min(n, d)
-    """Return the thin SVD by divide and conquer, which takes an eighth of the time of QR iterations
-    at [2 000, 512] and fails on some rows that repeat: then by these. Under ``vmap`` both run."""
+    """Return the thin SVD by divide and conquer, or by QR iterations where that fails.
+
+    The first takes an eighth of the time at [2 000, 512] and fails on some repeated rows. Under
+    ``vmap`` both run.
+    """
 
     def decompose(algorithm: jax.lax.linalg.SvdAlgorithm) -> tuple[Array, Array, Array]:
         left, values, right = jax.lax.linalg.svd(x, full_matrices=False, algorithm=algorithm)

@@ -10,13 +10,13 @@ from jax import Array
 from lsa_lab.arguments import Real, admit, check_correlation, number
 from lsa_lab.prompts import Prompt, near_one, times_power
 
-_WIDE = 8  # entries: the outer product of shorter vectors takes longer as a product of matrices
+_WIDE = 8  # entries; the outer product of shorter vectors is slower as a matrix product
 
 
 def prefixes(rule: Callable[[Prompt], Array], prompt: Prompt) -> Array:  # [n+1, d]
-    """``rule`` on the first 0, 1, ..., n demonstrations; weights 0 before the first.
+    """Return the weights of ``rule`` on the first 0, 1, ..., n demonstrations; 0 before the first.
 
-    A program for each length is compiled: for ridge take ``recursive_ridge``.
+    Each length compiles one program: ``recursive_ridge`` is the fast form of ridge.
     """
     prompt = admit(prompt)
     n, d = prompt.x.shape
@@ -28,28 +28,28 @@ def prefixes(rule: Callable[[Prompt], Array], prompt: Prompt) -> Array:  # [n+1,
 def recursive_ridge(prompt: Prompt, penalty: Real) -> Array:  # [n+1, d]
     """Return the minimiser of |y - Xw|² + penalty |w|² over the first 0, 1, ..., n demonstrations.
 
-    With penalty dσ² it is the Bayes rule for w ~ N(0, I/d) at every length; computed by
-    ``recursive_least_squares``, in n updates and without a solve, in units of the prompt.
+    With penalty dσ² it is the Bayes rule for w ~ N(0, I/d) at every length. Computed by
+    ``recursive_least_squares`` in n updates, without a solve, on a scaled prompt.
     """
     prompt = admit(prompt)
     advice = "without one the first steps have no minimiser"
     return _recursive_ridge(prompt, number(penalty, "penalty", prompt, advice))
 
 
-@functools.partial(jax.jit, inline=True)  # below a gradient a call would hide that ones are ones
+@functools.partial(jax.jit, inline=True)  # a call would hide the constant ones from a gradient
 def _recursive_ridge(prompt: Prompt, penalty: Array) -> Array:  # [n+1, d]
-    (_, of_x), (y, of_y) = near_one(prompt.x), near_one(prompt.y[:, None])
+    (_, x_exponent), (y, y_exponent) = near_one(prompt.x), near_one(prompt.y[:, None])
     root = jnp.frexp(jnp.sqrt(jax.lax.stop_gradient(penalty)))[1]
-    exponent = jnp.maximum(of_x, root)  # [1, 1]
+    exponent = jnp.maximum(x_exponent, root)  # [1, 1]
     x, ones = times_power(prompt.x, -exponent), jnp.ones_like(prompt.y)
     penalty = times_power(penalty, -2 * exponent.reshape(()))
     later = recursive_least_squares(ones, ones, x, y, penalty)[..., 0]
-    later = times_power(later, of_y - exponent)
+    later = times_power(later, y_exponent - exponent)
     return jnp.concatenate([jnp.zeros_like(later, shape=(1, later.shape[1])), later])
 
 
 def kalman_filter(prompt: Prompt, noise_var: Real, drift: Real) -> Array:  # [n+1, d]
-    """E[w_{t+1} | the first t demonstrations] for t = 0, ..., n, the Bayes rule of a drifting task:
+    """Return E[w_{t+1} | the first t demonstrations], t = 0, ..., n, of a task that drifts:
 
         w_1 ~ N(0, I/d),  w_{t+1} = ρ w_t + √((1 - ρ²)/d) z_t,  y_t = w_t·x_t + ε_t
 
@@ -97,14 +97,14 @@ def recursive_least_squares(
         S ← S + β Mᵀz/t_d (y - Sᵀx)ᵀ
         m_k ← √(t_{k-1}/(g t_k)) (m_k - β z_k/t_{k-1} Σ_{j<k} z_j m_j)
 
-    for the rows m_k of M (a square root of the covariance, Carlson 1973). A row that is learnt
-    shrinks by a factor, where P - Px (Px)ᵀ/... is a difference: the digits that are kept do not
-    depend on the penalty (3e-6 after 512 rows in float32).
+    for the rows m_k of M (a square root of the covariance, Carlson 1973). Rows shrink by a factor,
+    where P - Px (Px)ᵀ/... would subtract: the precision does not depend on the penalty (3e-6 after
+    512 rows in float32).
 
-    A gate g below 1 forgets the sums of before, and the penalty with them (classical), but no
-    direction to less than k eps of what is known of any, which is rounding: nothing overflows where
-    nothing is written. Gates lie in (0, 1], and the penalty is positive: each divides, and the
-    caller checks. Of a penalty below tiny^¾, 2e-29 in float32, that is taken.
+    A gate g below 1 discounts all earlier sums and the penalty, as is classical, but no direction
+    below k eps of the best known one, which is rounding: nothing overflows where nothing is
+    written. The caller checks that gates lie in (0, 1] and that the penalty is positive. A penalty
+    below tiny^¾, 2e-29 in float32, is replaced by that.
     """
     return _roots_and_states(weights, gates, x, y, penalty)[1]
 
@@ -112,7 +112,7 @@ def recursive_least_squares(
 def _roots_and_states(
     weights: Array, gates: Array, x: Array, y: Array, penalty: Array
 ) -> tuple[Array, Array]:  # [T, k, k], [T, k, v]
-    """M and S after every row."""
+    """Return M and S after every row."""
     width, limits = x.shape[1], jnp.finfo(x.dtype)
     below = jnp.tril(jnp.ones((width, width), x.dtype), -1)
 
@@ -124,11 +124,10 @@ def _roots_and_states(
         state = state + outer(beta / after[-1] * (z @ root), y - x @ state)
         root = root - (beta * z / before)[:, None] * (below @ (z[:, None] * root))
         root = root * jnp.sqrt(before / after)[:, None]
-        pivots = jnp.diagonal(root) ** 2  # of an inverse: the largest is known least
-        forgets = (width * float(limits.eps) * pivots < pivots.min()) & (
-            pivots < float(limits.max) ** 0.5
-        )
-        root = root * jnp.where(forgets, 1 / jnp.sqrt(g), 1)[:, None]
+        pivots = jnp.diagonal(root) ** 2  # of an inverse: the largest is the least known direction
+        discounts = width * float(limits.eps) * pivots < pivots.min()
+        discounts &= pivots < float(limits.max) ** 0.5
+        root = root * jnp.where(discounts, 1 / jnp.sqrt(g), 1)[:, None]
         return (root, state), (root, state)
 
     penalty = jnp.maximum(penalty, float(limits.tiny) ** 0.75)
@@ -139,7 +138,7 @@ def _roots_and_states(
 
 @recursive_least_squares.defjvp
 def _regression_derivative(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    """dS = P (dR - dH S) for H = Σ βxxᵀ + penalty I and R = Σ βxyᵀ, sums with gates."""
+    """Return S and dS = P (dR - dH S), H = Σ βxxᵀ + penalty I and R = Σ βxyᵀ, gated sums."""
     (beta, gates, x, y, penalty), width = primals, primals[2].shape[1]
     roots, states = _roots_and_states(*primals)
 
@@ -150,30 +149,32 @@ def _regression_derivative(primals: tuple, tangents: tuple) -> tuple[Array, Arra
         return row[0] * sums + outer(*row[1:]), sums
 
     def add_change(sums: Array, row: tuple) -> tuple[Array, Array]:
-        gate, gate_moved, before, pull, both, moved, both_moved = row
-        sums = gate * sums + gate_moved * before + outer(pull, both) + outer(moved, both_moved)
+        gate, gate_change, before, weighted_change, pair, weighted, pair_change = row
+        sums = gate * sums + gate_change * before
+        sums = sums + outer(weighted_change, pair) + outer(weighted, pair_change)
         return sums, sums
 
-    both, both_moved = (jnp.concatenate(rows[2:4], 1) for rows in (primals, tangents))
-    moved, pull = beta[:, None] * x, tangents[0][:, None] * x + beta[:, None] * tangents[2]
-    before = jax.lax.scan(add, start(penalty), (gates, moved, both))[1]
-    rows = gates, tangents[1], before, pull, both, moved, both_moved
+    pairs, pair_changes = (jnp.concatenate(rows[2:4], 1) for rows in (primals, tangents))  # [x, y]
+    weighted = beta[:, None] * x
+    weighted_changes = tangents[0][:, None] * x + beta[:, None] * tangents[2]
+    before = jax.lax.scan(add, start(penalty), (gates, weighted, pairs))[1]
+    rows = gates, tangents[1], before, weighted_changes, pairs, weighted, pair_changes
     changes = jax.lax.scan(add_change, start(tangents[4]), rows)[1]
     right = changes[..., width:] - _times(changes[..., :width], states)
     return states, _times(roots.mT, _times(roots, right))
 
 
 def _times(left: Array, right: Array) -> Array:  # [T, k, k], [T, k, v] -> [T, k, v]
-    """Many small products: narrow ones as sums, which take a CPU half as long."""
+    """Multiply many small matrices; narrow ones by sums, in half the time on a CPU."""
     if left.shape[1] > _WIDE:
         return left @ right
     return (left[..., None] * right[:, None]).sum(2)
 
 
 def outer(left: Array, right: Array) -> Array:  # [k], [v] -> [k, v]
-    """left rightᵀ; where both are wide a product of matrices, for then its derivative is one, too.
+    """Return left rightᵀ, where both are wide by a matrix product, whose derivative is one too.
 
-    In a scan over a batch of prompts a CPU takes a fifth to a quarter longer for sums.
+    In a scan over a batch of prompts sums take a fifth to a quarter longer on a CPU.
     """
     if min(left.shape[0], right.shape[0]) < _WIDE:
         return left[:, None] * right[None]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from draws import draw_prompt, jit_numpy, seed_and
-from lsa_lab.estimators import gaussian_posterior_mean, gaussian_predictive_variance, ridge
+from lsa_lab.estimators import gaussian_posterior_mean, ridge
 
 shapes = pytest.mark.parametrize(("n", "d"), [(12, 4), (3, 8)])
 VARIANCES = {"signal_var": (0.1, 3.0), "noise_var": (0.05, 2.0)}
@@ -30,9 +30,8 @@ def predict(prompt, signal_var, noise_var, mean, covariance):  # [2], mean and v
     weights = gaussian_posterior_mean(
         prompt, signal_var, noise_var, prior_mean=mean, prior_covariance=covariance
     )
-    variance = gaussian_predictive_variance(
-        prompt, signal_var, noise_var, prior_covariance=covariance
-    )
+    precision = prompt.x.T @ prompt.x / noise_var + jnp.linalg.inv(covariance) / signal_var
+    variance = noise_var + prompt.x_query @ jnp.linalg.solve(precision, prompt.x_query)
     return jnp.stack([weights @ prompt.x_query, variance])
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from draws import jit_numpy, seed_and
-from lsa_lab.estimators import ridge, sparse_posterior_mean, spike_and_slab_posterior_mean
+from lsa_lab.estimators import ridge, sparse_posterior_mean
 from lsa_lab.prompts import Prompt
 
 VARIANCES = {"signal_var": (0.3, 3.0), "noise_var": (0.05, 1.0)}
 exactly = jit_numpy(sparse_posterior_mean, static_argnums=1)
-spike_and_slab, dense = jit_numpy(spike_and_slab_posterior_mean), jit_numpy(ridge)
+dense = jit_numpy(ridge)
 
 
 def draw(seed, n, d, orthogonal=False):
@@ -41,6 +41,15 @@ def average(prompt, supports, signal_var, noise_var):
         means.append(mean)
     shares = np.exp(np.array(log_weights) - max(log_weights))
     return shares @ np.array(means) / shares.sum()
+
+
+def spike_and_slab(prompt, inclusion, signal_var, noise_var):
+    """With v = σ²/n and z = Xᵀy/n, w_j = p_j τ²/(τ² + v) z_j, p_j the probability that z_j is
+    N(0, τ² + v) rather than N(0, v)."""
+    z, v = prompt.x.T @ prompt.y / len(prompt.y), noise_var / len(prompt.y)
+    shrinkage = signal_var / (signal_var + v)
+    log_odds = np.log(inclusion) - np.log1p(-inclusion) - np.log1p(signal_var / v) / 2
+    return shrinkage * z / (1 + np.exp(-log_odds - shrinkage * z**2 / (2 * v)))
 
 
 def of_size(d, sparsity):
