@@ -1,4 +1,4 @@
-"""Pages: README.md of a result, CLAIMS.md, claims.csv and index.html of all results."""
+"""Pages: README.md of a result; CLAIMS.md, claims.csv and index.html of all; and one a paper."""
 
 import csv
 import importlib
@@ -98,7 +98,7 @@ def render_result(experiment: Experiment, record: Row, module: ModuleType) -> st
 
 
 def report(package: str) -> list[Path]:
-    """Write CLAIMS.md, claims.csv and index.html from the committed results of a package."""
+    """Write the pages of all committed results of a package."""
     experiments = find(package)
     root = next((each.root for each in experiments.values()), Path.cwd())
     if str(root) not in sys.path:
@@ -109,7 +109,7 @@ def report(package: str) -> list[Path]:
 
 
 def write_report(figures: Path, papers: Any = None) -> list[Path]:
-    """Write the pages of all results below a folder; return their paths."""
+    """Write the pages of all results below a folder, and docs/papers beside it; return paths."""
     records = dict(results.find_records(figures))
     values = {
         "records": records,
@@ -118,13 +118,24 @@ def write_report(figures: Path, papers: Any = None) -> list[Path]:
         "themes": _group_by_theme(records),
     }
     contents = {
-        "CLAIMS.md": _render("claims.md", **values),
-        "claims.csv": _render_csv(records),
-        "index.html": _render("index.html", **values),
+        figures / "CLAIMS.md": _render("claims.md", **values),
+        figures / "claims.csv": _render_csv(records),
+        figures / "index.html": _render("index.html", **values),
+        **_render_papers(values["papers"], values["statements"], figures.parent / "docs/papers"),
     }
-    for name, content in contents.items():
-        write_file(figures / name, content.encode())
-    return [figures / name for name in contents]
+    for path, content in contents.items():
+        write_file(path, content.encode())
+    return [*contents]
+
+
+def _render_papers(papers: Iterable[Any], answers: Iterable[Row], folder: Path) -> dict[Path, str]:
+    """Return the page of each paper, with the statements whose key begins with its own."""
+    pages = {}
+    for paper in papers:
+        own = [answer for answer in answers if answer["key"].startswith(f"{paper.key},")]
+        page = _render("paper.md", paper=paper, statements=own)
+        pages[folder / f"{paper.key.lower()}.md"] = page
+    return pages
 
 
 def _group_by_theme(records: Mapping[str, Row]) -> list[tuple[str, list[tuple[str, Row]]]]:

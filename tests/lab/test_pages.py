@@ -1,6 +1,7 @@
 """Pages: numbers are filled in by program, and the index can be filtered."""
 
 import json
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -58,11 +59,13 @@ def test_claims_open_with_the_statements_of_the_papers(tmp_path):
     )
     waiting = statement(key="A1, order", experiment="later")
     records = {"amplify": record(row(status="exploratory"))}
+    figures = tmp_path / "figures"
     for name, each in records.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "claims.json").write_text(json.dumps(each))
-    pages.write_report(tmp_path, papers(theorem, statement(), waiting))
-    text = (tmp_path / "CLAIMS.md").read_text()
+        (figures / name).mkdir(parents=True)
+        (figures / name / "claims.json").write_text(json.dumps(each))
+        (figures / name / "README.md").touch()
+    pages.write_report(figures, papers(theorem, statement(), waiting))
+    text = (figures / "CLAIMS.md").read_text()
     lines = [line for line in text.splitlines() if line.startswith("| A1")]
     assert "It is s P. | proved" in lines[0]
     assert (
@@ -70,6 +73,11 @@ def test_claims_open_with_the_statements_of_the_papers(tmp_path):
     )
     assert "not computed for 1.0 yet |  |" in lines[2]
     assert text.index("A title") < text.index("### [amplify]")
+    page = (tmp_path / "docs/papers/a1.md").read_text()
+    links = re.findall(r"\]\((?!https)(.*?)\)", page)
+    assert links == ["../../t.py", "../../figures/amplify/README.md"]
+    assert all((tmp_path / "docs/papers" / link).exists() for link in links[1:])
+    assert [line.count("|") for line in page.splitlines() if line.startswith("|")] == [6] * 5
 
 
 def test_a_finding_of_several_cells_is_refused():
@@ -100,13 +108,14 @@ def test_the_index_opens_and_its_filter_works(tmp_path):
     from playwright.sync_api import sync_playwright
 
     rows = [row(), row(id="loss", claim="loss", statement="It loses", verdict="fails")]
-    (tmp_path / "amplify").mkdir()
-    (tmp_path / "amplify/claims.json").write_text(json.dumps(record(*rows)))
-    pages.write_report(tmp_path, papers(statement()))
+    figures = tmp_path / "figures"
+    (figures / "amplify").mkdir(parents=True)
+    (figures / "amplify/claims.json").write_text(json.dumps(record(*rows)))
+    pages.write_report(figures, papers(statement()))
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
-        page.goto((tmp_path / "index.html").as_uri())
+        page.goto((figures / "index.html").as_uri())
         assert page.locator("#count").inner_text() == "2 of 2 claims"
         page.select_option("#verdict", "fails")
         assert page.locator("#claims tbody tr:visible").all_inner_texts()[0].startswith("It loses")
