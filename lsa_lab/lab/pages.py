@@ -111,27 +111,28 @@ def report(package: str) -> list[Path]:
 def write_report(figures: Path, papers: Any = None) -> list[Path]:
     """Write the pages of all results below a folder, and docs/papers beside it; return paths."""
     records = dict(results.find_records(figures))
+    answers = answer_statements(records, papers.STATEMENTS) if papers else []
     values = {
         "records": records,
         "papers": papers.PAPERS if papers else (),
-        "statements": answer_statements(records, papers.STATEMENTS) if papers else (),
+        "statements": answers,
         "themes": _group_by_theme(records),
     }
     contents = {
         figures / "CLAIMS.md": _render("claims.md", **values),
         figures / "claims.csv": _render_csv(records),
         figures / "index.html": _render("index.html", **values),
-        **_render_papers(values["papers"], values["statements"], figures.parent / "docs/papers"),
+        **_render_papers(papers, answers, figures.parent / "docs/papers"),
     }
     for path, content in contents.items():
         write_file(path, content.encode())
     return [*contents]
 
 
-def _render_papers(papers: Iterable[Any], answers: Iterable[Row], folder: Path) -> dict[Path, str]:
+def _render_papers(papers: Any, answers: Iterable[Row], folder: Path) -> dict[Path, str]:
     """Return the page of each paper, with the statements whose key begins with its own."""
     pages = {}
-    for paper in papers:
+    for paper in papers.PAPERS if papers else ():
         own = [answer for answer in answers if answer["key"].startswith(f"{paper.key},")]
         page = _render("paper.md", paper=paper, statements=own)
         pages[folder / f"{paper.key.lower()}.md"] = page
