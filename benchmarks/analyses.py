@@ -1,6 +1,5 @@
 """Analyses and selection: W7 clips matrices of eight models, W8 a flow, W9 matches gradients."""
 
-import tempfile
 from functools import partial
 
 import jax
@@ -14,7 +13,7 @@ from lsa_lab import prompts
 from lsa_lab.analyses import amplification, clipping
 from lsa_lab.models import linear_attention, transformer
 from lsa_lab.selection import scores
-from lsa_lab.selection.gradient_matching import match, match_blocks
+from lsa_lab.selection.gradient_matching import match
 from lsa_lab.tasks.linear import LinearTask, sample
 
 MODULES = ("w_q", "w_k", "w_v", "w_o", "mlp")
@@ -223,16 +222,6 @@ def plain_swap(centred, chosen):
     i, j = jnp.unravel_index(change.argmin(), change.shape)
     after = chosen.at[i].set(j)
     return after, jnp.linalg.norm(total), jnp.linalg.norm(centred[after].sum(0))
-
-
-def ours_streamed(m: int, p: int, size: int, block: int) -> Form:
-    """Gradients that lie in a file."""
-    with tempfile.TemporaryFile() as file:  # nobody finds it, and it goes with the process
-        gradients = np.memmap(file, np.float32, "w+", shape=(m, p))
-    rng = np.random.default_rng(0)
-    for i in range(0, m, block):
-        gradients[i : i + block] = rng.standard_normal((block, p), dtype=np.float32)
-    return once(partial(match_blocks, gradients, size))
 
 
 def draw_gradients(m: int, p: int) -> np.ndarray:

@@ -73,7 +73,6 @@ W10 = dict(n=32, d=8, width=32, layers=2, batch=128)
 W10 |= dict(kinds=["additive", "delta", "gated_delta", "mesa"], units=[10] * 4)
 W11 = W10 | dict(n=4095, layers=1, batch=1, kinds=["additive", "delta"], units=[10] * 2)
 LM = dict(shapes=[[1, 303], [4, 256]])
-W9_STREAMED = dict(m=100_000, p=4096, size=128, block=10_000)
 
 
 def _growth(by: str, more: dict[str, tuple[int, ...]]) -> Case:
@@ -215,16 +214,6 @@ CASES = (
         (Work(flops.matching(**W9), moved=W9["size"] * W9["m"] * W9["p"] * 4),),
         "ms",
         goal="1 s",
-    ),
-    Case(
-        "W9, streamed",
-        "matching 128 of m 100 000 gradients, p 4 096, that lie in a file",
-        W9_STREAMED,
-        {"ours": "analyses:ours_streamed"},
-        (Work(flops.matching(100_000, 4096, 128)),),
-        "ms",
-        goal="30 s",
-        turns=2,
     ),
     Case(
         "W10",

@@ -22,11 +22,11 @@ from lsa_lab.models.trace import label_slots as label_slots
 from lsa_lab.models.trace import layer_predictions as layer_predictions
 from lsa_lab.models.trace import predict as predict
 from lsa_lab.prompts import Prompt as Prompt
+from lsa_lab.selection import baselines as baselines
 from lsa_lab.selection import diversity as diversity
 from lsa_lab.selection import gradient_matching as gradient_matching
 from lsa_lab.selection import oracles as oracles
 from lsa_lab.selection import prefix as prefix
-from lsa_lab.selection import rivals as rivals
 from lsa_lab.selection import scores as scores
 from lsa_lab.tasks import pools as pools
 from lsa_lab.tasks import tables as tables

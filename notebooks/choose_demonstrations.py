@@ -23,6 +23,7 @@ import numpy as np
 from lsa_lab.judging.statistics import mean_interval
 from lsa_lab.notebooks import (
     Prompt,
+    baselines,
     check,
     constructions,
     diversity,
@@ -34,7 +35,6 @@ from lsa_lab.notebooks import (
     predict,
     prefix,
     prompts,
-    rivals,
     scores,
     style,
     tables,
@@ -142,10 +142,10 @@ def choices(pool, w_0, x_query, y_query, key):  # -> {rule: indices [size]}
     flow = scores.encode_flow(model, tokens) @ jnp.append(x_query, 0.0)
     contribution = scores.contribution(tokens, x_query, w_0)
 
-    def flow_beside(chosen):
-        return scores.flow_norm(oracles.flow_joining(model, tokens, x_query, chosen)[-1])
+    def recomputed_flow(chosen):
+        return scores.flow_norm(oracles.candidate_flows(model, tokens, x_query, chosen)[-1])
 
-    def contribution_beside(chosen):
+    def recomputed_contribution(chosen):
         return scores.contribution(tokens, x_query, learn(pool, w_0, chosen, depth))
 
     def error(chosen):
@@ -160,8 +160,8 @@ def choices(pool, w_0, x_query, y_query, key):  # -> {rule: indices [size]}
         "contribution": contribution,
     }
     each_time = {
-        "GradS, recomputed": flow_beside,
-        "contribution, recomputed": contribution_beside,
+        "GradS, recomputed": recomputed_flow,
+        "contribution, recomputed": recomputed_contribution,
         "oracle": partial(oracles.leave_one_out, error),
     }
     return (
@@ -293,10 +293,10 @@ def pool_and_path(key):  # -> pool, step [], checkpoints [C, d]
 
 
 pool, step, path = pool_and_path(jax.random.key(2))
-selection = gradient_matching.match(prefix.linear_gradients(path[: d + 1], pool), size)
-certificate = selection.certificate
-print(f"gap of the subset {selection.objective:.3f}, of a random one {certificate.random:.3f}")
-print("a single swap would help:", not certificate.one_swap_optimal)
+gradients = prefix.linear_gradients(path[: d + 1], pool)
+selection = gradient_matching.match(gradients, size)
+at_random = gradient_matching.random_gap(gradients, size)
+print(f"gap of the subset {selection.objective:.3f}, of a random one {at_random:.3f}")
 
 # %% [markdown]
 # A3's own learner is a prefix of trainable tokens in front of the frozen model. In front of linear
@@ -334,7 +334,7 @@ def change(num_layers, tokens, reference):
 
 
 queries, tokens = rng.normal(size=(num_queries, d)), np.asarray(pools.tokens(pool))
-at_random = rivals.random_subsets(jax.random.key(4), m, size, 20)
+at_random = baselines.random_subsets(jax.random.key(4), m, size, 20)
 print(f"matched {change(4, tokens[selection.indices], tokens):.3f}")
 print(f"random  {np.mean([change(4, tokens[indices], tokens) for indices in at_random]):.3f}")
 

@@ -26,7 +26,7 @@ from lsa_lab.lm.sentences import Sentences
 from lsa_lab.lm.templates import Template
 from lsa_lab.models import constructions, linear_attention, moments, transformer
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import diversity, gradient_matching, projection, rivals, scores
+from lsa_lab.selection import baselines, diversity, gradient_matching, scores
 from lsa_lab.tasks import pools
 from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
 from lsa_lab.tasks.pools import PoolTask
@@ -79,10 +79,6 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: LinearTask(4, 2, task_covariance=SKEW), "task_covariance is not symmetric"),
         (lambda: LinearTask(4, 2, noise_std=jnp.array(-1.0)), "a standard deviation is finite"),
         (lambda: LinearTask(4.5, 2), "n = 4.5: it is a whole number"),
-        (lambda: projection.gap([I2], [True, False]), r"give np.flatnonzero\(mask\)"),
-        (lambda: projection.gap([I2], [[0, 1]]), r"indices of shape \(1, 2\)"),
-        (lambda: projection.gap([I2], [0, 0]), "all unlike"),
-        (lambda: projection.gap([I2], []), "one or more"),
         (lambda: clipping.truncate(I2, jnp.array([0.0, 0.5])), "it is one number; vmap"),
         (lambda: clipping.kept_rank(np.nan, 0.1), "full_rank is nan"),
         (lambda: probes.fit(jnp.ones((40, 2)), jnp.ones((40, 1)), penalty=-0.9), "a penalty is"),
@@ -122,9 +118,8 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: fit(optimizer="adam"), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(optimizer=optax.adam), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(per_run=jnp.ones(())), r"beside per_run it is own -> optax.adam\(own\)"),
-        (lambda: rivals.stratified(KEY, I2, 1), r"labels are \[m\], one for each candidate"),
+        (lambda: baselines.stratified(KEY, I2, 1), r"labels are \[m\], one for each candidate"),
         (lambda: diversity.leverage(I2.astype(jnp.bfloat16)), "points is bfloat16: no matrix is"),
-        (lambda: projection.project([I2], KEY, 1.5), "width = 1.5: it is a whole number"),
         (lambda: best_common_map(TOKENS.astype("float16"), TOKENS[None]), "tokens is float16: no"),
         (lambda: forward(BIG_ENDIAN), "tokens are >f8: give floats"),
         (lambda: optimum.one_layer(BIG_ENDIAN, TOKENS, 4, 0.0), "covariance is >f8: give cov"),
@@ -132,8 +127,7 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: clipping.truncate(BIG_ENDIAN, 0.5), r"matrix is >f8: give matrix.astype"),
         (lambda: SENTENCES.take([True, False, False, True]), r"give np.flatnonzero\(mask\)"),
         (lambda: pools.take(POOL, POOL.y > 0), r"give np.flatnonzero\(mask\)"),
-        (lambda: gradient_matching.certify(I2, [True, False]), r"give np.flatnonzero\(mask\)"),
-        (lambda: rivals.best_of(jnp.sum, jnp.ones((1, 2), bool)), "bool"),
+        (lambda: gradient_matching.gap(I2, [True, False]), r"give np.flatnonzero\(mask\)"),
         (lambda: clipping.clip(PARAMS, [True], "w_kq", 0.5), "layer = True: it is a whole number"),
         (lambda: clipping.clip(PARAMS, 0, "w_kq", 0.5, heads=[True, False]), "head = True: it is"),
         (lambda: Template(("bad", "good")).label_ids(None), "tokenizer is None: give that of the"),
@@ -201,7 +195,7 @@ PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
         lambda whole: constructions.prior_attention(whole(PLAIN[0]), np.array([0.5, 0.2])),
         lambda whole: constructions.preprocess_then_optimise(2, 2, whole(PLAIN[0]), [0.5, 0.2])[0],
         lambda whole: head_subsets.shapley(whole(np.array([3, 2, 2, 0]))),
-        lambda whole: rivals.moment_features(whole(PLAIN)),
+        lambda whole: baselines.moment_features(whole(PLAIN)),
         lambda whole: matching.moment_spread(whole(np.vander([1, 2, 3, 5], 2))),
         lambda whole: moments.layer_maps(PARAMS, whole(np.eye(3, dtype=int))),
         lambda whole: clipping.kept_rank(np.array([4, 10]), whole(np.array(0))),

@@ -39,12 +39,11 @@ from lsa_lab.models import (
 from lsa_lab.models.recurrent_weights import Kind
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import (
+    baselines,
     diversity,
     gradient_matching,
     oracles,
     prefix,
-    projection,
-    rivals,
     scores,
 )
 from lsa_lab.tasks import curricula, linear, polynomial, pools
@@ -325,20 +324,17 @@ CALLS = {
     "scores.encode_flow": lambda: scores.encode_flow(MERGED, POOL),
     "gradient_matching.match": lambda: gradient_matching.match(GRADIENTS, 4),
     "gradient_matching.match, white": lambda: gradient_matching.match(GRADIENTS, 4, whiten=True),
-    "match_blocks": lambda: gradient_matching.match_blocks([GRADIENTS], 4),
-    "k_means": lambda: diversity.k_means(POOL, 3, KEY),
     "medoids": lambda: diversity.medoids(POOL, 3, KEY),
     "determinantal": lambda: diversity.determinantal(POOL, 3),
     "farthest_point": lambda: diversity.farthest_point(POOL, 3),
     "leverage": lambda: diversity.leverage(POOL),
-    "projection.project": lambda: projection.project([POOL], KEY, 2),
-    "rivals.random_subsets": lambda: rivals.random_subsets(KEY, 6, 2, 3),
-    "rivals.moment_features": lambda: rivals.moment_features(POOL),
+    "baselines.random_subsets": lambda: baselines.random_subsets(KEY, 6, 2, 3),
+    "baselines.moment_features": lambda: baselines.moment_features(POOL),
     "oracles.pick_greedily": lambda: oracles.pick_greedily(SCORES, jnp.zeros(4), 2),
     "oracles.leave_one_out": lambda: oracles.leave_one_out(LOSS, jnp.zeros(4)),
     "refitted": lambda: least_heads.refitted(KEY, MERGED, 1, 1, 2),
     "aligned_risk": lambda: theory_alignment.aligned_risk(VALUES, VALUES, 2.0, 1.0, 0.7, 0.1),
-    "oracles.flow_joining": lambda: oracles.flow_joining(MERGED, POOL, QUERY, jnp.ones(12)),
+    "oracles.candidate_flows": lambda: oracles.candidate_flows(MERGED, POOL, QUERY, jnp.ones(12)),
     "linear_gradients": lambda: prefix.linear_gradients(I2, pools.Pool(POOL[:, :D], POOL[:, D])),
     "training.fit": lambda: training.fit(TRAINING, jnp.zeros(3), KEY, chunk=4),
     "decoder.forward": lambda: decoder.forward(DECODER, decoder.embed(DECODER, IDS, WORDS), WORDS),

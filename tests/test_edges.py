@@ -16,7 +16,7 @@ from lsa_lab.analyses.clipping import ranks
 from lsa_lab.models import linear_attention, sparse_constructions, transformer
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import diversity, gradient_matching, oracles, projection, rivals, scores
+from lsa_lab.selection import baselines, diversity, gradient_matching, oracles, scores
 from lsa_lab.tasks import curricula, tables
 from lsa_lab.tasks.linear import LinearTask
 from lsa_lab.tasks.polynomial import PolynomialTask
@@ -28,7 +28,6 @@ KEY = jax.random.key(0)
 ROWS = np.random.default_rng(0).normal(size=(5, 3))
 PROMPT = Prompt(*map(jnp.asarray, (ROWS[:, :2], ROWS[:, 2], ROWS[0, :2], 0.0)))
 TABLE = tables.Table(jnp.asarray(ROWS[:, :2]), jnp.asarray(ROWS[:, 2]))
-BLOCKS = [ROWS[:2], ROWS[2:]]
 UPDATES = jnp.ones((3, 1, 2, 2))
 POOL = dict(m=4, d=2)
 TWO = dict(shares=(0.5, 0.5))
@@ -121,10 +120,10 @@ EDGES = {  # a call, what it takes, what it refuses
         [(4, 0.0), (3, -0.1), (3, INF)],
     ),
     "scores": (lambda size: scores.select(jnp.arange(3.0), size), [1, 3], [0, 4]),
-    "random subsets": (lambda size: rivals.random_subsets(KEY, 3, size, 1), [1, 3], [0, 4]),
+    "random subsets": (lambda size: baselines.random_subsets(KEY, 3, size, 1), [1, 3], [0, 4]),
     "matched gradients": (lambda size: gradient_matching.match(ROWS, size), [1, 5], [0, 6]),
-    "certified subsets": (
-        lambda indices: gradient_matching.certify(ROWS, np.array(indices)),
+    "a gap": (
+        lambda indices: gradient_matching.gap(ROWS, np.array(indices)),
         [[0], [4, 0]],
         [[5], [-1], [1, 1]],
     ),
@@ -133,13 +132,6 @@ EDGES = {  # a call, what it takes, what it refuses
         [1, 3],
         [0, 4],
     ),
-    "the best subset": (
-        lambda size: oracles.best_subset(lambda indices: jnp.zeros(()), 3, size),
-        [1, 3],
-        [0, 4],
-    ),
-    "a projection": (lambda width: projection.project(BLOCKS, KEY, width), [1], [0]),
-    "a gap": (lambda indices: projection.gap(BLOCKS, indices), [[0, 4]], [[-1, 0], [5]]),
     "a rank": (lambda rank: clipping.kept_rank(rank, 0.5), [1], [0]),
     "a rate": (lambda rate: clipping.kept_rank(4, rate), [0, 0.99], [-0.1, 1, "drop"]),
     "a matrix": (ranks.checked, [ROWS], [ROWS[0], ROWS.astype(int)]),

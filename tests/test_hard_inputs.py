@@ -9,7 +9,8 @@ from lsa_lab import estimators, prompts
 from lsa_lab.analyses import alignment, clipping, common_map, heads, probes
 from lsa_lab.models import constructions, linear_attention, recurrent_state
 from lsa_lab.prompts import Prompt, near_one, times_power
-from lsa_lab.selection import diversity, gradient_matching, scores
+from lsa_lab.selection import diversity, scores
+from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.theory import (
     asymptotics,
     generalization,
@@ -282,7 +283,7 @@ UNITLESS = {
     "the lasso": (lambda s: over(estimators.lasso(labels(s), 0.1 * s + 1e-30), s), 0),
     "the norm of a flow": (lambda s: over(scores.flow_norm(s * ROWS), s), 0),
     "the similarity of a query": (lambda s: scores.similarity(ROWS, s * ROWS[0, :2]), 0),
-    "white gradients": (lambda s: jnp.abs(gradient_matching.whitened(s * ROWS, 3)), 0),
+    "white gradients": (lambda s: jnp.abs(whiten_gradients(s * ROWS, 3)), 0),
     "a bound on the gap": (
         lambda s: generalization.trajectory_bound(s * STREAM[:, :3], 1e3 * s**2 + 1e-30, 1.0, 9),
         0,

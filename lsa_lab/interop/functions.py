@@ -10,7 +10,7 @@
     the heads             heads.mean_fill, resampled_fill
     the heads, read_out   probes.contributions
     merged weights        implicit_gd.trajectory; amplification.moment_flow, moment_token_flow;
-                          least_heads; scores.encode_flow; oracles.flow_joining
+                          least_heads; scores.encode_flow; oracles.candidate_flows
 
 Who needs what a function does not return says so in one sentence. Merged weights are
 ``linear_attention.Params``: other models have no layer maps.

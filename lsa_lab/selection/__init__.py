@@ -1,1 +1,1 @@
-"""Which demonstrations of a pool to put into the prompt: scores, diverse subsets, oracles."""
+"""Selection of demonstrations from a pool: scores, diverse subsets, gradient matching, oracles."""

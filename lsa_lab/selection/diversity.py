@@ -1,10 +1,10 @@
-"""Demonstrations unlike each other: rivals that read the pool and not the query.
+"""Diverse subsets: baselines that see the pool and not the query.
 
 Points [m, p] are covariates, whole tokens, flows or gradients, one row for each demonstration. To
 weigh diversity by quality, hand ``determinantal`` the points times a score [m, 1] (Kulesza and
 Taskar 1207.6083). Indices are best first; of equal candidates the lower index. A NaN or an infinity
 is an error; under jit, where nothing can be raised, it makes all indices m, outside the pool, and
-all other numbers NaN. No choice depends on the unit of the points, however large or small.
+all other numbers NaN. No choice depends on the unit of the points.
 """
 
 from functools import partial
@@ -20,19 +20,19 @@ from lsa_lab.arguments import check_factorable, check_finite, check_size, is_con
 from lsa_lab.estimators.least_squares import column_space
 from lsa_lab.prompts import in_native_order
 
-_RESTARTS = 4  # of k-means, from seeds of their own; the best is kept
+_RESTARTS = 4  # of k-means, from random seeds; the best is kept
 _ROUNDS = 100  # of Lloyd's algorithm at most
 
 
-def farthest_point(points: Array, size: int) -> Array:  # [size]
-    """Next the point farthest from its nearest chosen one, from the point nearest to the mean.
+def farthest_point(points: Array, size: int) -> Array:  # [m, p] -> [size]
+    """Choose, in turn, the point farthest from its nearest chosen point.
 
-    The largest gap it leaves is at most twice the smallest possible (Gonzalez 1985, who starts
-    anywhere).
+    The first is the point nearest to the mean. The largest gap that is left is at most twice the
+    smallest possible (Gonzalez 1985, who starts anywhere).
     """
-    points, size = _checked(points, size)
-    points, _ = _in_own_unit(points)
-    return _known(points, _farthest(points, size))
+    points, size = _check(points, size)
+    points, _ = _rescale(points)
+    return _mark_unknown(points, _farthest(points, size))
 
 
 @partial(jax.jit, static_argnames="size")
@@ -48,15 +48,15 @@ def _farthest(points: Array, size: int) -> Array:
     return jax.lax.scan(pick, (gaps, first), length=size)[1]
 
 
-def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [size]
-    """Next the point that raises log det L_SS most, L = B Bᵀ + ridge I and B the points.
+def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [m, p] -> [size]
+    """Choose, in turn, the point that raises log det L_SS most, L = B Bᵀ + ridge I, B the points.
 
-    Greedy MAP of a determinantal point process, with a Cholesky row for each pick, in O(m size
-    (p + size)) (Chen et al. 1709.05135). With a ridge it is the D-optimal design with a prior, and
-    size may exceed p; without, L has rank p, and of points that add nothing the lowest index is
-    taken.
+    This is the greedy maximum of a determinantal point process, with a Cholesky row for each pick,
+    in O(m size (p + size)) operations (Chen et al. 1709.05135). With a ridge it is the D-optimal
+    design with a prior, and ``size`` may exceed p. Without, L has rank p, and of points that add
+    nothing the lowest index is taken.
     """
-    points, size = _checked(points, size)
+    points, size = _check(points, size)
     p = points.shape[1]
     if is_concrete(ridge) and not 0 <= ridge < float("inf"):
         raise ValueError(f"ridge = {ridge}: expected a finite number >= 0")
@@ -64,107 +64,90 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [si
         raise ValueError(
             f"size = {size} of points of width {p}: their determinant is 0; give a ridge > 0"
         )
-    prior = jnp.asarray(ridge, points.dtype)
-    points, unit = _in_own_unit(points, jnp.sqrt(jnp.maximum(prior, 0)))
-    # By the unit twice: its square, which a compiler would divide by, may vanish or overflow.
-    start = _squares(points) + jax.lax.optimization_barrier(prior / unit) / unit
-    return _known(points, _determinantal(points, start, size))
+    prior = jnp.sqrt(jnp.maximum(jnp.asarray(ridge, points.dtype), 0))
+    points, unit = _rescale(points, prior)
+    return _mark_unknown(points, _determinantal(points, (prior / unit) ** 2, size))
 
 
 @partial(jax.jit, static_argnames="size")
-def _determinantal(points: Array, start: Array, size: int) -> Array:
+def _determinantal(points: Array, ridge: Array, size: int) -> Array:
     m, p = points.shape
+    start = _squares(points) + ridge
     noise = 10 * p * jnp.finfo(points.dtype).eps * start.max()
 
     def pick(state: tuple[Array, Array, Array], t: Array) -> tuple[tuple, Array]:
-        factor, rest, chosen = state  # [size, m], [m], [m]
-        rest = jnp.where(rest > noise, rest, 0)
-        best = jnp.argmax(jnp.where(chosen, -1, rest))
-        pivot = jnp.sqrt(jnp.where(rest[best] > 0, rest[best], 1))
+        factor, left, chosen = state  # [size, m], [m], [m]
+        left = jnp.where(left > noise, left, 0)
+        best = jnp.argmax(jnp.where(chosen, -1, left))
+        pivot = jnp.sqrt(jnp.where(left[best] > 0, left[best], 1))
         row = (points @ points[best] - factor[:, best] @ factor) / pivot
-        row = jnp.where(rest[best] > 0, row, 0)  # its entry at ``best`` is never read
-        return (factor.at[t].set(row), rest - row**2, chosen.at[best].set(True)), best
+        row = jnp.where(left[best] > 0, row, 0)  # its entry at ``best`` is never read
+        return (factor.at[t].set(row), left - row**2, chosen.at[best].set(True)), best
 
     state = (jnp.zeros((size, m), points.dtype), start, jnp.zeros(m, bool))
     return jax.lax.scan(pick, state, jnp.arange(size))[1]
 
 
-def leverage(points: Array) -> Array:  # [m]
-    """x_iᵀ (XᵀX)⁺ x_i, the diagonal of the hat matrix: between 0 and 1, of sum rank X."""
-    points, _ = _checked(points, 1)
+def leverage(points: Array) -> Array:  # [m, p] -> [m]
+    """Return x_iᵀ (XᵀX)⁺ x_i, the diagonal of the hat matrix: between 0 and 1, of sum rank X."""
+    points, _ = _check(points, 1)
     check_factorable(points, "points")
     sums = (column_space(points)[0] ** 2).sum(-1)
     return jnp.where(jnp.isfinite(points).all(), sums, jnp.nan)
 
 
-def k_means(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
-    """Centres [size, p], the cluster of each point [m], and Σ_i |x_i - its centre|².
+def medoids(points: Array, size: int, key: Array) -> Array:  # [m, p] -> [size]
+    """Choose the demonstration nearest to the centre of each cluster of k-means, largest first.
 
-    Lloyd's algorithm from k-means++ seeds (Arthur and Vassilvitskii 2007), the best of four
-    starts. A centre without points stays where it is.
+    k-means is Lloyd's algorithm from k-means++ seeds (Arthur and Vassilvitskii 2007), the best of
+    four starts. All choices are different: a cluster without points takes the nearest one left.
     """
-    points, size = _checked(points, size)
-    points, unit = _in_own_unit(points)
-    centres, clusters, inertia = _best_of_starts(points, size, key)
-    return unit * centres, _known(points, clusters), unit * (unit * inertia)
-
-
-def medoids(points: Array, size: int, key: Array) -> Array:  # [size]
-    """One demonstration for each cluster of ``k_means``: the nearest to the centre of its own.
-
-    The largest cluster comes first. They are all different: a cluster without points takes the
-    nearest one that is left.
-    """
-    points, size = _checked(points, size)
-    points, _ = _in_own_unit(points)
-    return _known(points, _medoids(points, size, key))
+    points, size = _check(points, size)
+    points, _ = _rescale(points)
+    return _mark_unknown(points, _medoids(points, size, key))
 
 
 @partial(jax.jit, static_argnames="size")
 def _medoids(points: Array, size: int, key: Array) -> Array:
-    centres, clusters, _ = _best_of_starts(points, size, key)
+    points = points - points.mean(0)[None]
+    starts = jax.lax.map(partial(_cluster, points, size), jax.random.split(key, _RESTARTS))
+    centres, clusters, inertia = starts
+    centres, clusters = centres[jnp.argmin(inertia)], clusters[jnp.argmin(inertia)]
     counts = (clusters[:, None] == jnp.arange(size)[None]).sum(0)
-    order = jnp.argsort(-counts, stable=True)
 
-    def pick(taken: Array, k: Array) -> tuple[Array, Array]:  # [m], []
+    def pick(chosen: Array, k: Array) -> tuple[Array, Array]:  # [m], []
         squares = _squares(points - centres[k][None])
         member = (clusters == k) | (counts[k] == 0)
-        best = jnp.argmin(jnp.where(taken | ~member, jnp.inf, squares))
-        return taken.at[best].set(True), best
+        best = jnp.argmin(jnp.where(chosen | ~member, jnp.inf, squares))
+        return chosen.at[best].set(True), best
 
+    order = jnp.argsort(-counts, stable=True)
     return jax.lax.scan(pick, jnp.zeros(points.shape[0], bool), order)[1]
 
 
-@partial(jax.jit, static_argnames="size")
-def _best_of_starts(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
-    middle = points.mean(0)[None]
-    run = partial(_lloyd, points - middle, size)
-    centres, clusters, inertia = jax.lax.map(run, jax.random.split(key, _RESTARTS))
-    best = jnp.argmin(inertia)
-    return centres[best] + middle, clusters[best], inertia[best]
+def _cluster(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
+    """Return centres [size, p], the cluster of each point [m], and Σ_i |x_i - its centre|²."""
 
-
-def _lloyd(points: Array, size: int, key: Array) -> tuple[Array, Array, Array]:
     def move(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         centres, clusters, _, count = state
         member = (clusters[:, None] == jnp.arange(size)[None]).astype(points.dtype)  # [m, size]
         total = member.sum(0)[:, None]
         means = member.T @ points / jnp.maximum(total, 1)
-        centres = jnp.where(total > 0, means, centres)
+        centres = jnp.where(total > 0, means, centres)  # without points it stays where it is
         nearest = _nearest(points, centres)
         return centres, nearest, (nearest == clusters).all(), count + 1
 
     def unfinished(state: tuple[Array, Array, Array, Array]) -> Array:
         return ~state[2] & (state[3] < _ROUNDS)
 
-    seeds = _seeds(points, size, key)
+    seeds = _draw_seeds(points, size, key)
     state = (seeds, _nearest(points, seeds), jnp.array(False), jnp.array(0))
     centres, clusters, _, _ = jax.lax.while_loop(unfinished, move, state)
     return centres, clusters, _squares(points - centres[clusters]).sum()
 
 
-def _seeds(points: Array, size: int, key: Array) -> Array:  # [size, p]
-    """k-means++: the next seed is each point in proportion to its squared distance to the rest."""
+def _draw_seeds(points: Array, size: int, key: Array) -> Array:  # [size, p]
+    """Draw the seeds of k-means++: a point's chance is its squared distance to the seeds so far."""
 
     def draw(gaps: Array, key: Array) -> tuple[Array, Array]:  # gaps [m]
         seed = points[jax.random.categorical(key, jnp.log(gaps))]
@@ -181,16 +164,19 @@ def _nearest(points: Array, centres: Array) -> Array:  # [m]
     return jnp.argmin(_squares(centres)[None] - 2 * points @ centres.T, axis=1)
 
 
-def _in_own_unit(points: Array, least: ArrayLike = 0) -> tuple[Array, Array]:  # [m, p], []
-    """The points in units of the power of two below their largest entry, or ``least`` where that is
-    larger: no bit of a product changes. Where one is not finite all are NaN."""
+def _rescale(points: Array, least: ArrayLike = 0) -> tuple[Array, Array]:  # [m, p], []
+    """Divide by a power of two near the largest entry, or near ``least`` if that is larger.
+
+    No bit of the points changes. If one is not finite, all are NaN.
+    """
     largest = jnp.maximum(jnp.abs(points).max(), jnp.asarray(least, points.dtype))
     largest = jnp.maximum(largest, jnp.finfo(points.dtype).tiny)
     unit = largest / (2 * jnp.frexp(largest)[0])
     return points / unit, unit
 
 
-def _known(points: Array, indices: Array) -> Array:  # [size]
+def _mark_unknown(points: Array, indices: Array) -> Array:  # [size]
+    """Return m, an index outside the pool, in all places if a point is not finite."""
     return jnp.where(jnp.isfinite(points).all(), indices, points.shape[0])
 
 
@@ -198,8 +184,7 @@ def _squares(rows: Array) -> Array:  # [m, p] -> [m]
     return (rows**2).sum(-1)
 
 
-def _checked(points: ArrayLike, size: int) -> tuple[Array, int]:  # [m, p]
-    """The points and the size, if there are so many of them and all are finite."""
+def _check(points: ArrayLike, size: int) -> tuple[Array, int]:  # [m, p]
     chex.assert_rank(points, 2, custom_message="points are [m, p], one row per demonstration")
     chex.assert_type(points, float)
     array = jnp.asarray(in_native_order(points))

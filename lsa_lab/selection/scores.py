@@ -1,4 +1,4 @@
-"""GradS and its rivals: a number for each demonstration of a pool, the larger the better.
+"""Scores of demonstrations: GradS (A1) and its baselines, the larger the better.
 
 A pool is demonstration tokens e_i = [x_i, y_i], [m, e]; a query is x_query [d], or its token
 [x_query, 0] where weights act on it. A score is for one query; ``score_queries`` takes many.
@@ -26,13 +26,11 @@ from lsa_lab.prompts import length, near_one
 
 
 def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
-    """GradS: |∂ŷ/∂e_i|, the Frobenius norm of the flow, of one prediction or a whole token.
+    """Return |∂ŷ/∂e_i|, the Frobenius norm of a prediction's or a whole token's flow: GradS.
 
-    The flow is that of whichever layer the caller picks, ``flow[layer]``; which norm and which
-    layer A1 (2508.00385) takes is not public (docs/theory, "Scores of demonstrations"). Squares
-    neither over- nor underflow.
-
-    Raises ValueError for [a, b, c] with b ≠ c, as a flow [L, n, e] of all layers has.
+    The flow is that of one layer, ``flow[layer]``. Which norm and which layer A1 (2508.00385) takes
+    is not public (docs/theory, "Scores of demonstrations"). Squares neither over- nor underflow.
+    Raises ValueError for [a, b, c] with b ≠ c, such as a flow [L, n, e] of all layers.
     """
     chex.assert_rank(flow, {2, 3}, custom_message="a flow is that of one layer, flow[layer]")
     if flow.ndim == 3 and flow.shape[1] != flow.shape[2]:
@@ -44,7 +42,7 @@ def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
 
 
 def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
-    """|∂ŷ/∂e_i · e_i|: in one layer twice the contribution, by Euler (derived here).
+    """Return |∂ŷ/∂e_i · e_i|, in one layer twice the contribution, by Euler (derived here).
 
     Unlike the norm it vanishes if the demonstration is irrelevant, and if it is already learned
     (docs/theory, "Flow times input").
@@ -53,32 +51,27 @@ def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
     return jnp.abs((flow * pool).sum(-1))
 
 
-def label_slot_flow(flow: Array) -> Array:  # [m, e] -> [m]
-    """|∂ŷ/∂y_i|: the flow from the label alone, which is the last coordinate of a merged token."""
-    return jnp.abs(_matrix(flow)[:, -1])
-
-
 def contribution(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]
-    """|s_i r_i|, s_i = x_i·x_query and r_i = y_i - w0·x_i: relevant and not yet learned.
+    """Return |s_i r_i|, s_i = x_i·x_query and r_i = y_i - w0·x_i: relevant and not yet learned.
 
-    What prior attention writes into the query's slot, up to its step size; w0 [d] is 0 unless
-    given (derived here; docs/theory, "Attention with a prior").
+    Prior attention writes this number into the query's slot, up to its step size. w0 [d] is 0 by
+    default (derived here; docs/theory, "Attention with a prior").
     """
     return relevance(pool, query) * residual(pool, query, prior_mean)
 
 
 def relevance(pool: Array, query: Array) -> Array:  # [m]
-    """|x_i·x_query|."""
+    """Return |x_i·x_query|."""
     return jnp.abs(_covariates(pool, query) @ query)
 
 
 def similarity(pool: Array, query: Array) -> Array:  # [m]
-    """The cosine between x_i and x_query; 0 where either is zero."""
+    """Return the cosine between x_i and x_query; 0 if one of them is zero."""
     return cosine(_covariates(pool, query), query)
 
 
 def cosine(rows: Array, row: Array) -> Array:  # [m, p], [p] -> [m]
-    """``similarity`` of rows without a label, such as embeddings of texts."""
+    """Return the cosines of rows without a label, such as embeddings of texts, with one row."""
     chex.assert_shape(row, (_matrix(rows).shape[1],), custom_message="one row [p], p as in rows")
     rows, row = near_one(rows, -1)[0], near_one(row, -1)[0]
     product = length(rows) * length(row)
@@ -86,7 +79,7 @@ def cosine(rows: Array, row: Array) -> Array:  # [m, p], [p] -> [m]
 
 
 def residual(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]
-    """|y_i - w0·x_i|, whatever the query; w0 [d] is 0 unless given."""
+    """Return |y_i - w0·x_i|, which does not depend on the query; w0 [d] is 0 by default."""
     if prior_mean is not None:
         chex.assert_equal_shape([prior_mean, query], custom_message="prior_mean is [d]")
     x, y = _covariates(pool, query), pool[:, -1]
@@ -94,16 +87,16 @@ def residual(pool: Array, query: Array, prior_mean: Array | None = None) -> Arra
 
 
 def random(pool: Array, query: Array, key: Array) -> Array:  # [m]
-    """Uniform numbers; give every query a key of its own, or all get the same demonstrations."""
+    """Draw uniform numbers; queries with the same key get the same demonstrations."""
     return jax.random.uniform(key, _covariates(pool, query).shape[:1], jnp.result_type(pool))
 
 
 def select(scores: Array, size: int) -> Array:  # [m] -> [size]
-    """The indices of the highest scores, best first; of equal scores the lower index first.
+    """Return the indices of the highest scores, best first; of equal ones the lower index first.
 
-    A NaN or an infinity is an error: what has overflowed has no rank. Under jit or vmap, where
-    nothing can be raised, such demonstrations are never selected; if too few others are left,
-    their places hold m, an index outside the pool.
+    A NaN or an infinity is an error. Under jit or vmap, where nothing can be raised, such
+    demonstrations are never selected; if too few others are left, their places hold m, an index
+    outside the pool.
     """
     chex.assert_rank(scores, 1, custom_message="scores are [m], of one query; vmap over many")
     chex.assert_type(scores, float)
@@ -116,7 +109,7 @@ def select(scores: Array, size: int) -> Array:  # [m] -> [size]
 
 
 def score_queries(score: Callable[[Array], Array], queries: Array, chunk: int) -> Array:  # [Q, ...]
-    """score(query) for each of ``queries`` [Q, ...], in the memory of ``chunk`` queries.
+    """Compute score(query) for each of ``queries`` [Q, ...], ``chunk`` of them at a time.
 
     A score that ends in ``select`` leaves [Q, size] instead of [Q, m]. Call it under jit.
     """
@@ -125,55 +118,44 @@ def score_queries(score: Callable[[Array], Array], queries: Array, chunk: int) -
 
 
 class Encoding(flax.struct.PyTreeNode):
-    """What A1's Eq. 2 needs of the weights K = w_kq, P = w_pv and of a pool, for any query."""
+    """The parts of A1's Eq. 2, K = w_kq and P = w_pv, that do not depend on the query."""
 
     w_kq: Array  # [e, e]
-    w_pv: Array  # [e, e]
     keys: Array  # [m, e]  Kᵀe_i
-    written: Array  # [m, e]  Pe_i
     pulled: Array  # [m, e]  PᵀPe_i
     written_square: Array  # [m]  |Pe_i|²
     weight_square: Array  # []  |P|²
 
 
 def encode(w_kq: Array, w_pv: Array, pool: Array) -> Encoding:
-    """The offline part of GradS, in O(m e²); a query then costs O(m e)."""
+    """Compute the offline part of GradS, in O(m e²); a query then costs O(m e)."""
     e = _matrix(pool).shape[1]
     chex.assert_shape([w_kq, w_pv], (e, e), custom_message="one head's weights [e, e], e as pool")
     written = pool @ w_pv.T
     square = (written**2).sum(-1)
-    return Encoding(w_kq, w_pv, pool @ w_kq, written, written @ w_pv, square, (w_pv**2).sum())
+    return Encoding(w_kq, pool @ w_kq, written @ w_pv, square, (w_pv**2).sum())
 
 
 def grads(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
-    """|∂a/∂e_i|²_F of one layer a = q + P(e_i e_iᵀ + qqᵀ)Kq with e_i alone in the prompt.
+    """Return |∂a/∂e_i|²_F of one layer a = q + P(e_i e_iᵀ + qqᵀ)Kq, e_i alone in the prompt.
 
     s²|P|² + 2s uᵀPᵀPe + |Pe|²|u|² with u = Kq, s = e·u, whether or not the query is a key (A1
     2508.00385, Eq. 2, its norm derived here; docs/theory, "The one-shot flow").
     """
-    u, s = _queried(encoding, query_token)
+    e = encoding.w_kq.shape[0]
+    chex.assert_shape(query_token, (e,), custom_message="the token [x_query, 0], not x_query")
+    u, s = encoding.w_kq @ query_token, encoding.keys @ query_token
     joint = 2 * s * (encoding.pulled @ u)
     square = s**2 * encoding.weight_square + joint + encoding.written_square * (u @ u)
     return jnp.maximum(square, 0)
 
 
-def grads_of_slot(encoding: Encoding, query_token: Array) -> Array:  # [e] -> [m]
-    """|∂a_slot/∂e_i|², the label slot's share: s²|p|² + 2s (p·u)(p·e) + (p·e)²|u|².
-
-    ``grads`` with the last row p of P in its place (derived here).
-    """
-    u, s = _queried(encoding, query_token)
-    row, written = encoding.w_pv[-1], encoding.written[:, -1]
-    square = s**2 * (row @ row) + 2 * s * (row @ u) * written + written**2 * (u @ u)
-    return jnp.maximum(square, 0)
-
-
 def encode_flow(params: Params, pool: Array) -> Array:  # [m, e] -> [L, m, e, e]
-    """F, with F[layer] @ query_token the flow ∂ŷ/∂e_i [m, e] of every e_i alone in the prompt.
+    """Compute F: F[layer] @ query_token is the flow ∂ŷ/∂e_i [m, e] of each e_i alone in a prompt.
 
-    Exact for keys="demonstrations" at any depth: the prediction is linear in the query, by one
-    matrix of the demonstration (docs/theory, "Moments suffice"), and so is its derivative. Made
-    once for all queries, in memory L m e².
+    It is exact for keys="demonstrations" at any depth: the prediction is linear in the query, by
+    one matrix of the demonstration (docs/theory, "Moments suffice"), and so is its derivative. One
+    F serves all queries, in memory L m e².
     """
     check_params(params, "an encoded flow")
     e = _matrix(pool).shape[1]
@@ -190,7 +172,7 @@ def _encoded_flow(params: Params, pool: Array) -> Array:  # [L, m, e, e]
 
 
 def _read_row(params: Params, token: Array) -> Array:  # [L, e]
-    """-(W_l)_{e,:}, which takes the query to ŷ_l, for a prompt of one demonstration.
+    """Return -(W_l)_{e,:}, which takes the query to ŷ_l, for a prompt of one demonstration.
 
     W_l = I + Σ_k b_k a_kᵀ over the layers and heads so far, b = w_pv W e and a = Wᵀ w_kqᵀ W e: no
     product of two matrices is ever formed.
@@ -204,12 +186,6 @@ def _read_row(params: Params, token: Array) -> Array:  # [L, e]
         written = jnp.concatenate([written, w_pv @ now])
     terms = (written[:, -1:] * queried).reshape(num_layers, -1, e).sum(1)
     return -(jnp.zeros_like(token).at[-1].set(1)[None] + jnp.cumsum(terms, axis=0))
-
-
-def _queried(encoding: Encoding, query_token: Array) -> tuple[Array, Array]:  # u [e], s [m]
-    e = encoding.w_kq.shape[0]
-    chex.assert_shape(query_token, (e,), custom_message="the token [x_query, 0], not x_query")
-    return encoding.w_kq @ query_token, encoding.keys @ query_token
 
 
 def _covariates(pool: Array, query: Array) -> Array:  # [m, d]

@@ -104,9 +104,9 @@ ANALYSES = {
         lambda _, p: least_heads.refitted(jax.random.key(0), p, 1, restarts=0, sweeps=1)[1],
     ),
     "encode_flow": ("merged weights", lambda _, p: scores.encode_flow(p, TOKENS[:-1])),
-    "flow_joining": (
+    "candidate_flows": (
         "merged weights",
-        lambda _, p: oracles.flow_joining(p, TOKENS[:-1], PROMPT.x_query, jnp.ones(N)),
+        lambda _, p: oracles.candidate_flows(p, TOKENS[:-1], PROMPT.x_query, jnp.ones(N)),
     ),
 }
 SENTENCES = {

@@ -1,7 +1,7 @@
 """The whitened objective is the largest deviation of any statistic that the gradients see.
 
-docs/theory, "The largest deviation". Sides: ``whitened``; the statistic that deviates most, by
-least squares in hand-made products, and gradients at places that are no checkpoints.
+docs/theory, "The largest deviation". Sides: ``whiten_gradients``; the statistic that
+deviates most, by least squares in hand-made products, and gradients away from the checkpoints.
 """
 
 import numpy as np
@@ -9,11 +9,12 @@ import pytest
 
 from draws import jit_numpy, seeds
 from lsa_lab.selection import prefix
-from lsa_lab.selection.gradient_matching import certify, match, whitened
+from lsa_lab.selection.gradient_matching import gap, match
+from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.tasks.pools import Pool
 
-linear_gradients, certified = jit_numpy(prefix.linear_gradients), jit_numpy(certify)
-white = jit_numpy(whitened, static_argnums=1)
+linear_gradients, gap_of = jit_numpy(prefix.linear_gradients), jit_numpy(gap)
+white = jit_numpy(whiten_gradients, static_argnums=1)
 chosen = jit_numpy(lambda rows, whiten: match(rows, 12, whiten=whiten).indices, static_argnums=1)
 D, M = 3, 40  # nine statistics of second order: six products of covariates, three with the label
 
@@ -27,8 +28,8 @@ def draw(seed, size, points):
 
 @jit_numpy
 def objective(checkpoints, pool, indices):
-    rows = whitened(prefix.linear_gradients(checkpoints, pool), len(indices))
-    return certify(rows, indices).objective
+    rows = whiten_gradients(prefix.linear_gradients(checkpoints, pool), len(indices))
+    return gap(rows, indices)
 
 
 def largest(rows, indices):
@@ -73,7 +74,7 @@ def test_the_gradient_deviates_little_wherever_checkpoints_combine_to(size, seed
     combined = linear_gradients(shares[None] @ checkpoints, pool)
     deviation = np.linalg.norm(combined[indices].mean(0) - combined.mean(0))
     spread = np.linalg.norm(np.cov(combined.T, bias=True), 2) + max(ridge, 0) * shares @ shares
-    omega = certified(rows, indices).objective
+    omega = gap_of(rows, indices)
     assert deviation <= omega * np.sqrt(spread) * (1 + 1e-8)
     plain = np.linalg.norm(gradients[indices].mean(0) - gradients.mean(0))
     assert deviation <= plain * np.linalg.norm(shares) * (1 + 1e-8)

@@ -12,7 +12,7 @@ import numpy as np
 import population
 from draws import jit_numpy, seeds
 from lsa_lab.models import constructions, linear_attention, transformer
-from lsa_lab.selection.rivals import moment_features
+from lsa_lab.selection.baselines import moment_features
 
 D, SIZE, PARTS = 3, 6, 5
 SOFTMAX = transformer.Config(D + 1, 2, 2, D)

@@ -13,8 +13,9 @@ import population
 from draws import jit_numpy, seeds
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.selection import prefix
-from lsa_lab.selection.gradient_matching import certify, match, whitened
-from lsa_lab.selection.rivals import moment_features
+from lsa_lab.selection.baselines import moment_features
+from lsa_lab.selection.gradient_matching import gap, match
+from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.tasks import pools
 from lsa_lab.theory import matching
 
@@ -22,7 +23,7 @@ D, M, SIZE, DEPTH = 3, 60, 20, 12
 descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, D))
 bounds, largest = jit_numpy(matching.descent_gap), jit_numpy(matching.least_squares_gap)
 chosen = jit_numpy(lambda rows, whiten: match(rows, SIZE, whiten=whiten).indices, static_argnums=1)
-omega_of = jit_numpy(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
+omega_of = jit_numpy(lambda rows, i: gap(whiten_gradients(rows, len(i)), i))
 predict = jax.vmap(population.predict, (None, None, None, 0))
 weights = jit_numpy(lambda params, x, y: predict(params, x, y, jnp.eye(D)))  # -> [d]
 linear_gradients, features = jit_numpy(prefix.linear_gradients), jit_numpy(moment_features)

@@ -1,7 +1,7 @@
 """Whitened rows: what they do not see, how long they are, and when they cannot tell subsets apart.
 
-docs/theory, "Whitened gradients". Sides: ``whitened`` and ``match``; eigenvalues of the pool's
-covariance, and the mean over every subset there is.
+docs/theory, "Whitened gradients". Sides: ``whiten_gradients`` and ``match``; eigenvalues of
+the pool's covariance, and the mean over every subset there is.
 """
 
 import itertools
@@ -12,12 +12,13 @@ import pytest
 from scipy.optimize import brentq
 
 from draws import jit_numpy, seeds
-from lsa_lab.selection.gradient_matching import certify, match, random_expectation, whitened
+from lsa_lab.selection.gradient_matching import gap, match, random_gap
+from lsa_lab.selection.whitening import whiten_gradients
 
 SHAPES = [(16, 3, 8), (16, 30, 5)]  # m, p, n
-certified, white = jit_numpy(certify), jit_numpy(whitened, static_argnums=1)
+gap_of, white = jit_numpy(gap), jit_numpy(whiten_gradients, static_argnums=1)
 chosen = jit_numpy(partial(match, whiten=True), static_argnums=1)
-expectation = jit_numpy(random_expectation, static_argnums=1)
+root_mean_square = jit_numpy(random_gap, static_argnums=1)
 
 
 def draw(seed, m, p):
@@ -42,10 +43,9 @@ def inverse_covariance(gradients, size):
 def test_their_gap_is_that_of_the_shrunken_covariance(m, p, size, seed):
     gradients, rng = draw(seed, m, p)
     subset = rng.permutation(m)[:size]
-    gap = gradients[subset].mean(0) - gradients.mean(0)
-    by_hand = np.sqrt(max(gap @ inverse_covariance(gradients, size) @ gap, 0))
-    gap = certified(white(gradients, size), subset).objective
-    np.testing.assert_allclose(gap, by_hand, atol=1e-10)
+    delta = gradients[subset].mean(0) - gradients.mean(0)
+    by_hand = np.sqrt(max(delta @ inverse_covariance(gradients, size) @ delta, 0))
+    np.testing.assert_allclose(gap_of(white(gradients, size), subset), by_hand, atol=1e-10)
 
 
 @seeds
@@ -65,15 +65,15 @@ def test_random_subsets_have_a_gap_of_one(m, p, size):
     squares = (rows[subsets].mean(1) ** 2).sum(1).mean()
     directions = min(p, m - 1, size - 1)
     np.testing.assert_allclose(squares, (1 - size / m) * m / (m - 1) * directions / size)
-    np.testing.assert_allclose(squares, expectation(rows, size))
+    np.testing.assert_allclose(squares, root_mean_square(rows, size) ** 2)
 
 
 @seeds
 def test_the_plain_gap_is_bounded_by_theirs(seed):
     gradients, rng = draw(seed, 16, 3)
     subset, centred = rng.permutation(16)[:8], gradients - gradients.mean(0)
-    bound = np.linalg.norm(centred, 2) / 4 * certified(white(gradients, 8), subset).objective
-    assert certified(gradients, subset).objective <= bound * (1 + 1e-10)
+    bound = np.linalg.norm(centred, 2) / 4 * gap_of(white(gradients, 8), subset)
+    assert gap_of(gradients, subset) <= bound * (1 + 1e-10)
 
 
 def test_control_without_a_ridge_a_simplex_has_no_best_subset():
@@ -81,9 +81,9 @@ def test_control_without_a_ridge_a_simplex_has_no_best_subset():
     gradients, rng = draw(0, m, p)  # as many directions as candidates but one
     equal = np.linalg.svd(gradients - gradients.mean(0), full_matrices=False)[0][:, :-1]
     subsets = [rng.permutation(m)[:size] for _ in range(20)]
-    gaps = [certified(equal, subset).objective for subset in subsets]
+    gaps = [gap_of(equal, subset) for subset in subsets]
     np.testing.assert_allclose(gaps, gaps[0], rtol=1e-10)
-    gaps = [certified(white(gradients, size), subset).objective for subset in subsets]
+    gaps = [gap_of(white(gradients, size), subset) for subset in subsets]
     assert np.ptp(gaps) > 0.2 * np.mean(gaps)
 
 

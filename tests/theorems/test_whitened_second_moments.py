@@ -10,14 +10,15 @@ import population
 from draws import jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.selection import prefix
-from lsa_lab.selection.gradient_matching import certify, whitened
+from lsa_lab.selection.gradient_matching import gap
+from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.tasks import pools
 from lsa_lab.theory import matching
 
 D, M, SIZE, STEPS = 3, 60, 20, np.full(6, 0.3)
 linear_gradients, spread = jit_numpy(prefix.linear_gradients), jit_numpy(matching.moment_spread)
 bounds, largest = jit_numpy(matching.descent_gap), jit_numpy(matching.least_squares_gap)
-omega_of = jit_numpy(lambda rows, i: certify(whitened(rows, len(i)), i).objective)
+omega_of = jit_numpy(lambda rows, i: gap(whiten_gradients(rows, len(i)), i))
 predict = jit_numpy(population.predict)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from lsa_lab import lm
 from lsa_lab.lm import prefix
 from lsa_lab.lm.prefix import Example
-from lsa_lab.selection import diversity, gradient_matching, rivals
+from lsa_lab.selection import baselines, diversity, gradient_matching
 from lsa_lab.selection.prefix import Recipe, example_gradients, mean_loss
 from lsa_lab.training import Training, fit
 from lsa_lab.training.status import refuse_divergence
@@ -64,8 +64,8 @@ def subsets(config, size: int, rows, points, labels: np.ndarray, key) -> np.ndar
     keys = jax.random.split(key, 3)
     chosen = _chosen(rows, points, keys[0], size=size)
     draws = jax.random.split(keys[1], config.strata)
-    shares = [rivals.stratified(own, labels, size) for own in draws]
-    random = rivals.random_subsets(keys[2], len(rows), size, config.draws)
+    shares = [baselines.stratified(own, labels, size) for own in draws]
+    random = baselines.random_subsets(keys[2], len(rows), size, config.draws)
     return np.concatenate([chosen, random, np.stack(shares)])
 
 
@@ -94,5 +94,5 @@ def take_turns(rng, members: np.ndarray, labels: np.ndarray, last: np.ndarray) -
 @jax.jit
 def gaps(rows, chosen):  # [m, p], [S, size] -> [S]
     """The gap of every subset over the root mean square of random ones."""
-    certificates = jax.vmap(lambda each: gradient_matching.certify(rows, each))(chosen)
-    return certificates.objective / certificates.random
+    found = jax.vmap(functools.partial(gradient_matching.gap, rows))(chosen)
+    return found / gradient_matching.random_gap(rows, chosen.shape[1])

@@ -11,7 +11,7 @@ from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
 from experiments.matching.coverage import proxies, several
 from experiments.matching.coverage.config import GROUPS, KINDS, PROXIES, RULES, Config, shares
-from lsa_lab.selection import gradient_matching, rivals
+from lsa_lab.selection import baselines, gradient_matching
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
@@ -38,7 +38,7 @@ def choose(config, size, pool, features, random, keys):  # of K·R runs -> indic
         keys = jax.random.split(key, config.random_draws)
         by_cluster = jnp.argsort(pool.cluster, stable=True)
         matched = jax.vmap(lambda part: gradient_matching.match(part, size).indices)(features)
-        strata = jax.vmap(lambda key: by_cluster[rivals.stratified(key, labels, size)])(keys)
+        strata = jax.vmap(lambda key: by_cluster[baselines.stratified(key, labels, size)])(keys)
         return jnp.concatenate([matched, random[:, :size], strata])
 
     return jax.lax.map(choose_run, (pool, features, random, keys))
@@ -76,7 +76,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     keys = [jax.random.split(jax.random.fold_in(root, tag), count) for tag in (1, 2, 3)]
     starts = [len(PROXIES), len(PROXIES) + draws]  # of random subsets, and of stratified ones
     features = proxies.features(config, pool, keys[0], progress)
-    random = partial(rivals.random_subsets, m=config.m, size=config.m, count=draws)
+    random = partial(baselines.random_subsets, m=config.m, size=config.m, count=draws)
     orders = jax.jit(jax.vmap(random))(keys[1])
     of_runs = jax.jit(jax.vmap(partial(judge, config)))
     judged = partial(of_runs, pool, queries)

@@ -11,7 +11,7 @@ from experiments.matching import checkpoints as matching
 from experiments.matching import subsets
 from experiments.matching.coverage import proxies
 from experiments.matching.coverage.config import SEVERAL_RULES, class_shares
-from lsa_lab.selection import gradient_matching, rivals
+from lsa_lab.selection import baselines, gradient_matching
 from lsa_lab.tasks import pools
 
 
@@ -37,7 +37,7 @@ def choose(config, path, x, labels, keys):  # [2 R, ...] x 3, [R] -> [R, 2 + dra
         own, key = row
         features = jax.vmap(gradients)(*own)  # [2, m, p]
         matched = [gradient_matching.match(part, config.n).indices for part in features]
-        random = rivals.random_subsets(key, config.m, config.n, config.random_draws)
+        random = baselines.random_subsets(key, config.m, config.n, config.random_draws)
         return jnp.concatenate([jnp.stack(matched), random])
 
     def run_pairs(a):  # [2 R, ...] -> [R, 2, ...]

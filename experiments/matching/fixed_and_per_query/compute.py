@@ -18,7 +18,7 @@ from experiments.matching.fixed_and_per_query.config import (
     Config,
 )
 from experiments.matching.subsets import means_of_draws
-from lsa_lab.selection import gradient_matching, rivals, scores
+from lsa_lab.selection import baselines, gradient_matching, scores
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
@@ -49,7 +49,7 @@ def blend(share, pool, common):
 @partial(jax.jit, static_argnums=(0, 1))
 def prompts_of(config, size, pool, queries, gradients, key):  # of one pool -> leaves [S·Q, ...]
     """A prompt for each fixed part, of each rule and random ones, and each query."""
-    random = rivals.random_subsets(key, config.m, config.n, config.random_draws)[:, :size]
+    random = baselines.random_subsets(key, config.m, config.n, config.random_draws)[:, :size]
     if size:
         chosen = [gradient_matching.match(gradients, size, whiten=w).indices for w in (0, 1)]
         parts = jnp.concatenate([jnp.stack(chosen), random])

@@ -14,7 +14,7 @@ from experiments.models.model import Model
 from lsa_lab import estimators
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import gradient_matching, prefix, rivals
+from lsa_lab.selection import baselines, gradient_matching, prefix
 from lsa_lab.tasks import pools
 
 
@@ -95,7 +95,7 @@ def choose(noisy, size, gradients, keys):  # [N, m, p], [N] -> [N, S, n]
         gradients, key = row
         match = partial(gradient_matching.match, gradients, size)
         chosen = [match(), match(whiten=True), match(reverse=True)]
-        random = rivals.random_subsets(key, noisy.m, size, noisy.random_draws)
+        random = baselines.random_subsets(key, noisy.m, size, noisy.random_draws)
         return jnp.concatenate([jnp.stack([each.indices for each in chosen]), random])
 
     return jax.lax.map(subsets, (gradients, keys))

@@ -17,7 +17,8 @@ from experiments.matching.gradient_matching.config import (
     RULES,
     Config,
 )
-from lsa_lab.selection import diversity, gradient_matching, prefix, rivals, scores
+from lsa_lab.selection import baselines, diversity, gradient_matching, prefix, scores
+from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.store import parts
 from lsa_lab.tasks import pools
 
@@ -28,7 +29,7 @@ def rank_all(config, pool, x_queries, key):  # -> [1 + tries + draws + Q, m], of
     rows, m = pools.tokens(pool), config.m
     like = jax.vmap(lambda x: scores.select(scores.similarity(rows, x), m))(x_queries)
     by_leverage = scores.select(diversity.leverage(rows), m)[None]
-    random = rivals.random_subsets(key, m, m, config.tries + config.random_draws)
+    random = baselines.random_subsets(key, m, m, config.tries + config.random_draws)
     return jnp.concatenate([by_leverage, random, like])
 
 
@@ -48,9 +49,9 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
             diversity.medoids(rows, size, keys[0]),
             diversity.determinantal(rows, size, ridge=1.0),
             ranked[0, :size],
-            jnp.argsort(pool.y)[rivals.stratified(keys[1], labels, size)],
+            jnp.argsort(pool.y)[baselines.stratified(keys[1], labels, size)],
         ]
-        every = subsets.side_by_side(*features, gradient_matching.whitened(features[0], size))
+        every = subsets.side_by_side(*features, whiten_gradients(features[0], size))
         matched = jax.vmap(lambda gradients: match(gradients).indices)(every)
         return jnp.concatenate([matched, jnp.stack(once), ranked[1:, :size]])
 

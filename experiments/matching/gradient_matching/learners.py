@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from experiments.matching import checkpoints, subsets
 from experiments.matching.gradient_matching.config import LENGTH
 from lsa_lab.models import constructions, linear_attention
-from lsa_lab.selection import prefix, rivals
+from lsa_lab.selection import baselines, prefix
 from lsa_lab.tasks import pools
 
 
@@ -34,7 +34,7 @@ def gradients(config, pool, keys_linear, key_prefix, progress):
     def collect(pool, path, prefixes):
         linear = jax.vmap(prefix.linear_gradients)(path, pool)
         literal = jax.lax.map(run_gradients, (prefixes, pool), batch_size=32)  # for the memory
-        oracle = jax.vmap(rivals.moment_features)(jax.vmap(pools.tokens)(pool))
+        oracle = jax.vmap(baselines.moment_features)(jax.vmap(pools.tokens)(pool))
         used = literal[:, lengths.index(LENGTH)].reshape(*linear.shape[:2], config.saves, -1)
         used = used[..., : LENGTH * (config.d + 1)].reshape(*linear.shape[:2], -1)
         return linear, literal, jax.vmap(subsets.side_by_side)(linear, used, oracle)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.matching.subsets import first_checkpoints
-from lsa_lab.selection import gradient_matching, prefix, rivals
+from lsa_lab.selection import baselines, gradient_matching, prefix
 
 
 def twins(config, pool, others, path, key):  # [m, e], [n, e], [C, d] -> [C+1, 2, n, e]
@@ -80,5 +80,5 @@ def subsets(config, pool, path, key):  # -> indices [most + draws, n]
     gradients = prefix.linear_gradients(path, pool)
     fewer = first_checkpoints(gradients, np.arange(1, config.most + 1), config.d)
     chosen = jax.vmap(lambda part: gradient_matching.match(part, config.n).indices)(fewer)
-    random = rivals.random_subsets(key, config.m, config.n, config.random_draws)
+    random = baselines.random_subsets(key, config.m, config.n, config.random_draws)
     return jnp.concatenate([chosen, random])

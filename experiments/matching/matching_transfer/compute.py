@@ -20,7 +20,7 @@ from experiments.matching.matching_transfer.config import (
 from experiments.matching.subsets import side_by_side
 from lsa_lab import estimators, prompts
 from lsa_lab.models import moments
-from lsa_lab.selection import diversity, gradient_matching, prefix, rivals
+from lsa_lab.selection import baselines, diversity, gradient_matching, prefix
 from lsa_lab.tasks import pools
 
 
@@ -45,7 +45,7 @@ def choose(config, pool, prefixes, keys):  # -> indices [G, S, n]
         chosen = jax.lax.map(lambda part: match(part).indices, parts)
         mismatched = match(parts[0], reverse=True).indices
         diverse = diversity.determinantal(pools.tokens(pool), config.n, ridge=1.0)
-        others = rivals.random_subsets(key, config.m, config.n, config.random_subsets)
+        others = baselines.random_subsets(key, config.m, config.n, config.random_subsets)
         return jnp.concatenate([chosen, jnp.stack([mismatched, diverse]), others])
 
     return jax.lax.map(choice, (pool, prefixes, keys))

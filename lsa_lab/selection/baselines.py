@@ -1,6 +1,4 @@
-"""What gradient matching is compared with: random subsets, tries, strata and moments (A3)."""
-
-from collections.abc import Callable
+"""Baselines of gradient matching: random subsets, strata of labels, and matched moments (A3)."""
 
 import chex
 import jax
@@ -8,41 +6,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import as_floats, check_size, is_concrete
+from lsa_lab.arguments import as_floats, check_size
 
 
 def random_subsets(key: Array, m: int, size: int, count: int) -> Array:  # [count, size]
-    """``count`` independent subsets, each uniform among all of its size."""
+    """Draw ``count`` independent subsets, each uniform among all of its size."""
     check_size(size, m, "candidates")
     keys = jax.random.split(key, count)
     return jax.vmap(lambda key: jax.random.permutation(key, m)[:size])(keys)
 
 
-def best_of(error: Callable[[Array], Array], subsets: Array) -> tuple[Array, Array]:
-    """The subset of least error(indices [size]) on validation queries, and that error.
-
-    A3's best-of-5 has 5 random ``subsets`` [count, size]. The least of several errors is too good
-    to be true: judge the subset on other queries. An infinite error is larger than any other. A NaN
-    or minus infinity, or no finite error at all, is refused; under jit a NaN is chosen.
-    """
-    chex.assert_rank(subsets, 2, custom_message="subsets are [count, size]")
-    chex.assert_type(subsets, int)  # no masks
-    errors = jax.lax.map(error, subsets)
-    chex.assert_shape(errors, (len(subsets),), custom_message="error(indices) is one number")
-    if is_concrete(errors):
-        bad = int(np.sum(np.isnan(errors) | (errors == -np.inf)))
-        if bad:
-            raise ValueError(
-                f"{bad} of {len(errors)} errors are NaN or minus infinity: none is best"
-            )
-        if not np.isfinite(errors).any():
-            raise ValueError("no error is finite: none is best")
-    best = errors.argmin()
-    return subsets[best], errors[best]
-
-
 def stratified(key: Array, labels: np.ndarray, size: int) -> Array:  # [m] integers -> [size]
-    """A random choice with the pool's own shares of the labels, up to whole numbers.
+    """Draw a random subset with the pool's own shares of the labels, up to whole numbers.
 
     The largest remainders round up, ties to the lower label: a group below 1/(2·size) of the pool
     may be left out. The labels are concrete; the key may be traced.
@@ -62,11 +37,11 @@ def stratified(key: Array, labels: np.ndarray, size: int) -> Array:  # [m] integ
 
 
 def moment_features(tokens: Array) -> Array:  # [m, e] -> [m, e(e+1)/2]
-    """e eᵀ of every demonstration as a vector: the oracle for masked linear attention.
+    """Return e eᵀ of every demonstration as a vector: the oracle for masked linear attention.
 
     Off-diagonal entries are counted once, times √2, so that ``match`` of these features minimises
     |S_0 of the subset - S_0 of the pool|_F; at zero every such model of any depth predicts the
-    same from either (docs/theory, "Matched moments predict alike").
+    same from the subset as from the pool (docs/theory, "Matched moments predict alike").
     """
     chex.assert_rank(tokens, 2, custom_message="tokens are the demonstrations [m, e]")
     tokens = as_floats(tokens)
