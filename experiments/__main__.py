@@ -29,11 +29,11 @@ def load(name: str, part: str) -> ModuleType:
 
 def compute(name: str, config: Any, checkpoints: Path, progress: Any = None) -> Any:
     """Return the Dataset of an experiment, resumed from the checkpoints that are there."""
-    from experiments.models import trained
+    from experiments.models.train import load_models
 
-    retrain, models = getattr(config, "retrain", False), ()
+    models = ()
     if hasattr(config, "models"):
-        models = (trained.resolve(config.models, name, retrain=retrain, progress=progress),)
+        models = (load_models(dict(config.models), name, progress),)
     checkpoints.mkdir(parents=True, exist_ok=True)
     compute = load(name, "compute").compute
     return compute(config, *models, progress=progress, checkpoints=checkpoints)

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import numpy as np
 
-from experiments.models.named import Named, named
-from experiments.models.regression import dense
-from experiments.models.specs import Spec, restored
+from experiments.models.named import Named, choose_pairs
+from experiments.models.specs import Spec, dense_spec, restored
 from lsa_lab.harness.run.bounds import between
 
 Rates = Annotated[tuple[float, ...], between(0.0, 0.999)]  # of clipping
@@ -30,12 +29,12 @@ def linear_stacks(tier: str) -> Named:
     """
     sizes = _SIZES.get(tier, dict(d=5, n=20, depth=4))
     training = dict(learning_rate=0.025, clip=0.1, seed=1) | _RECIPES[tier]
-    return (("linear stacks", dense("linear", **sizes, noise_std=0.5, training=training)),)
+    return (("linear stacks", dense_spec("linear", **sizes, noise_std=0.5, training=training)),)
 
 
 def transformer(tier: str) -> Named:
     """Softmax, norms and MLPs, as the field ``models`` of a config has them."""
-    return named(tier, ("transformer",))
+    return choose_pairs(("transformer",), small=tier == "smoke")
 
 
 def spec_of(config) -> Spec:

@@ -40,7 +40,7 @@ def _own_risk(spec, cut):
         n = shape.x.shape[1]
         batch = batch.replace(x=batch.x[:, :n], y=batch.y[:, :n])
         model = Model(spec, params)
-        return model.cut_errors(batch) if cut else model.errors(batch)
+        return model.clipped_errors(batch) if cut else model.errors(batch)
 
     return risk
 

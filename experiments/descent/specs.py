@@ -1,8 +1,7 @@
 """The trained models that experiments on descent look into, by name. No jax."""
 
-from experiments.models.named import Named, named
-from experiments.models.regression import dense
-from experiments.models.specs import Spec, restored
+from experiments.models.named import Named, choose_pairs
+from experiments.models.specs import Spec, dense_spec, restored
 
 STACK, SOFTMAX = "linear stack", "softmax attention"
 
@@ -20,7 +19,7 @@ def linear(
     """Merged linear attention by the recipe of the clipping experiments, without units of a
     prompt's own, in which its moments are not Wishart."""
     training = dict(steps=steps, batch=batch, learning_rate=0.025, clip=0.1, seeds=runs, seed=seed)
-    return dense("linear", d, n, depth, noise_std=0.5, training=training)
+    return dense_spec("linear", d, n, depth, noise_std=0.5, training=training)
 
 
 LINEAR = linear(2400, 16)  # risk .98 to 1.09 times that of least squares, on 8 000 prompts
@@ -29,7 +28,7 @@ LINEAR = linear(2400, 16)  # risk .98 to 1.09 times that of least squares, on 8 
 def stack_and_softmax(tier: str, stack: Spec = LINEAR) -> Named:
     """Linear stacks, and a tier's softmax attention without norms or MLPs, which is near ridge
     regression: the field ``models`` of a config."""
-    return ((STACK, stack), *named(tier, (SOFTMAX,)))
+    return ((STACK, stack), *choose_pairs((SOFTMAX,), small=tier == "smoke"))
 
 
 def spec_of(config, name: str) -> Spec:

@@ -130,7 +130,7 @@ def plain_forward(spec):
     """(params, tokens) -> Trace of a trained stack that reads prompts as they are: what it does to
     them before the first layer, it does inside, and the stream is in the prompt's units."""
     inner = forward(spec)
-    if not spec.architecture.own_units:
+    if not spec.architecture.normalise_prompt:
         return inner
 
     def run(params, rows):

@@ -39,4 +39,4 @@ def risks(models: Model, batch: Prompt, masks) -> np.ndarray:  # [R, ...], [B, .
 @functools.cache
 def _errors():
     """(model, batch) -> [B], compiled."""
-    return jax.jit(Model.cut_errors, compiler_options=moments.compiler_options())
+    return jax.jit(Model.clipped_errors, compiler_options=moments.compiler_options())

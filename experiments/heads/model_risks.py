@@ -27,7 +27,7 @@ def prompts_of(config, task) -> Prompt:  # [B]
 def risks_of(runs, pairs) -> np.ndarray:  # [A, S, shots]
     """The mean excess risk of every run, one after the other; models whose layers have as many
     heads share a program."""
-    models = jax.vmap(jax.vmap(Model.plain))(runs.every.cast_float64())
+    models = jax.vmap(jax.vmap(Model.plain))(runs.all_models.cast_float64())
     return np.stack([np.asarray(_risks()(models, batch)) for batch, _ in pairs], axis=-1)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from experiments.heads.rule_names import EQUIVARIANT, LASSO, RIDGE, RULES, SPARSE_BAYES
-from experiments.models.model import cut
+from experiments.models.model import clip_predictions
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
@@ -38,7 +38,7 @@ def predictions(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B]
 @partial(jax.jit, static_argnums=0)
 def errors(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B]
     """Squared errors, the predictions cut as those of models are."""
-    return (cut(predictions(rule, batch, task), batch) - batch.y_query) ** 2
+    return (clip_predictions(predictions(rule, batch, task), batch) - batch.y_query) ** 2
 
 
 def weights(rule: str, batch: Prompt, task: LinearTask) -> Array:  # [B, d]

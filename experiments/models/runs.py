@@ -1,72 +1,74 @@
-"""What a training of a Spec leaves, in memory and on disk."""
+"""The runs of a trained Spec, in memory and in a safetensors file."""
 
-import io
+import hashlib
 import json
-import math
-import struct
-import tokenize
-import zipfile
-import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from experiments.models.model import Model, gates_of, init
+from experiments.models import specs
+from experiments.models.model import Model, head_gates, init
 from experiments.models.specs import Spec
-from lsa_lab.files import write_file
-from lsa_lab.store import checkpoints, provenance, results
+from lsa_lab.interop import files
 from lsa_lab.training import Run
 from lsa_lab.training.status import Status
 
-_MOST_BESIDE = 1 << 22  # bytes of the Spec and of headers, beside the weights
 _BLOCKS = 60  # of a training: the median loss of each is kept
-# What zipfile and numpy raise where an archive is damaged: RuntimeError where it seems encrypted or
-# packed by a method that they do not have.
-_DAMAGED = (OSError, EOFError, ValueError, RuntimeError, struct.error, zipfile.BadZipFile)
-_DAMAGED += (MemoryError, TypeError, SyntaxError, RecursionError, tokenize.TokenError)
-_OF_HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")
+_HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")  # leaves [L, H, ...]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The A S runs of a Spec, in float32.
-
-    What was kept on the way is that of the last variant, after some of the training's equal parts.
-    A file holds no ``initial`` (``trained`` draws it again), and says of a run only whether it
-    diverged.
-    """
+    """The A S runs of a Spec, in float32. Checkpoints are those of the last variant."""
 
     spec: Spec
     params: Any  # leaves [A, S, ...]; heads that a variant lacks are zero
-    checkpoints: Any | None  # leaves [S, C, ...]
     loss: np.ndarray  # [A, S, blocks]  medians over the batches of a block
-    taken: np.ndarray  # [A, S]  steps before a run diverged, all of them if it did not
-    parts: tuple[int, ...] = ()  # C: the number of parts that lie before each checkpoint
-    initial: Any | None = None  # leaves [S, ...], before the first step
-    status: tuple[Status, ...] = ()  # [A S]
+    steps_completed: np.ndarray  # [A, S]  fewer than all where a run diverged
+    checkpoints: Any | None = None  # leaves [S, C, ...]
+    parts: tuple[int, ...] = ()  # C: the number of equal parts before each checkpoint
+    facts: Mapping[str, str] = field(default_factory=dict)  # commit, versions, seconds ...
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """sha256 of all that a result can rest on: weights, those on the way, losses, and how far
-        each run came."""
-        groups = {"params": self.params, "checkpoints": self.checkpoints}
-        loss = self.loss.astype(np.float32)
-        return checkpoints.digest(groups | {"loss": loss, "taken": self.taken})
+        """Return a hash of all arrays."""
+        total = hashlib.sha256()
+        for name, array in sorted(self.arrays().items()):
+            total.update(f"{name} {array.dtype.name} {array.shape} ".encode() + array.tobytes())
+        return total.hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a result says of these weights: Spec, digest and origin."""
+        return {"spec": specs.plain(self.spec), "digest": self.digest, **self.facts}
 
     @property
     def finished(self) -> np.ndarray:  # [A, S] bool
-        """Which runs did not diverge."""
-        return self.taken == self.spec.training.steps
+        """Return which runs did not diverge."""
+        return self.steps_completed == self.spec.training.steps
+
+    @property
+    def status(self) -> tuple[Status, ...]:  # [A S]
+        steps = self.spec.training.steps
+        return tuple(
+            Status("finished" if step == steps else "diverged", int(step), None)
+            for step in self.steps_completed.ravel()
+        )
+
+    @cached_property
+    def initial(self) -> Any:  # leaves [S, ...]
+        """Return the params of the last variant before its first step, gated heads included."""
+        from experiments.models.train import initial
+
+        return initial(self.spec)
 
     @property
     def path(self) -> Any:  # leaves [S, P, ...]
-        """The params of the last variant before the first step, at every checkpoint, and after the
-        last step."""
+        """Return the params of the last variant at ``path_steps``."""
         pieces = [jax.tree.map(lambda leaf: leaf[:, None], self.initial)]
         if self.checkpoints is not None:
             pieces.append(self.checkpoints)
@@ -76,148 +78,105 @@ class Runs:
 
     @property
     def path_steps(self) -> np.ndarray:  # [P]
-        """The steps that lie before each place of the path."""
+        """Return the steps before each place of the path: 0, each checkpoint, all."""
         training = self.spec.training
-        of_part = training.steps // max(training.checkpoints, 1)
-        return np.unique([0, *(part * of_part for part in self.parts), training.steps])
+        length = training.steps // max(training.checkpoints, 1)
+        return np.unique([0, *(part * length for part in self.parts), training.steps])
 
     @property
-    def every(self) -> Model:  # leaves [A, S, ...]
-        gates = gates_of(self.spec.architecture)
+    def all_models(self) -> Model:  # leaves [A, S, ...]
+        gates = head_gates(self.spec.architecture)
         if gates is not None:
             gates = np.repeat(gates[:, None], self.spec.training.seeds, axis=1)
         return Model(self.spec, self.params, gates)
 
     def models(self, variant: int = -1, seeds=slice(None)) -> Model:  # leaves [S', ...]
-        """Some seeds of a variant, by default all of the last one."""
-        return jax.tree.map(lambda leaf: leaf[variant][seeds], self.every)
+        """Return some seeds of a variant, by default all of the last one."""
+        return jax.tree.map(lambda leaf: leaf[variant][seeds], self.all_models)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a file by name."""
+        trees = {"params": self.params, "checkpoints": self.checkpoints}
+        arrays = {"loss": self.loss.astype(np.float32), "steps_completed": self.steps_completed}
+        for group, tree in trees.items():
+            for path, leaf in jax.tree.leaves_with_path(tree):
+                arrays[group + jax.tree_util.keystr(path)] = np.ascontiguousarray(leaf)
+        return arrays
 
 
-def collect(spec: Spec, run: Run) -> Runs:
-    """The R = A S runs that ``training.train`` has made of a Spec."""
+def collect(spec: Spec, run: Run, facts: Mapping[str, str] | None = None) -> Runs:
+    """Return the R = A S runs that ``train.train`` computed for a Spec."""
     grid = (len(spec.architecture.rows), spec.training.seeds)
 
     def split(leaf):
         return np.asarray(leaf).reshape(*grid, *np.shape(leaf)[1:])
 
-    def part(which):  # of what was kept of the last row
-        return jax.tree.map(lambda leaf: split(leaf)[-1, :, which], run.history.get("watch"))
-
-    params, gates = jax.tree.map(split, run.params), gates_of(spec.architecture)
-    if gates is not None:  # heads that a variant lacks are zero
+    params, gates = jax.tree.map(split, run.params), head_gates(spec.architecture)
+    if gates is not None:
         gates = gates.astype(np.float32)[:, None, :, :, None, None]
-        heads = {name: getattr(params, name, None) for name in _OF_HEADS}
+        heads = {name: getattr(params, name, None) for name in _HEADS}
         params = params.replace(
-            **{k: gates * leaf for k, leaf in heads.items() if leaf is not None}
+            **{name: gates * leaf for name, leaf in heads.items() if leaf is not None}
         )
-    blocks = min(_BLOCKS, spec.training.steps)
-    losses = np.array_split(split(run.history["loss"]), blocks, axis=-1)
-    way = {"initial": part(0), "checkpoints": part(slice(1, None))}
-    way["parts"] = tuple(range(1, spec.training.checkpoints + 1))
+    blocks = np.array_split(split(run.history["loss"]), min(_BLOCKS, spec.training.steps), axis=-1)
+    watched = run.history.get("watch")  # before the first step and after each part
     return Runs(
         spec,
         params,
-        loss=np.stack([np.median(block, axis=-1) for block in losses], axis=-1),
-        taken=np.array([status.step for status in run.status]).reshape(grid),
-        status=run.status,
-        **way,
+        loss=np.stack([np.median(block, axis=-1) for block in blocks], axis=-1),
+        steps_completed=np.array([status.step for status in run.status]).reshape(grid),
+        checkpoints=jax.tree.map(lambda leaf: split(leaf)[-1, :, 1:], watched),
+        parts=tuple(range(1, spec.training.checkpoints + 1)),
+        facts=facts or {},
     )
 
 
-def write(file: Path, runs: Runs, *, parts: Sequence[int] = ()) -> None:
-    """An npz file with the Spec in JSON, and the checkpoints after these parts of the training; a
-    kill leaves the old file or the new one."""
-    arrays = {"spec": np.array(json.dumps(results.plain(runs.spec)))}
-    arrays |= {"loss": runs.loss.astype(np.float32), "taken": runs.taken}
-    groups = {"params": runs.params}
-    if parts:
-        kept = [runs.parts.index(part) for part in parts]
-        groups["checkpoints"] = jax.tree.map(lambda leaf: leaf[:, kept], runs.checkpoints)
-        arrays["parts"] = np.array(parts)
-    for group, tree in groups.items():
-        leaves = jax.tree.leaves_with_path(tree)
-        arrays |= {f"{group}{jax.tree_util.keystr(path)}": leaf for path, leaf in leaves}
-    content = io.BytesIO()
-    np.savez_compressed(content, **arrays)
-    write_file(file, content.getvalue())
+def save(file: Path, runs: Runs, *, parts: Sequence[int] = ()) -> Runs:
+    """Write a safetensors file with the checkpoints after these parts; return what it holds."""
+    kept = [runs.parts.index(part) for part in parts]
+    checkpoints = jax.tree.map(lambda leaf: leaf[:, kept], runs.checkpoints) if kept else None
+    fields = {"parts": tuple(parts), "checkpoints": checkpoints, "facts": runs.facts}
+    runs = Runs(runs.spec, runs.params, runs.loss, runs.steps_completed, **fields)
+    facts = {"spec": json.dumps(specs.plain(runs.spec)), "parts": json.dumps(parts)}
+    metadata = {**runs.facts, **facts, "digest": runs.digest}
+    files.write(runs.arrays(), file, metadata)
+    return runs
 
 
 def read(file: Path, spec: Spec) -> Runs:
-    """The runs of ``spec`` in a file that ``write`` has left; any other file is refused."""
-    _check_size(file, spec)
+    """Return the runs of a file; raise ValueError if it is damaged or of another Spec."""
     try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        schema = arrays.pop("schema", np.array(0 if "family" in arrays else 1)).item()
-        if schema == provenance.SCHEMA:
-            saved = json.loads(str(arrays.pop("spec")))
-    except (*_DAMAGED, KeyError, zlib.error) as error:
+        arrays, facts = files.read(file)
+        saved, parts, digest = (facts.pop(key) for key in ("spec", "parts", "digest"))
+        saved, parts = json.loads(saved), tuple(json.loads(parts))
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file.name} is damaged: {error!r}") from None
-    if schema != provenance.SCHEMA:  # 0 is that of lsa_lab 0.1.0, which had families for Specs
-        raise provenance.another_schema(schema, file.name)
-    changes = results.differences(saved, results.plain(spec))
-    if changes:
-        raise ValueError(f"{file.name} holds the weights of another Spec: {changes}")
-    parts = _parts(spec, arrays)
-    like, layout = _layout(spec, len(parts))
-    for name in sorted(layout.keys() | arrays.keys()):
-        array, expected = arrays.get(name), layout.get(name)
-        if array is None or expected != (str(array.dtype), array.shape):
-            ought = "not there" if expected is None else "{} {}".format(*expected)
-            raise ValueError(f"{file.name} is damaged: {name} ought to be {ought}")
-        if name[:4] in ("para", "chec") and not np.isfinite(array).all():
-            raise ValueError(f"{file.name} is damaged: {name} is not finite")
-
-    def tree(group):
-        return jax.tree.unflatten(like, [arrays[name] for name in layout if group in name])
-
-    checkpoints, taken = tree("checkpoints") if parts else None, arrays["taken"]
-    status = tuple(
-        Status("finished", int(step))
-        if step == spec.training.steps
-        else Status("diverged", int(step), "a leaf that its file does not name")
-        for step in taken.ravel()
-    )
-    loss = arrays["loss"].astype(float)
-    return Runs(spec, tree("params"), checkpoints, loss, taken, parts, status=status)
+    if saved != specs.plain(spec):
+        raise ValueError(f"{file.name} holds the weights of another Spec: {saved}")
+    runs = _assemble(spec, arrays, parts, facts)
+    if runs is None or runs.digest != digest:
+        raise ValueError(f"{file.name} is damaged: its arrays are not those that were written")
+    return runs
 
 
-def _parts(spec: Spec, arrays: dict[str, np.ndarray]) -> tuple[int, ...]:
-    """The parts after which a file has checkpoints: all of them, if it does not say which."""
-    if not any(name.startswith("checkpoints") for name in arrays):
-        return ()
-    every = range(1, spec.training.checkpoints + 1)
-    return tuple(part for part in arrays.pop("parts", np.array(every)).tolist() if part in every)
-
-
-def _check_size(file: Path, spec: Spec) -> None:
-    """Raise if a file would unpack to much more than the weights of the Spec need."""
-    try:
-        unpacked = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
-    except _DAMAGED as error:
-        raise ValueError(f"{file.name} is damaged: {error!r}") from None
-    _, layout = _layout(spec, spec.training.checkpoints)
-    expected = sum(np.dtype(kind).itemsize * math.prod(shape) for kind, shape in layout.values())
-    if unpacked > expected + _MOST_BESIDE:
-        raise ValueError(
-            f"{file.name} is damaged: it would unpack to {unpacked >> 20} MiB, and the weights of "
-            f"this Spec take {expected >> 20} MiB"
-        )
-
-
-def _layout(spec: Spec, kept: int) -> tuple[Any, dict[str, tuple[str, tuple[int, ...]]]]:
-    """The structure of params, and dtype and shape of the arrays of a file, with so many
-    checkpoints, by name."""
+def _assemble(spec: Spec, arrays, parts: tuple[int, ...], facts) -> Runs | None:
+    """Return the Runs of named arrays, None if a name or a shape is not that of the Spec."""
     like = jax.eval_shape(partial(init, spec), jax.random.key(0))
     training, rows = spec.training, len(spec.architecture.rows)
-    groups = {"params": (rows, training.seeds)}
-    if kept:
-        groups["checkpoints"] = (training.seeds, kept)
-    layout = {
-        f"{group}{jax.tree_util.keystr(path)}": ("float32", (*axes, *leaf.shape))
-        for group, axes in groups.items()
-        for path, leaf in jax.tree.leaves_with_path(like)
-    }
-    layout["loss"] = "float32", (*groups["params"], min(_BLOCKS, training.steps))
-    layout["taken"] = "int64", groups["params"]
-    return jax.tree.structure(like), layout
+    axes = {"params": (rows, training.seeds), "checkpoints": (training.seeds, len(parts))}
+
+    def tree(group):
+        def find(path, leaf):
+            array = arrays[group + jax.tree_util.keystr(path)]
+            if array.shape != (*axes[group], *leaf.shape):
+                raise KeyError(group)
+            return array
+
+        return jax.tree_util.tree_map_with_path(find, like)
+
+    try:
+        checkpoints = tree("checkpoints") if parts else None
+        loss, steps = arrays["loss"].astype(float), arrays["steps_completed"]
+        return Runs(spec, tree("params"), loss, steps, checkpoints, parts, facts)
+    except KeyError:
+        return None

@@ -1,71 +1,48 @@
 """What a trained model is, in numbers and words: its task, its architecture, its training. No jax.
 
-A result's config holds the whole Spec of every model that it rests on.
+The whole Spec of every model that a result rests on is written into that result.
 """
 
-import math
+import dataclasses
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Literal, get_args
+from typing import Any, Literal
 
-from lsa_lab.harness.run import checks
-
-KERNELS = ("linear", "softmax")  # that most experiments compare
-Keys = Literal["demonstrations", "all", "causal"]  # what a token reads: models.blocks.Keys
+KERNELS = ("linear", "softmax")
+# Field names and fields of results of version 0.2, which experiments that are folders still draw.
+_OLD_NAMES = {"own_units": "normalise_prompt", "scratch": "padding_slots"}
 
 
 @dataclass(frozen=True)
 class Task:
-    """Prompts of linear regression, y = w·x + noise, on covariates or on polynomials of them.
+    """Prompts of linear regression, y = w·x + noise, or of the two classes that are its signs.
 
-    A fresh w for each prompt has entries N(0, weight_std²), ``sparsity`` of them, or all.
+    A fresh w for each prompt has entries N(0, weight_std²), ``sparsity`` of them, or all. With
+    labels ±1 the squared error is four times the Brier score of (1 + ŷ) / 2: a model trained on it
+    learns the probability of class 1.
     """
 
-    d: int  # covariates; above degree 1 the variables, and the polynomials are the covariates
+    d: int
     lengths: tuple[int, ...]  # demonstrations of a training prompt: one of these at random
-    degree: int = 1  # of the polynomials at most
     sparsity: int | None = None
     noise_std: float = 0.0
     weight_std: float = 1.0
-    labels = "real"  # no field: it differs in ``Classes`` alone
+    labels: Literal["real", "signs"] = "real"
 
     def __post_init__(self):
-        for name in ("d", "degree"):
-            checks.between(self, name, 1, None)
-        checks.each_between(self, "lengths", 1, None)
-        if any(max(self.lengths) % n for n in self.lengths):
-            raise ValueError(f"lengths = {self.lengths!r}: the longest is a multiple of each")
-        if self.sparsity is not None:
-            checks.between(self, "sparsity", 1, self.width)
-        checks.between(self, "noise_std", 0, None)
-        checks.positive(self, "weight_std")
-
-    @property
-    def width(self) -> int:
-        """How many covariates a prompt shows: the polynomials but for the constant."""
-        return math.comb(self.d + self.degree, self.degree) - 1
-
-
-@dataclass(frozen=True)
-class Classes(Task):
-    """The same prompts with two classes, ±1: the sign of y.
-
-    The squared error is then four times the Brier score of (1 + ŷ) / 2, the probability of class 1:
-    a model that is trained on it learns that probability, E y = 2 p - 1.
-    """
-
-    labels: Literal["signs"] = "signs"
-
-    def __post_init__(self):
-        super().__post_init__()
-        checks.one_of(self, "labels", ("signs",))
-        if self.degree > 1:
-            raise ValueError(f"degree = {self.degree}: classes are signs of a linear rule, 1")
+        _check_counts(self, "d", "sparsity")
+        if self.sparsity is not None and self.sparsity > self.d:
+            raise ValueError(f"sparsity = {self.sparsity}: it is at most d = {self.d}")
+        if (
+            not self.lengths
+            or min(self.lengths) < 1
+            or any(max(self.lengths) % n for n in self.lengths)
+        ):
+            raise ValueError(f"lengths = {self.lengths}: the longest is a multiple of each")
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """Layers of attention heads, each after the other, and what may stand beside them.
+    """Layers of attention heads, one after the other, with or without norms and MLPs.
 
     Without ``key_width`` a head has merged weights W_KᵀW_Q and W_OW_V as wide as a token, and the
     layers are linear attention alone. ``variants`` are models with fewer heads, the others gated,
@@ -80,23 +57,17 @@ class Architecture:
     width: int | None = None  # D, of the stream after a read-in
     norm: bool = False
     mlp_width: int | None = None
-    keys: Keys = "demonstrations"
-    scratch: int = 0  # empty slots of a token, to work in: prompts.with_scratch
-    own_units: bool = False  # a prompt is read in units of its own: prompts.normalised
+    keys: Literal["demonstrations", "all", "causal"] = "demonstrations"  # what a token reads
+    padding_slots: int = 0  # empty coordinates of a token, as memory: prompts.with_scratch
+    normalise_prompt: bool = False  # a prompt is read in units of its own: prompts.normalised
     init_scale: float = 0.1  # of merged weights; of factored ones times 1 / √inputs
 
     def __post_init__(self):
-        checks.one_of(self, "kernel", KERNELS)
-        checks.one_of(self, "keys", get_args(Keys))
-        checks.between(self, "scratch", 0, None)
-        checks.positive(self, "init_scale")
-        for name in ("depth", "heads", "key_width", "width", "mlp_width"):
-            if getattr(self, name) is not None:
-                checks.between(self, name, 1, None)
+        _check_counts(self, "depth", "heads", "key_width", "width", "mlp_width")
         for row in self.variants:
             if len(row) != self.depth or not 1 <= min(row) <= max(row) <= self.heads:
                 raise ValueError(
-                    f"variants = {self.variants!r}: each has {self.depth} layers, and every layer "
+                    f"variants = {self.variants}: each has {self.depth} layers, and every layer "
                     f"1 to {self.heads} heads"
                 )
         more = (self.kernel, self.width, self.norm, self.mlp_width, self.keys)
@@ -114,7 +85,7 @@ class Architecture:
 
     @property
     def places(self) -> dict[str, int]:
-        """The rows that experiments compare, by name: one head in each layer, all heads in the
+        """The variants that experiments compare, by name: one head in each layer, all heads in the
         first layer alone, in all later ones alone, and the last row."""
         single, many = (1,) * (self.depth - 1), (self.heads,) * (self.depth - 1)
         wanted = {"single": (1, *single), "first": (self.heads, *single), "later": (1, *many)}
@@ -124,7 +95,7 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Adam on fresh prompts; the step size rises in a line, then falls as a cosine."""
+    """Adam on fresh prompts; the step size rises linearly, then falls as a cosine."""
 
     steps: int
     batch: int
@@ -133,19 +104,12 @@ class Recipe:
     seed: int = 0  # from which the others come
     clip: float = 1.0  # of the gradient's norm
     beta_2: float = 0.999  # Adam's memory of squared gradients
-    rise: int = 20  # the step size rises for steps // rise
-    fall: float = 100.0  # and ends at learning_rate / fall
     checkpoints: int = 1  # equal parts of the training, after each of which weights are kept
 
     def __post_init__(self):
-        for name in ("steps", "batch", "seeds", "rise"):
-            checks.between(self, name, 1, None)
-        for name in ("learning_rate", "clip", "fall"):
-            checks.positive(self, name)
-        checks.between(self, "beta_2", 0, 1)
-        if self.checkpoints:
-            checks.divides(self, "checkpoints", "steps")
-        checks.seed(self, "seed")
+        _check_counts(self, "steps", "batch", "seeds")
+        if self.checkpoints and self.steps % self.checkpoints:
+            raise ValueError(f"checkpoints = {self.checkpoints}: it divides steps = {self.steps}")
 
 
 @dataclass(frozen=True)
@@ -158,23 +122,65 @@ class Spec:
 
     @property
     def token_width(self) -> int:
-        """e: covariates, scratch, label."""
-        return self.task.width + self.architecture.scratch + 1
+        """e: covariates, padding, label."""
+        return self.task.d + self.architecture.padding_slots + 1
+
+    def load(self, label: str, progress: Any = None) -> Any:
+        """Return the Runs of this Spec: committed, cached or trained now."""
+        from experiments.models.train import load_models
+
+        return load_models({label: self}, progress=progress)[label]
 
 
-def restored(saved: SimpleNamespace) -> Spec:
-    """The Spec that a result was computed from, out of ``results.config_of`` its Dataset; a Spec
-    itself is restored to an equal one."""
+def dense_spec(
+    kernel: str,
+    d: int,
+    n: int,
+    depth: int,
+    *,
+    heads: int = 1,
+    key_width: int | None = None,
+    noise_std: float = 0.0,
+    training: dict,  # fields of Recipe
+    **shape,  # fields of Architecture
+) -> Spec:
+    """Return the Spec of a model trained on prompts of n demonstrations with w ~ N(0, I)."""
+    scale = 0.1 if key_width is None else 1.0
+    shape = dict(kernel=kernel, key_width=key_width, init_scale=scale) | shape
+    task = Task(d, (n,), noise_std=noise_std)
+    return Spec(task, Architecture(depth, heads, **shape), Recipe(**training))
+
+
+def plain(spec: Spec) -> dict[str, Any]:
+    """Return a Spec as JSON gives it back: dictionaries and lists."""
+
+    def listed(value):
+        if isinstance(value, dict):
+            return {name: listed(entry) for name, entry in value.items()}
+        return list(map(listed, value)) if isinstance(value, tuple) else value
+
+    return listed(dataclasses.asdict(spec))
+
+
+def restored(saved: Any) -> Spec:
+    """Return the Spec of plain values: a dictionary or a namespace; a Spec stays as it is."""
 
     def frozen(value):
         return tuple(map(frozen, value)) if isinstance(value, list) else value
 
-    task = Classes if "labels" in vars(saved.task) else Task
-    groups = {"task": task, "architecture": Architecture, "training": Recipe}
-    fields = {group: vars(getattr(saved, group)).items() for group in groups}
-    return Spec(
-        **{
-            group: kind(**{name: frozen(value) for name, value in fields[group]})
-            for group, kind in groups.items()
-        }
-    )
+    def build(kind, values):
+        values = values if isinstance(values, dict) else vars(values)
+        values = {_OLD_NAMES.get(name, name): frozen(value) for name, value in values.items()}
+        names = {field.name for field in dataclasses.fields(kind)}
+        return kind(**{name: value for name, value in values.items() if name in names})
+
+    groups = {"task": Task, "architecture": Architecture, "training": Recipe}
+    saved = saved if isinstance(saved, dict) else vars(saved)
+    return Spec(**{group: build(kind, saved[group]) for group, kind in groups.items()})
+
+
+def _check_counts(config: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and value < 1:
+            raise ValueError(f"{name} = {value}: it is a whole number of at least 1")

@@ -1,10 +1,7 @@
-"""``train``: the one training of all models here, and the program that writes weights.
+"""Training of Specs: by an experiment that names them, or by this program for the committed ones.
 
-``python -m experiments.models.train [NAME...]`` trains the named models of the laptop tier, all
-if none is named, on as many cores as there are; it can be killed and resumed. It writes
-``experiments/weights``: the weights, the log, and where they come from. With ``--tier paper`` it
-trains those of the paper, which are too large to be committed, and writes the same into the cache,
-in a folder for this code: copied to another machine's, they are read there.
+``python -m experiments.models.train [NAME...]`` trains named models, all if none is named, and
+writes ``experiments/weights``; it can be killed and resumed.
 """
 
 import argparse
@@ -13,6 +10,7 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,76 +19,150 @@ import jax
 import numpy as np
 import optax
 
-import lsa_lab
 import lsa_lab.training
-from experiments.models.model import Model, gates_of, init
+from experiments.models import runs
+from experiments.models.model import Model, head_gates, init
 from experiments.models.named import MODELS
-from experiments.models.runs import collect, read, write
-from experiments.models.specs import Recipe, Spec
+from experiments.models.runs import Runs
+from experiments.models.specs import Recipe, Spec, plain
 from experiments.models.tasks import training_batch
-from lsa_lab.files import cache_folder
-from lsa_lab.harness.run import process
-from lsa_lab.harness.run.checks import nearest
-from lsa_lab.store import provenance, results
+from lsa_lab.files import cache_folder, lock_file
+from lsa_lab.lab import settings
+from lsa_lab.lab.catalogue import UsageError, check_known
+from lsa_lab.lab.progress import format_seconds
+from lsa_lab.lab.results import collect_facts
+from lsa_lab.lab.sources import digest_files
 from lsa_lab.training import Files, Run, fit
+from lsa_lab.training.status import refuse_divergence
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
-TIERS = ("laptop", "paper")  # whose weights this program writes
-# The parts of a training after which checkpoints are committed too.
-ON_THE_WAY = dict.fromkeys(("depth 3", "depth 5", "long training"), (1, 2, 3, 4, 5))
-ON_THE_WAY["transformer"] = (1,)  # the size of all would be that of everything else
+# The parts of a training after which checkpoints are committed too; the transformer's are large.
+CHECKPOINTS = dict.fromkeys(("depth 3", "depth 5", "long training"), (1, 2, 3, 4, 5))
+CHECKPOINTS["transformer"] = (1,)
+
+
+def load_models(models: Mapping[str, Spec], label: str = "", progress=None) -> dict[str, Runs]:
+    """Return the runs of each Spec: committed, else cached, else trained now.
+
+    Committed weights are read if a named model has the same Spec. Before a training begins its
+    size and an estimate of its time are printed; it resumes after an interruption.
+    """
+    prefix = f"{label}: " if label else ""
+    return {name: _load(spec, f"{prefix}{name}", progress) for name, spec in models.items()}
+
+
+def _load(spec: Spec, label: str, progress) -> Runs:
+    for name, named in MODELS.items():
+        if spec == named and weights_file(name).exists():
+            return runs.read(weights_file(name), spec)
+    file = cache_folder() / "models" / f"{_identity(spec)}.safetensors"
+    if file.exists():
+        return runs.read(file, spec)
+    with lock_file(file, wait=True):  # another experiment may be training the same
+        return (
+            runs.read(file, spec)
+            if file.exists()
+            else _train_and_save(spec, label, file, progress=progress)
+        )
+
+
+def _train_and_save(spec: Spec, label: str, file: Path, *, parts=None, progress=None) -> Runs:
+    """Train a Spec, or resume its training, and write its weights."""
+    checkpoint, start = cache_folder() / "models" / f"{_identity(spec)}.ckpt", time.monotonic()
+    if not checkpoint.exists():
+        print(f"  {label}: {describe_training(spec)}", file=sys.stderr, flush=True)
+    facts = _facts()
+    run = train(spec, label, files=Files(checkpoint), progress=progress)
+    refuse_divergence(run.status, label, checkpoint)
+    facts |= {"seconds": f"{time.monotonic() - start:.1f}"}
+    collected = runs.collect(spec, run, facts)
+    saved = runs.save(file, collected, parts=collected.parts if parts is None else parts)
+    checkpoint.unlink(missing_ok=True)
+    return saved
+
+
+def describe_training(spec: Spec) -> str:
+    """Return what is about to be trained, and how long that takes, from a committed training."""
+    count = len(spec.architecture.rows) * spec.training.seeds
+    text = f"training {count} runs of {spec.training.steps} steps"
+    alike = [
+        (name, other)
+        for name, other in MODELS.items()
+        if other.architecture.kernel == spec.architecture.kernel and weights_file(name).exists()
+    ]
+    if not alike:
+        return text
+    name, nearest = min(alike, key=lambda pair: abs(np.log(_work(pair[1]) / _work(spec))))
+    facts = runs.read(weights_file(name), nearest).facts
+    seconds = float(facts["seconds"]) * _work(spec) / _work(nearest)
+    return f"{text}, about {format_seconds(max(seconds, 5.0))}"
+
+
+def _work(spec: Spec) -> float:
+    """Return a number proportional to the operations of a training."""
+    architecture, recipe = spec.architecture, spec.training
+    width = architecture.width or spec.token_width
+    tokens = 1 if architecture.merged else max(spec.task.lengths)
+    per_token = architecture.heads * (architecture.key_width or width) + (
+        architecture.mlp_width or 0
+    )
+    runs_count = len(architecture.rows) * recipe.seeds
+    work = recipe.steps * recipe.batch * runs_count * architecture.depth
+    return float(work * tokens * width * per_token)
 
 
 def train(
     spec: Spec, label: str, *, key=None, noise_std=None, files: Files | None = None, progress=None
 ) -> Run:
-    """The A S runs of a Spec in float32: least squared errors against targets without noise.
+    """Train the A S runs of a Spec in float32 on squared errors against targets without noise.
 
-    ``key`` stands in for that of the training's seed; ``noise_std``, a number for each seed, for
+    ``key`` replaces that of the training's seed; ``noise_std``, a number for each seed, replaces
     the task's, where there are no variants. The params are kept at every checkpoint.
     """
     training, per_run = spec.training, _run_leaves(spec, noise_std)
     count = len(jax.tree.leaves(per_run)[0])
     key_init, key_data = _keys(training, key)
 
-    def loss(params, batch, own):
-        return Model(spec, params, own.get("gates")).errors(batch).mean()
+    def loss(params, batch, leaves):
+        return Model(spec, params, leaves.get("gates")).errors(batch).mean()
 
-    def sample(key, own):
-        return training_batch(key, spec.task, training.batch, own.get("noise_std"))
+    def sample(key, leaves):
+        return training_batch(key, spec.task, training.batch, leaves.get("noise_std"))
 
-    parts, keep = training.checkpoints, lambda params: params
+    watch = {
+        "watch": lambda params: params,
+        "chunk": training.steps // max(training.checkpoints, 1),
+    }
     return fit(
         lsa_lab.training.Training(loss, sample, _optimizer(training), training.steps, label=label),
-        _drawn(spec, jax.random.split(key_init, count)),
+        _draw_params(spec, jax.random.split(key_init, count)),
         jax.random.split(key_data, count),
         per_run=per_run,
         files=files,
         progress=progress,
-        **{"watch": keep, "chunk": training.steps // parts} if parts else {},
+        **watch if training.checkpoints else {},
     )
 
 
 def initial(spec: Spec) -> Any:  # leaves [S, ...]
-    """The params of the last variant before its first step, heads that it lacks among them."""
+    """Return the params of the last variant before its first step, gated heads included."""
     training = spec.training
     count = len(spec.architecture.rows) * training.seeds
     keys = jax.random.split(_keys(training)[0], count)[-training.seeds :]
-    return jax.tree.map(np.asarray, _drawn(spec, keys))
+    return jax.tree.map(np.asarray, _draw_params(spec, keys))
 
 
 def _keys(training: Recipe, key=None):  # the parents of those that draw params, and prompts
     return jax.random.split(jax.random.key(training.seed) if key is None else key)
 
 
-def _drawn(spec: Spec, keys) -> Any:  # [R] -> leaves [R, ...]
+def _draw_params(spec: Spec, keys) -> Any:  # [R] -> leaves [R, ...]
     return jax.jit(jax.vmap(partial(init, spec)))(keys)
 
 
 def _run_leaves(spec: Spec, noise_std) -> dict[str, np.ndarray]:  # [R, ...]
-    """The gates, or without variants the noise: arguments of the program, as whose constants they
-    would lead to other last bits."""
-    gates, seeds = gates_of(spec.architecture), spec.training.seeds
+    """Return the gates of each run, or without variants its noise."""
+    gates, seeds = head_gates(spec.architecture), spec.training.seeds
     if gates is not None:
         if noise_std is not None:
             raise ValueError("noise_std differs from seed to seed only where there are no variants")
@@ -100,74 +172,55 @@ def _run_leaves(spec: Spec, noise_std) -> dict[str, np.ndarray]:  # [R, ...]
 
 
 def _optimizer(training: Recipe):
-    """Adam with a linear rise and a cosine fall of the step size, and gradients cut short."""
+    """Return Adam with a linear warm-up, a cosine decay to a hundredth, and clipped gradients."""
     rate, steps = training.learning_rate, training.steps
-    schedule = optax.warmup_cosine_decay_schedule(
-        0.0, rate, steps // training.rise, steps, rate / training.fall
-    )
+    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps, rate / 100)
     adam = optax.adam(schedule, b2=training.beta_2)
     chain = optax.chain(optax.clip_by_global_norm(training.clip), adam)
-    return lambda own: chain
+    return lambda leaves: chain
 
 
-def cached(spec: Spec, log: Path | None = None) -> Files:
-    """Where the training of a Spec is kept, finished or not: by this code, on this kind of device,
-    by these versions of jax. Another one trains for itself."""
-    rests_on = {"code": _code()} | provenance.arithmetic()
-    identity = " ".join(json.dumps(x, sort_keys=True) for x in (results.plain(spec), rests_on))
-    name = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    checkpoint = cache_folder() / "trained" / f"{name}.ckpt"
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    return Files(checkpoint, log, identity)
+def _identity(spec: Spec) -> str:
+    """Return a name for the cache: weights of another Spec, code, device or version differ."""
+    facts = [plain(spec), _code(), jax.devices()[0].device_kind, jax.__version__]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @functools.cache
 def _code() -> str:
-    """A digest of the code that draws, runs and trains: weights of other code are not ours."""
+    """Return a hash of the code that draws, runs and trains."""
     library, here = Path(lsa_lab.__file__).parent, Path(__file__).parent
-    of_fit = ("recipe", "loop", "plan", "runs", "host_runs", "mesh_runs", "snapshots")
-    files = [library / "prompts.py"]
-    files += [library / "training" / f"{name}.py" for name in of_fit]
+    folders = [library / name for name in ("tasks", "models", "training")]
+    files = [path for folder in folders for path in folder.glob("*.py")]
     files += [here / name for name in ("model.py", "tasks.py", "train.py")]
-    files += [*sorted(library.glob("tasks/*.py")), *sorted(library.glob("models/*.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    return digest_files([library / "prompts.py", *files])
 
 
-def folder_of(tier: str) -> Path:
-    """Where the weights of a tier lie: committed, or in the cache, apart for each code."""
-    return WEIGHTS if tier == "laptop" else cache_folder() / "weights" / tier / _code()
+def _facts() -> dict[str, str]:
+    """Return commit, versions, device and date of a training, as text."""
+    return {name: str(value) for name, value in collect_facts(Path(__file__).parent).items()}
 
 
-def file_of(name: str, tier: str = "laptop") -> Path:
-    return folder_of(tier) / f"{name.replace(' ', '_')}.npz"
+def weights_file(name: str) -> Path:
+    """Return the committed file of a named model."""
+    return WEIGHTS / f"{name.replace(' ', '_')}.safetensors"
 
 
 def main(words: list[str]) -> int:
-    """Train the models of these names, all if there is none, and write them down."""
+    """Train the models of these names, all if there is none, and write their weights."""
     parser = argparse.ArgumentParser(prog="python -m experiments.models.train")
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--tier", choices=TIERS, default="laptop")
-    parsed = parser.parse_args(words)
-    names, models, folder = parsed.names, MODELS[parsed.tier], folder_of(parsed.tier)
+    names = parser.parse_args(words).names or list(MODELS)
+    try:
+        for name in names:
+            check_known("model", name, MODELS)
+    except UsageError as error:
+        parser.error(str(error))
+    settings.configure()
     for name in names:
-        if name not in models:
-            best, listed = nearest(name, list(models)), ", ".join(models)
-            text = f"error: no model {name!r}: nearest {best!r}; there are {listed}"
-            print(text, file=sys.stderr)
-            return 2
-    process.configure()
-    folder.mkdir(parents=True, exist_ok=True)
-    origin = provenance.facts()  # of the code that is loaded
-    for name in names or models:
-        spec, start = models[name], time.monotonic()
-        run = train(spec, name, files=cached(spec, folder / "log.jsonl"))
-        write(file_of(name, parsed.tier), collect(spec, run), parts=ON_THE_WAY.get(name, ()))
-        written = read(file_of(name, parsed.tier), spec)
-        facts = {"name": name, "spec": results.plain(spec), "digest": written.digest}
-        facts |= {"seconds": round(time.monotonic() - start, 1)} | origin
-        with (folder / "provenance.jsonl").open("a") as out:
-            out.write(json.dumps(facts, sort_keys=True) + "\n")
-        print(name, f"{facts['seconds']} s", flush=True)
+        file = weights_file(name)
+        saved = _train_and_save(MODELS[name], name, file, parts=CHECKPOINTS.get(name, ()))
+        print(name, f"{saved.facts['seconds']} s", flush=True)
     return 0
 
 

@@ -44,8 +44,8 @@ def _restore(hint: Any, value: Any) -> Any:
     return value
 
 
-def collect_facts(root: Path, config: Any) -> dict[str, Any]:
-    """Return what a result has to say of its run: versions, device, flags, commit, date."""
+def collect_facts(root: Path) -> dict[str, Any]:
+    """Return versions, device, flags, commit and date of a run."""
     import jax
 
     versions = {"python": platform.python_version()}
@@ -55,7 +55,6 @@ def collect_facts(root: Path, config: Any) -> dict[str, Any]:
         except PackageNotFoundError:
             versions[package] = "unknown"
     return {
-        "config": json.dumps(plain_config(config)),
         "versions": json.dumps(versions),
         "device": jax.devices()[0].device_kind,
         "device_count": jax.device_count(),

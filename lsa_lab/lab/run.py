@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import hashlib
-import importlib
 import json
 import shutil
 import time
@@ -72,7 +71,8 @@ def run(job: Job, *, publish: bool = False) -> dict[str, Any]:
     import jax
 
     module, experiment = job.experiment.load(), job.experiment
-    facts = results.collect_facts(experiment.root, job.config)
+    facts = results.collect_facts(experiment.root)
+    facts |= {"config": json.dumps(results.plain_config(job.config))}
     facts |= {"experiment": experiment.name, "package": experiment.package, "tier": job.tier}
     if job.tier == "full" and not job.changes:
         found = registration.find_current(experiment, job.config)
@@ -147,15 +147,23 @@ def _compute(job: Job, module: ModuleType, parts: Path, facts: dict[str, Any]) -
 
 def _compute_dataset(job: Job, module: ModuleType, parts: Path) -> Any:
     with show_progress() as progress, session(parts, progress):
-        return module.compute(job.config, _load_models(job, progress))
+        models = load_models(job, progress)
+        result = module.compute(job.config, models)
+    if models:
+        described = {name: runs.describe() for name, runs in models.items()}
+        result = result.copy()
+        result.attrs["models"] = json.dumps(described)
+    return result
 
 
-def _load_models(job: Job, progress: Any) -> dict[str, Any]:
-    """Return the trained models that a configuration names, by ``models/trained.py``."""
-    if not hasattr(job.config, "models"):
-        return {}
-    package = importlib.import_module(f"{job.experiment.package}.models.trained")
-    return package.resolve(job.config.models, job.experiment.name, progress=progress)
+def load_models(job: Job, progress: Any = None) -> dict[str, Any]:
+    """Return the trained models that a configuration names.
+
+    ``config.models`` is a mapping from names to values with ``load(label, progress) -> runs``,
+    as ``experiments.models.specs.Spec`` is; runs have ``describe() -> dict``.
+    """
+    specs = getattr(job.config, "models", {})
+    return {name: spec.load(name, progress) for name, spec in specs.items()}
 
 
 def judge(experiment: Experiment, module: ModuleType, result: Any) -> list[dict[str, Any]]:

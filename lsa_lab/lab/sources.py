@@ -1,8 +1,10 @@
 """Digests of code: of a function and of all that it uses within its package."""
 
+import ast
 import functools
 import hashlib
 import inspect
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -22,8 +24,22 @@ def digest_function(function: Any, package: str) -> str:
 def digest_library() -> str:
     """Return a hash of the sources of lsa_lab that compute, which are all but those of the lab."""
     folder = Path(__file__).parents[1]
-    files = sorted(path for path in folder.rglob("*.py") if path.parent != Path(__file__).parent)
-    return _digest(path.read_text(encoding="utf-8") for path in files)
+    return digest_files(path for path in folder.rglob("*.py") if path.parent != folder / "lab")
+
+
+def digest_files(paths: Iterable[Path]) -> str:
+    """Return a hash of the code of Python files, without comments and docstrings."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(paths)]
+    for node in itertools.chain.from_iterable(map(ast.walk, trees)):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
+    return _digest(map(ast.dump, trees))
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a string alone, as a docstring is."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _digest(texts: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from experiments.flow.amplification import compute as stacks
 from experiments.flow.bayes_flows import limits
 from experiments.models import tasks
 from experiments.models.model import Model, init
-from experiments.models.named import MODELS
+from experiments.models.named import tiny
 from lsa_lab import prompts
 from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
@@ -59,7 +59,7 @@ def test_the_log_ratio_is_that_of_flows_through_loops():
 
 @pytest.mark.parametrize("name", ["linear attention", "transformer"])
 def test_a_stack_that_reads_prompts_as_they_are_predicts_as_its_model_does(name):
-    spec = MODELS["smoke"][name]
+    spec = tiny(name)
     read = pairs.plain_forward(spec)
 
     # In one program with both, float32 weights could be formed twice, with other last bits.

@@ -47,7 +47,7 @@ def prompts_of(config, tag, n):
     return jax.tree.map(np.asarray, trained_models.own_prompts(key, task, 2, config.prompts))
 
 
-def risk_after(path, run, batch, *edit, name="cut_errors"):
+def risk_after(path, run, batch, *edit, name="clipped_errors"):
     """The risk of the last model of a run, clipped or not."""
     own = jax.tree.map(lambda leaf: leaf[run, -1], path)
     own = clipping.clip(own, *edit) if edit else own

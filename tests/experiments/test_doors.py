@@ -1,6 +1,5 @@
-"""The smoke tier of an experiment runs, and its committed result is of the configuration here."""
+"""The smoke tier of an experiment runs, and its committed result can be judged."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -32,11 +31,8 @@ def test_the_smoke_tier_runs(name, tmp_path, trained_models, monkeypatch):
 
 
 @pytest.mark.parametrize("name", program.MODULES)
-def test_a_committed_result_is_of_a_declared_configuration_and_can_be_judged(name):
-    dataset = results.load(ROOT / "figures" / name / "result.nc")
-    declared = program.load(name, "config").TIERS.values()
-    assert json.loads(dataset.attrs["config"]) in map(results.plain, declared)
-    assert program.judge(name, dataset)
+def test_a_committed_result_can_be_judged(name):
+    assert program.judge(name, results.load(ROOT / "figures" / name / "result.nc"))
 
 
 def test_three_modules_of_every_experiment_leave_jax_out():

@@ -63,7 +63,7 @@ def test_a_spread_over_placements_is_over_that_over_seeds(dataset):
 
 
 def test_models_with_more_heads_are_refused():
-    larger = ("size 4 4 4", MODELS["laptop"]["size 4 4 4"])
+    larger = ("size 4 4 4", MODELS["size 4 4 4"])
     with pytest.raises(ValueError, match="rows of as many heads"):
         Config(models=(*CONFIG.models, larger))
 

@@ -9,7 +9,7 @@ import pytest
 from experiments.heads import fewer_heads, importance
 from experiments.heads.each_run import prompts_of, run
 from experiments.heads.head_pruning import masked_models
-from experiments.models.model import Model, gates_of
+from experiments.models.model import Model, head_gates
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from lsa_lab.analyses import heads
 from lsa_lab.models import linear_attention
@@ -17,12 +17,12 @@ from lsa_lab.prompts import Prompt
 
 SPEC = Spec(
     Task(2, (8,), sparsity=1, noise_std=0.5),
-    Architecture(3, 2, ((2, 2, 2),), own_units=True),
+    Architecture(3, 2, ((2, 2, 2),), normalise_prompt=True),
     Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2),
 )
 OF_TWO = Spec(
     Task(2, (8,)),
-    Architecture(2, 2, ((2, 1), (2, 2)), scratch=1, own_units=True),
+    Architecture(2, 2, ((2, 1), (2, 2)), scratch=1, normalise_prompt=True),
     Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2),
 )
 
@@ -66,7 +66,7 @@ def normal(*shape):
 
 def models_of(variant):
     w_kq, w_pv = 0.3 * normal(2, 2, 2, 2, 4, 4)
-    gates = np.tile(gates_of(OF_TWO.architecture)[variant], (2, 1, 1))
+    gates = np.tile(head_gates(OF_TWO.architecture)[variant], (2, 1, 1))
     return Model(OF_TWO, linear_attention.Params(w_kq=w_kq, w_pv=w_pv), gates)
 
 

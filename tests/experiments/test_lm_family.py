@@ -3,7 +3,6 @@ decoders."""
 
 import dataclasses
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ from experiments import __main__ as program
 from experiments.language import vocabulary
 from experiments.language.lm_family import family, mixture
 from experiments.language.lm_family.config import TIERS, Size
-from experiments.models import trained
+from experiments.models.train import WEIGHTS
 from lsa_lab import lm
 from lsa_lab.training import loop
 
@@ -99,7 +98,7 @@ def test_a_training_resumes_to_the_bit_and_begins_at_chance(cached):
     assert np.abs(loss[:, 0] - np.log(CONFIG.mixture.vocabulary)).max() < 1
 
 
-DECODERS = sorted((Path(trained.__file__).parents[1] / "weights" / "decoders").iterdir())
+DECODERS = sorted((WEIGHTS / "decoders").iterdir())
 
 
 def test_committed_decoders_learn_from_demonstrations():

@@ -12,8 +12,8 @@ from experiments.matching.many_shots import compute
 from experiments.matching.matching_transfer import learners
 from experiments.matching.matching_transfer.config import TIERS as LEARNERS
 from experiments.models.model import Model
-from experiments.models.named import named
-from experiments.models.regression import dense
+from experiments.models.named import choose_pairs
+from experiments.models.specs import dense_spec
 from lsa_lab import prompts
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.tasks import linear
@@ -21,8 +21,8 @@ from lsa_lab.tasks import linear
 
 @pytest.mark.parametrize("own_units", [False, True])
 def test_predictions_from_moments_are_those_of_the_model(own_units):
-    ((_, spec),) = named("smoke", ["linear attention"])
-    assert spec.architecture.own_units
+    ((_, spec),) = choose_pairs(["linear attention"], small=True)
+    assert spec.architecture.normalise_prompt
 
     @jax.jit
     def both():
@@ -76,7 +76,7 @@ def test_a_prompt_is_a_fixed_part_and_then_what_is_most_like_the_query(sampled, 
 
 TRANSFER = LEARNERS["smoke"]
 STEP = 1 / (1 + (1 + 2 + 0.25) / 4)
-SPEC = dense("linear", 2, 4, 2, training=dict(steps=1, batch=1, learning_rate=0.1, seeds=2))
+SPEC = dense_spec("linear", 2, 4, 2, training=dict(steps=1, batch=1, learning_rate=0.1, seeds=2))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from experiments.descent.noisy_descent.paths import (
     white_moments,
 )
 from experiments.models.model import Model, init
-from experiments.models.regression import dense
+from experiments.models.specs import dense_spec
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.tasks.linear import LinearTask, sample, sample_weights
 
@@ -63,7 +63,7 @@ def test_one_covariate_without_noise_gives_the_kurtosis_of_chi_squared():
     np.testing.assert_allclose(values["share"], [2 / (N + 2)], rtol=0.03)
 
 
-SPEC = dense(
+SPEC = dense_spec(
     "softmax", D, N, 2, key_width=3, training=dict(steps=1, batch=1, learning_rate=1.0, seeds=1)
 )
 FEW = Config(prompts=6, tasks=2)

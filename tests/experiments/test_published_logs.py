@@ -15,7 +15,7 @@ from experiments.clipping.published_logs import claims
 from experiments.clipping.published_logs.compute import LOGS
 from experiments.clipping.published_logs.compute import compute as log_of
 from experiments.clipping.published_logs.config import Config
-from experiments.models.model import Model, cut, init
+from experiments.models.model import Model, clip_predictions, init
 from lsa_lab.analyses import clipping
 from lsa_lab.store import results
 
@@ -59,7 +59,7 @@ def test_algorithm_1_is_that_of_the_library(models):
     params, prompts = models
     layers = compute.algorithm_layers(params, CONFIG.top_k)
     values = compute.search_task(SPEC, params, layers, prompts, CONFIG)
-    risk = jax.jit(lambda params, batch: Model(SPEC, params).cut_errors(batch))
+    risk = jax.jit(lambda params, batch: Model(SPEC, params).clipped_errors(batch))
     own, batch = jax.tree.map(lambda leaf: np.asarray(leaf)[1], models)
     validation, test = (jax.tree.map(lambda leaf, at=at: leaf[at], batch) for at in HALVES)
     for place, module in enumerate(compute.MODULES):
@@ -75,7 +75,7 @@ def test_the_rival_scales_answers_by_the_best_factor_on_validation(models):
     values = compute.search_task(SPEC, params, np.zeros((2, 2), int), prompts, CONFIG)
     batch = jax.tree.map(lambda leaf: leaf[1], prompts)
     own = jax.tree.map(lambda leaf: leaf[1], params)
-    answers = np.asarray(cut(jax.jit(Model(SPEC, own).predict)(batch), batch), float)
+    answers = np.asarray(clip_predictions(jax.jit(Model(SPEC, own).predict)(batch), batch), float)
     target = np.asarray(batch.y_query, float)
     factors = np.linspace(-10, 10, 4001)
     risks = [np.mean((factor * answers[:8] - target[:8]) ** 2) for factor in factors]

@@ -3,6 +3,7 @@
 import pytest
 
 from lsa_lab.lab import catalogue
+from lsa_lab.lab.run import Job, load_models
 
 EXPERIMENTS = catalogue.find("experiments")
 FIRST = {experiment.theme: name for name, experiment in reversed(EXPERIMENTS.items())}.values()
@@ -12,10 +13,12 @@ FIRST = {experiment.theme: name for name, experiment in reversed(EXPERIMENTS.ite
     "name",
     [pytest.param(n, marks=[] if n in FIRST else [pytest.mark.slow]) for n in EXPERIMENTS],
 )
-def test_the_smoke_tier_is_computed_judged_and_drawn(name):
-    module = EXPERIMENTS[name].load()
+def test_the_smoke_tier_is_computed_judged_and_drawn(name, tmp_path):
+    experiment = EXPERIMENTS[name]
+    module = experiment.load()
     config = module.TIERS["smoke"]
-    result = module.compute(config, {})
+    models = load_models(Job(experiment, "smoke", config, tmp_path))
+    result = module.compute(config, models)
     assert any(claim.judge(result) for claim in module.CLAIMS)
     picture, caption = module.plot(result, config)
     assert picture.axes

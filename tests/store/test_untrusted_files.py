@@ -11,11 +11,11 @@ import pytest
 import xarray as xr
 
 from experiments.models import runs
-from experiments.models.named import named
+from experiments.models.named import tiny
 from lsa_lab import interop, lm
 from lsa_lab.store import checkpoints, results
 
-SPEC = named("smoke")[0][1]
+SPEC = tiny("depth 3")
 
 
 class Payload:

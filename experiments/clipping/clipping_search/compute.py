@@ -10,7 +10,7 @@ from experiments.clipping import trained_models
 from experiments.clipping.clipped_models import PARTS, spec_of
 from experiments.clipping.clipping_search.config import SEARCHES, TASKS, TRAINED, Config
 from experiments.models import tasks
-from experiments.models.model import Model, cut
+from experiments.models.model import Model, clip_predictions
 from lsa_lab.models import moments
 
 MODULES = tuple(PARTS.values())
@@ -56,7 +56,7 @@ def choose(change, layers):  # [R, K, M, Q], [R, M] -> [S, R], each the place (l
 def answers(spec, params, batch):  # [R, ...] -> [R, B]
     """Answers of unclipped models, cut."""
     return jax.lax.map(
-        lambda run: cut(Model(spec, run[0]).predict(run[1]), run[1]), (params, batch)
+        lambda run: clip_predictions(Model(spec, run[0]).predict(run[1]), run[1]), (params, batch)
     )
 
 

@@ -32,7 +32,7 @@ class Config(Bounded):
     # Layers by condition number, the deepest of which is clipped; A2 leaves it open.
     top_k: Annotated[int, at_least(1)] = 2
     noisy: Annotated[float, POSITIVE] = 1.0  # standard deviation of the noise of the noisy task
-    short: Annotated[int, divides("n")] = 5  # shots of the short one
+    short: Annotated[int, divides("n")] = 4  # shots of the short one
     small: Annotated[float, POSITIVE] = 0.5  # scale of its covariates
     large: Annotated[float, POSITIVE] = 2.0  # and of the other task with scaled covariates
     sparsity: Annotated[int, at_least(1)] = 2  # non-zeros of the sparse task's weights

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.clipping.clipped_models import Rates, spec_of
-from experiments.models.named import Named, named
+from experiments.models.named import Named, choose_pairs
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least
 
-MODELS = named("laptop", ("classes",))  # softmax, a norm and an MLP
+MODELS = choose_pairs(("classes",))  # softmax, a norm and an MLP
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Config(Bounded):
 
 
 TIERS = {
-    "smoke": Config(named("smoke", ("classes",)), rates=(0.5, 0.75), prompts=32, ends=1, sweeps=20),
+    "smoke": Config(
+        choose_pairs(("classes",), small=True), rates=(0.5, 0.75), prompts=32, ends=1, sweeps=20
+    ),
     "laptop": Config(),
 }

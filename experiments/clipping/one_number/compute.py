@@ -26,7 +26,7 @@ from experiments.clipping.one_number.config import (
 )
 from experiments.clipping.one_number.maps import accuracy, fit, read_classes, read_regression
 from experiments.models import tasks
-from experiments.models.model import Model, cut
+from experiments.models.model import Model, clip_predictions
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import readings
 from lsa_lab.models import moments
@@ -72,7 +72,7 @@ def predict(spec, stacked, batch):
 
     def answer(params):
         values = Model(spec, params).predict(batch)
-        return values if spec.task.labels == "signs" else cut(values, batch)
+        return values if spec.task.labels == "signs" else clip_predictions(values, batch)
 
     return jax.lax.map(answer, stacked)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.clipping.clipped_models import PARTS
-from experiments.models.named import Named, named
+from experiments.models.named import Named, choose_pairs
 from experiments.models.specs import restored
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
@@ -20,7 +20,7 @@ MAPS = (MULTIPLE, AFFINE, SIZED, CUBIC)
 TRAINED, NO_NOISE = "as trained", "no noise"
 TASKS = (TRAINED, NO_NOISE, "fewer shots", "smaller inputs", "larger inputs")
 
-TRAINED_MODELS = named("laptop", MODELS)
+TRAINED_MODELS = choose_pairs(MODELS)
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ class Config(Bounded):
 
 
 TIERS = {
-    "smoke": Config(named("smoke", MODELS), rates=(0.5, 0.75), fewer=2, validation=16, test=16),
+    "smoke": Config(
+        choose_pairs(MODELS, small=True), rates=(0.5, 0.75), fewer=2, validation=16, test=16
+    ),
     "laptop": Config(),
 }

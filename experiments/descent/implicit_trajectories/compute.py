@@ -9,7 +9,7 @@ import optax
 import xarray as xr
 
 from experiments.descent.implicit_trajectories.config import ALGORITHMS, MODELS, Config
-from experiments.models.model import forward, own_prompt
+from experiments.models.model import forward, prepare_prompt
 from experiments.models.tasks import distribution, draw
 from lsa_lab import estimators
 from lsa_lab.analyses import alignment
@@ -95,7 +95,7 @@ def answer_prompts(spec, config, params, key):
     model, task = forward(spec), distribution(spec.task, dtype=jnp.float32)
 
     def answer(prompt, params):
-        own, _ = own_prompt(spec.architecture, prompt)
+        own, _ = prepare_prompt(spec.architecture, prompt)
         predictions = layer_predictions(model(params, tokens(own)))
         return own, predictions, implied_weights(model, params, own)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated
 
-from experiments.models.named import Named, named
+from experiments.models.named import Named, choose_pairs
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
 MODELS = {"linear": "linear attention", "softmax": "softmax attention"}  # their names in a config
@@ -12,7 +12,7 @@ ALGORITHMS = ("GD", "GD++", "preconditioned GD", "Newton", "ridge")
 
 
 def both(tier: str) -> Named:
-    return named(tier, tuple(MODELS.values()))
+    return choose_pairs(tuple(MODELS.values()), small=tier == "smoke")
 
 
 LAPTOP = both("laptop")

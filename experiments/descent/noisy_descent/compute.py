@@ -10,7 +10,7 @@ import xarray as xr
 from experiments.descent.noisy_descent.config import PATHS, READINGS, STATES, Config
 from experiments.descent.noisy_descent.paths import ends, token_root, updates_of
 from experiments.descent.specs import SOFTMAX, STACK
-from experiments.models.model import Model, init, own_prompt
+from experiments.models.model import Model, init, prepare_prompt
 from experiments.models.tasks import distribution
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.tasks.linear import sample, sample_weights
@@ -93,7 +93,7 @@ def measure_softmax(key, states, config, spec):  # params [S, R, ...] -> {name: 
     task = distribution(spec.task, dtype=jnp.float32)
 
     def added(params, prompt):  # -> [L]
-        _, scale = own_prompt(spec.architecture, prompt)
+        _, scale = prepare_prompt(spec.architecture, prompt)
         return scale * jnp.diff(layer_predictions(Model(spec, params).forward(prompt)))
 
     def one_task(params, key):

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from experiments.descent.specs import linear, spec_of, stack_and_softmax
 from experiments.models.named import Named
-from experiments.models.regression import dense
-from experiments.models.specs import Spec
+from experiments.models.specs import Spec, dense_spec
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between
 
 NORMS = {"without": "without norms", "with": "with norms"}  # the names of the models
@@ -25,7 +24,7 @@ def attention(d: int, n: int, depth: int, heads: int, key_width: int, **training
     # Risks are measured after each of five parts of the training.
     recipe = dict(batch=64, learning_rate=0.003, seeds=9, seed=11, checkpoints=5) | training
     shape = dict(heads=heads, key_width=key_width, width=heads * key_width, init_scale=0.5)
-    return dense("softmax", d, n, depth, noise_std=0.5, training=recipe, **shape)
+    return dense_spec("softmax", d, n, depth, noise_std=0.5, training=recipe, **shape)
 
 
 def pair(plain: Spec) -> Named:

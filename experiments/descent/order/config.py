@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.descent.specs import SOFTMAX, spec_of
-from experiments.models.named import Named, named
-from experiments.models.regression import dense
-from experiments.models.specs import Spec
+from experiments.models.named import Named, choose_pairs
+from experiments.models.specs import Spec, dense_spec
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, between, one_of
 
@@ -18,7 +17,7 @@ RULES = ("easy to hard", "hard to easy", "small to large step", "large to small 
 RULES += ("nearest last", "nearest first")
 
 
-MODELS = named("laptop", (CAUSAL, SOFTMAX))
+MODELS = choose_pairs((CAUSAL, SOFTMAX))
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,8 @@ class Rules(Bounded):
         rest = dict(heads=self.heads, key_width=self.d + 1, keys="causal", init_scale=0.5)
         rest |= dict(noise_std=self.noise_std, training=training)
         specs = {
-            kernel: dense(kernel, self.d, self.n, self.depth, **rest) for kernel in self.kernels
+            kernel: dense_spec(kernel, self.d, self.n, self.depth, **rest)
+            for kernel in self.kernels
         }
         specs |= {"softmax": self.shared} if self.shared else {}
         return tuple((f"trained {kernel}", specs[kernel]) for kernel in self.kernels)
@@ -117,15 +117,10 @@ TIERS = {
         key_width=2,
         prompts=2,
         orders=2,
-        place=Place(named("smoke", (CAUSAL, SOFTMAX)), prompts=8),
+        place=Place(choose_pairs((CAUSAL, SOFTMAX), small=True), prompts=8),
         rules=Rules(
             **_SMALL, kernels=("softmax",), random_orders=2, steps=4, batch=4, test_prompts=8
         ),
     ),
     "laptop": Config(),
-    # The rules have the causal attention that experiments share, 1.44 times ridge's risk.
-    "paper": Config(
-        place=Place(named("paper", (CAUSAL, SOFTMAX)), prompts=2000),
-        rules=Rules(d=8, n=20, depth=4, heads=4, runs=9, shared=dict(MODELS)[CAUSAL], seed=2),
-    ),
 }

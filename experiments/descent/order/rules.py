@@ -30,7 +30,7 @@ def stacks(config, trained):  # -> {name: (forward, params [R, ...])}
     for name, _ in config.models:
         runs, seeds = trained[name], slice(config.runs)
         refuse_divergence(runs.status[seeds], name, needs_all=True)
-        forward = partial(transformer.forward, config=model.shape(runs.spec))
+        forward = partial(transformer.forward, config=model.transformer_config(runs.spec))
         every[name] = forward, runs.models(seeds=seeds).cast_float64().params
     return every
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import MODELS, Named
-from experiments.models.regression import dense
+from experiments.models.named import MODELS, Named, tiny
+from experiments.models.specs import dense_spec
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
 
@@ -46,8 +46,10 @@ class Width(Bounded):
         recipe = dict(batch=64, learning_rate=0.005, clip=0.1, beta_2=0.99)
         recipe |= dict(steps=self.steps, seeds=self.seeds, seed=self.seed)
         sizes = (self.trained_d, self.shots, self.trained_depth)
-        rest = dict(noise_std=self.noise_std, own_units=True, training=recipe)
-        specs = (dense("linear", *sizes, scratch=slots, **rest) for slots in self.scratch)
+        rest = dict(noise_std=self.noise_std, normalise_prompt=True, training=recipe)
+        specs = (
+            dense_spec("linear", *sizes, padding_slots=slots, **rest) for slots in self.scratch
+        )
         return tuple((f"width {spec.token_width}", spec) for spec in specs)
 
 
@@ -88,14 +90,14 @@ class Config(Bounded):
         return self.trained + self.width.models
 
 
-def _shared(tier: str, *kinds: str) -> Named:
-    return tuple((kind, MODELS[tier][TRAINED[kind]]) for kind in kinds)
+def _shared(*kinds: str, small: bool = False) -> Named:
+    return tuple((kind, (tiny if small else MODELS.get)(TRAINED[kind])) for kind in kinds)
 
 
 _TINY_WIDE = dict(trained_d=2, scratch=(0, 1), shots=4, trained_depth=2, steps=4, seeds=2)
 TIERS = {
     "smoke": Config(
-        _shared("smoke", "linear"),
+        _shared("linear", small=True),
         kinds=("linear", "norm"),
         gains=(0.1, 1.0),
         mlp_width=4,
@@ -107,13 +109,5 @@ TIERS = {
         trained_pairs=8,
         width=Width(**_TINY_WIDE, trained_pairs=8),
     ),
-    "laptop": Config(_shared("laptop", *TRAINED)),
-    "paper": Config(
-        _shared("paper", *TRAINED),
-        runs=256,
-        pairs=128,
-        trained_runs=36,
-        seed=2,
-        width=Width(seeds=36, seed=1),
-    ),
+    "laptop": Config(_shared(*TRAINED)),
 }

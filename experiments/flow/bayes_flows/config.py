@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from experiments.models.named import Named
-from experiments.models.regression import dense
-from experiments.models.specs import KERNELS, Spec
+from experiments.models.specs import KERNELS, Spec, dense_spec
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
 
@@ -96,12 +95,12 @@ class Config(Bounded):
         recipe["steps"] = getattr(self, f"{kernel}_steps")
         if kernel == "linear":
             recipe |= dict(learning_rate=min(0.005, 0.016 / depth), clip=0.1, beta_2=0.99)
-            shape = dict(own_units=True)
+            shape = dict(normalise_prompt=True)
         else:
             recipe |= dict(learning_rate=0.003)
             shape = dict(key_width=self.width // self.heads, width=self.width, init_scale=0.5)
         shape |= dict(heads=self.heads, noise_std=self.noise_std, training=recipe)
-        spec = dense(kernel, self.d, self.n, depth, **shape)
+        spec = dense_spec(kernel, self.d, self.n, depth, **shape)
         return replace(spec, task=replace(spec.task, sparsity=sparsity_of(self, prior)))
 
 

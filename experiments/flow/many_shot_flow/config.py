@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, named
+from experiments.models.named import Named, choose_pairs
 from experiments.models.regression import kernel_spec
 from experiments.models.specs import KERNELS
 from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, between
@@ -81,7 +81,7 @@ class Config(Bounded):
 
 TIERS = {
     "smoke": Config(
-        Null(named("smoke", NAMES[:1]), prompts=4, own_prompts=4),
+        Null(choose_pairs(NAMES[:1], small=True), prompts=4, own_prompts=4),
         d=2,
         n=4,
         depth=2,
@@ -96,9 +96,9 @@ TIERS = {
         runs=2,
         prompts=4,
     ),
-    "laptop": Config(Null(named("laptop", NAMES))),
+    "laptop": Config(Null(choose_pairs(NAMES))),
     # The weights of the null's 36 seeds are not committed: it has the laptop tier's nine.
     "paper": Config(
-        Null(named("laptop", NAMES), prompts=1024, own_prompts=128, seed=8), runs=56, seed=11
+        Null(choose_pairs(NAMES), prompts=1024, own_prompts=128, seed=8), runs=56, seed=11
     ),
 }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, named
+from experiments.models.named import Named, choose_pairs
 from experiments.models.specs import Spec, restored
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between
@@ -14,7 +14,7 @@ RULES = (*FLOWS, "similarity", "random")
 WAYS = ("Eq. 2, encoded", "pool, encoded", "pool, online")  # of a query to meet a pool
 
 NAMES = ("linear attention",)
-MODELS = named("laptop", NAMES)
+MODELS = choose_pairs(NAMES)
 Several = Annotated[int, at_least(2)]
 
 
@@ -30,7 +30,7 @@ class Config(Bounded):
     queries: Several = 32  # for one pool, of one task
     pools: Several = 32  # of each run
     # Demonstrations that are selected: as many as in training.
-    shots: Annotated[int, between(1, "pool")] = 20
+    shots: Annotated[int, between(1, "pool")] = 16
     runs: Several = 9  # each with a seed of the training of its own
     large: Several = 4096  # demonstrations of the pool in which costs are counted
     seed: Seed = 0
@@ -47,7 +47,9 @@ def spec_of(config) -> Spec:
 
 
 TIERS = {
-    "smoke": Config(named("smoke", NAMES), pool=8, queries=4, pools=2, shots=4, runs=2, large=16),
+    "smoke": Config(
+        choose_pairs(NAMES, small=True), pool=8, queries=4, pools=2, shots=4, runs=2, large=16
+    ),
     "laptop": Config(),
     "paper": Config(pool=256, queries=64, pools=64),
 }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, named
+from experiments.models.named import Named, choose_pairs
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between
 
@@ -40,7 +40,6 @@ class Config(Bounded):
 
 
 TIERS = {
-    "smoke": Config(named("smoke", NAMES[:2]), prompts=200, runs=2, classes=2),
-    "laptop": Config(named("laptop", NAMES)),
-    "paper": Config(named("paper", NAMES), runs=36, seed=10),
+    "smoke": Config(choose_pairs(NAMES[:2], small=True), prompts=200, runs=2, classes=2),
+    "laptop": Config(choose_pairs(NAMES)),
 }

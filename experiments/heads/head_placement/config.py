@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import MODELS, Named, named
+from experiments.models.named import MODELS, Named, choose_pairs
 from experiments.models.specs import Spec, restored
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
-
-def _models(tier: str, kind: str = "place ") -> Named:
-    return named(tier, [name for name in MODELS[tier] if name.startswith(kind)])
-
-
-_MODELS = _models("laptop")
+_NAMES = [name for name in MODELS if name.startswith("place ")]
+_MODELS = choose_pairs(_NAMES)
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,6 @@ class Config(Bounded):
     times that of its keys, in whichever layer it stands. Every model has as many steps."""
 
     models: Named = _MODELS  # trained models, by name
-    retrain: bool = False  # train again instead of reading committed weights
     # Demonstrations in a test prompt.
     shots: Annotated[tuple[int, ...], at_least(2)] = (8, 16, 32, 64)
     test_prompts: Annotated[int, at_least(2)] = 4096
@@ -46,7 +41,6 @@ def row_of(spec) -> tuple[int, ...]:
 
 
 TIERS = {
-    "smoke": Config(models=_models("smoke"), shots=(4, 8), test_prompts=32),
+    "smoke": Config(models=choose_pairs(_NAMES[:4], small=True), shots=(4, 8), test_prompts=32),
     "laptop": Config(),
-    "paper": Config(models=_models("paper", "long place ")),
 }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import Named, more_seeds, named
+from experiments.models.named import Named, choose_pairs
 from experiments.models.specs import Spec, restored
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
@@ -14,7 +14,7 @@ TREATMENTS = (*CHOSEN, *RANDOM, MIXED, TRAINED)
 ONLY_PRUNED = ("long training", "dense")  # models whose importances nobody asks for
 
 _NAMES = ("depth 3", "depth 5", *ONLY_PRUNED, "narrow keys", "softmax")
-_MODELS = named("laptop", _NAMES)
+_MODELS = choose_pairs(_NAMES)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,6 @@ class Config(Bounded):
     """
 
     models: Named = _MODELS  # trained models, by name
-    retrain: bool = False  # train again instead of reading committed weights
     n: Annotated[int, at_least(1)] = 16
     # To measure importance on, and as many others to judge on, for each run.
     prompts: Annotated[int, at_least(1)] = 512
@@ -78,7 +77,7 @@ def can_be_mixed(spec: Spec) -> bool:
 
 TIERS = {
     "smoke": Config(
-        models=named("smoke", ("depth 3", "softmax")),
+        models=choose_pairs(("depth 3", "softmax"), small=True),
         n=8,
         prompts=32,
         search=32,
@@ -88,5 +87,4 @@ TIERS = {
         importance=Importance(4, 8, 8),
     ),
     "laptop": Config(),
-    "paper": Config(models=more_seeds(_MODELS)),
 }

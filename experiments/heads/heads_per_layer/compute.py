@@ -11,7 +11,7 @@ from jax import Array
 from experiments.heads.heads_per_layer.config import Config, depths, sizes
 from experiments.heads.model_risks import pairs_of, risks_of, risks_of_rules
 from experiments.heads.rule_names import RULES
-from experiments.models.model import cut
+from experiments.models.model import clip_predictions
 from lsa_lab import estimators, prompts
 from lsa_lab.prompts import Prompt
 from lsa_lab.store import parts
@@ -35,7 +35,7 @@ def tuned_errors(batch: Prompt, task: LinearTask, steps: int, tuning: int) -> np
     }
     own_units = min(ends, key=lambda units: ends[units].fun)
     predicted = _descent_predictions(ends[own_units].x, own_units, batch)
-    return np.asarray((cut(predicted, batch) - batch.y_query) ** 2)
+    return np.asarray((clip_predictions(predicted, batch) - batch.y_query) ** 2)
 
 
 @partial(jax.jit, static_argnums=1)

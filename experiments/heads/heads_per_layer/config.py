@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from experiments.models.named import MODELS, Named, named
+from experiments.models.named import MODELS, Named, choose_pairs
 from experiments.models.specs import Spec, restored
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
@@ -12,11 +12,8 @@ SINGLE, FIRST, FULL = ("single", "first", "full")  # where a row has more heads 
 _SIZE = "size "  # with which the names of models of one row of heads begin
 
 
-def _models(tier: str) -> Named:
-    return named(tier, [name for name in MODELS[tier] if name.startswith(("depth ", _SIZE))])
-
-
-_MODELS = _models("laptop")
+_NAMES = [name for name in MODELS if name.startswith(("depth ", _SIZE))]
+_MODELS = choose_pairs(_NAMES)
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,6 @@ class Config(Bounded):
     """Architectures that differ in where their heads sit, at two depths, and in how many."""
 
     models: Named = _MODELS  # trained models, by name
-    retrain: bool = False  # train again instead of reading committed weights
     # Demonstrations in a test prompt.
     shots: Annotated[tuple[int, ...], at_least(2)] = (8, 16, 32, 64)
     judged: int = 16  # the number of demonstrations at which claims are judged
@@ -91,7 +87,7 @@ def counts(config) -> dict[str, tuple[int, int, int]]:
 
 TIERS = {
     "smoke": Config(
-        models=_models("smoke"),
+        models=choose_pairs(_NAMES, small=True),
         shots=(4, 8),
         judged=8,
         test_prompts=32,
@@ -99,5 +95,4 @@ TIERS = {
         beyond_d=BeyondD(shots=(4, 8, 16), judged=8, test_prompts=32),
     ),
     "laptop": Config(),
-    "paper": Config(models=_models("paper"), beyond_d=BeyondD(test_prompts=4096)),
 }

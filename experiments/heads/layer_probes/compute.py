@@ -11,7 +11,7 @@ from experiments.heads.each_run import map_runs
 from experiments.heads.layer_probes import probing
 from experiments.heads.layer_probes.config import FEATURES, OF_TOKENS, RULES, Config
 from experiments.heads.layer_probes.probing import DESCENT, Case, batch_of
-from experiments.models.model import Model, cut, shape, skeleton
+from experiments.models.model import Model, clip_predictions, compilation_key, transformer_config
 from experiments.models.runs import Runs
 from lsa_lab import prompts
 from lsa_lab.analyses import probes
@@ -23,7 +23,7 @@ _TOGETHER = 64  # prompts that are in memory at once, each asked n + 1 times
 
 def descents(config, case: Case) -> np.ndarray:  # [R, features, 2, steps+1]
     """Excess risks of descent on FEATURES, step after step, on each half of the prompts."""
-    batch, like = batch_of(config, case, DESCENT, config.descents), skeleton(case.spec)
+    batch, like = batch_of(config, case, DESCENT, config.descents), compilation_key(case.spec)
     variants = [case.variants[name].models for name in ("full", "single head")]
     # The first layer alone, as a model of its own: one program for every depth.
     first = [jax.vmap(lambda model: model.replace(spec=like).first(1))(each) for each in variants]
@@ -42,7 +42,7 @@ def _descend(steps: int, share: float):
 
         def descend(features):  # [B, n+1, D] -> [2, steps+1]
             paths = jax.vmap(lambda rows, y: probes.descend(rows, y, steps, share))(features, own.y)
-            predicted = jax.vmap(cut, (1, None), 1)(scale[:, None] * paths, batch)
+            predicted = jax.vmap(clip_predictions, (1, None), 1)(scale[:, None] * paths, batch)
             squares = (predicted - batch.y_query[:, None]) ** 2
             return squares.reshape(2, -1, steps + 1).mean(1)
 
@@ -55,7 +55,7 @@ def _features(models, prompt: Prompt) -> list:  # of [n+1, D]
     """FEATURES of a prompt in its own units, tokens not yet white. The label slot is taken out, and
     no token has seen its own label except as one of many."""
     full, single = models
-    wide = prompts.with_scratch(prompt, full.spec.architecture.scratch)
+    wide = prompts.with_scratch(prompt, full.spec.architecture.padding_slots)
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
 
     def read_queries(model, prompt):
@@ -70,7 +70,9 @@ def _features(models, prompt: Prompt) -> list:  # of [n+1, D]
 
 
 def _forward(model: Model, tokens):
-    return transformer.forward(model.factored(), tokens, shape(model.spec), model.gates)
+    return transformer.forward(
+        model.factored(), tokens, transformer_config(model.spec), model.gates
+    )
 
 
 def whitened(features):  # [2 B, T, D] -> [2 B, T, D]
@@ -101,7 +103,7 @@ def measure(config, runs: Runs, name: str):
     numbers, spec, axes = probing.readers(config, case), case.spec, ("model", "run", "layer")
     arrays = {name: (axes, numbers[:, :, i]) for i, name in enumerate(("reader", "own", "held"))}
     heads = [int(variant.models.gates[0, 0].sum()) for variant in case.variants.values()]
-    arrays["share"] = ("model", np.minimum(np.array(heads) / spec.task.width, 1.0))
+    arrays["share"] = ("model", np.minimum(np.array(heads) / spec.task.d, 1.0))
     arrays["known"] = ("rule", probing.risks_of_rules(config, case))
     arrays["lost"] = ((), case.lost)
     if name in config.dissected:

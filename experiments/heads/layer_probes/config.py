@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.heads.rule_names import RIDGE, SPARSE_BAYES
-from experiments.models.named import Named, more_seeds, named
+from experiments.models.named import Named, choose_pairs
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least, at_most, between
 
 RULES = (RIDGE, SPARSE_BAYES)  # whose risks are beside those of readers
@@ -18,7 +18,7 @@ OF_TOKENS = 2  # the first of these are tokens, made white
 PER_WIDTH = 20  # prompts for each coordinate of a token, at least, as analyses.probes asks
 
 _PANELS, _DISSECTED = ("little noise", "depth 3", "much noise", "depth 5"), ("depth 3", "depth 5")
-_MODELS = named("laptop", _PANELS)
+_MODELS = choose_pairs(_PANELS)
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Config(Bounded):
     """
 
     models: Named = _MODELS  # trained models, by name
-    retrain: bool = False  # train again instead of reading committed weights
     panels: tuple[str, ...] = _PANELS  # models that are judged and have a panel
     dissected: tuple[str, ...] = _DISSECTED  # whose first layer is looked at
     n: Annotated[int, at_least(2)] = 16
@@ -69,14 +68,13 @@ class Config(Bounded):
 
 TIERS = {
     "smoke": Config(
-        models=named("smoke", ("depth 3",)),
+        models=choose_pairs(("depth 3",), small=True),
         panels=("depth 3",),
         dissected=("depth 3",),
         n=8,
-        prompts=128,
+        prompts=192,
         descents=16,
         steps=4,
     ),
     "laptop": Config(),
-    "paper": Config(models=more_seeds(_MODELS)),
 }

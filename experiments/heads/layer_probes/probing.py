@@ -10,7 +10,7 @@ import numpy as np
 from experiments.heads import sparse_rules
 from experiments.heads.each_run import map_runs, prompts_of
 from experiments.heads.layer_probes.config import RULES
-from experiments.models.model import Model, cut, skeleton
+from experiments.models.model import Model, clip_predictions, compilation_key
 from experiments.models.runs import Runs
 from experiments.models.specs import Spec
 from experiments.models.tasks import distribution
@@ -91,7 +91,7 @@ def readers(config, case: Case) -> np.ndarray:  # [variants, R, 3, L+1]
     A reader of one shape of models is compiled once.
     """
     learn, fresh = (batch_of(config, case, tag, config.prompts) for tag in (LEARN, FRESH))
-    program, like, rows = _reader(config.learned), skeleton(case.spec), []
+    program, like, rows = _reader(config.learned), compilation_key(case.spec), []
     for variant in case.variants.values():
         numbers = map_runs(program, variant.models.replace(spec=like), learn, fresh)
         rows.append(np.where(variant.finished[:, None, None], numbers, np.nan))
@@ -115,7 +115,10 @@ def _reader(learned: int):
                 fresh_scale * (fresh_states @ reader)[:, 0],
                 -fresh_scale * fresh_states[:, -1],
             )
-            risks = [((cut(answer, fresh) - fresh.y_query) ** 2).mean() for answer in answers]
+            risks = [
+                ((clip_predictions(answer, fresh) - fresh.y_query) ** 2).mean()
+                for answer in answers
+            ]
             probe = probes.fit(states[kept], targets[kept])
             judged = fresh_states[fresh_kept], fresh_targets[fresh_kept]
             return jnp.stack([*risks, probes.explained(probe, *judged).mean()])

@@ -11,7 +11,7 @@ from experiments.heads import sparse_rules
 from experiments.heads.preprocess_then_optimise import few_heads
 from experiments.heads.preprocess_then_optimise.config import RULES, TUNED, Config
 from experiments.heads.rule_names import RULES as KNOWING
-from experiments.models.model import cut
+from experiments.models.model import clip_predictions
 from lsa_lab import estimators
 from lsa_lab.models.sparse_constructions import coordinate_groups
 from lsa_lab.prompts import Prompt
@@ -36,7 +36,7 @@ def flat(batch: Prompt) -> Prompt:  # [R, B] -> [R B]
 
 def squares(predicted: jax.Array, prompt: Prompt) -> jax.Array:
     """Squared errors of predictions that are cut; infinite where they are not finite."""
-    errors = (cut(predicted, prompt) - prompt.y_query) ** 2
+    errors = (clip_predictions(predicted, prompt) - prompt.y_query) ** 2
     return jnp.where(jnp.isfinite(predicted), errors, jnp.inf)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.matching.configs import AtLeastTwo, Count, Positive, Proxies, check_names
-from experiments.models.named import Named, named
+from experiments.models.named import Named, choose_pairs
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between
 
@@ -18,7 +18,7 @@ CLEAN, HEAVY = "clean", "heavy covariates"
 OUTLIERS = ("few flipped", "many flipped", HEAVY, "heavy noise")  # noisy pools that have them
 NOISY_KINDS, NOISY_RULES = (CLEAN, *OUTLIERS), (*MATCHED, "mismatching", "random")
 
-MODELS = named("laptop", TRAINED)
+MODELS = choose_pairs(TRAINED)
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,9 @@ TIERS = {
         random_draws=2,
         queries=2,
         pools=1,
-        models=named("smoke", TRAINED),
+        models=choose_pairs(TRAINED, small=True),
         runs=2,
         noisy=Noisy(m=40, sizes=(4, 8), model_size=4, random_draws=2, queries=2, pools=4),
     ),
     "laptop": Config(),
-    "paper": Config(
-        models=named("paper", TRAINED), pools=48, runs=36, seed=14, noisy=Noisy(pools=32, seed=12)
-    ),
 }

@@ -136,7 +136,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     linear, softmax = (models[name].models(seeds=slice(config.runs)) for name in TRAINED)
     # Powers of long prompts outgrow float32, in which the training runs.
     stacks = descent(config), linear.cast_float64().params
-    own_units = False, linear.spec.architecture.own_units
+    own_units = False, linear.spec.architecture.normalise_prompt
     root = jax.random.fold_in(jax.random.key(config.seed), 1)
     keys = jax.random.split(root, config.runs)
     error, bayes, largest = (

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.matching.configs import AtLeastTwo, Positive, Trained, check_names
-from experiments.models.named import named
+from experiments.models.named import choose_pairs
 from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
 LINEAR = ("descent", "linear")  # constructed and trained
@@ -20,7 +20,7 @@ class Config(Trained):
     """Three stacks of one depth, far beyond the number of demonstrations they are trained on."""
 
     # Demonstrations in the test.
-    shots: Shots = (20, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+    shots: Shots = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
     class_shots: tuple[int, int] = (128, 1024)  # between which the paper's classification loses
     softmax_most: int = 1024  # demonstrations: its cost grows with their square
     noises: Annotated[tuple[float, ...], at_least(0)] = (0.0, 0.5, 1.0)  # of the test's labels
@@ -47,7 +47,7 @@ class Config(Trained):
 
 TIERS = {
     "smoke": Config(
-        named("smoke", TRAINED),
+        choose_pairs(TRAINED, small=True),
         shots=(4, 8, 64),
         class_shots=(4, 8),
         softmax_most=8,
@@ -57,6 +57,5 @@ TIERS = {
         test_prompts=8,
         softmax_prompts=2,
     ),
-    "laptop": Config(named("laptop", TRAINED)),
-    "paper": Config(named("paper", TRAINED), runs=36, seed=13),
+    "laptop": Config(choose_pairs(TRAINED)),
 }

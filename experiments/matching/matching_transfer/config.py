@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from experiments.matching.configs import AtLeastTwo, Count, Positive, Trained, check_names
-from experiments.models.named import named
+from experiments.models.named import choose_pairs
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import Seed, between, divides
 
@@ -50,7 +50,7 @@ class Config(Trained):
 
 TIERS = {
     "smoke": Config(
-        named("smoke", TRAINED),
+        choose_pairs(TRAINED, small=True),
         m=12,
         pools=1,
         queries=2,
@@ -62,9 +62,9 @@ TIERS = {
         descents=(2,),
         runs=2,
     ),
-    "laptop": Config(named("laptop", TRAINED)),
+    "laptop": Config(choose_pairs(TRAINED)),
     # The same models, whose seeds are the runs: more pools for each.
-    "paper": Config(named("laptop", TRAINED), pools=8, tuned_pools=4, seed=23),
+    "paper": Config(choose_pairs(TRAINED), pools=8, tuned_pools=4, seed=23),
 }
 
 

@@ -14,7 +14,7 @@ import optax
 from experiments.matching.checkpoints import watched
 from experiments.matching.subsets import bayes_error, best_step
 from experiments.models.model import Model
-from experiments.models.regression import dense
+from experiments.models.specs import dense_spec
 from lsa_lab import prompts
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import prefix
@@ -75,7 +75,7 @@ def errors(models: Model, x, y, queries):  # leaves [R, ...] -> [R, P, S]
 def one_layer_model(config, count) -> Model:  # leaves [count, ...]
     """The best single step, the same for all."""
     training = dict(steps=1, batch=1, learning_rate=1.0, seeds=1)
-    model = Model(dense("linear", config.d, config.n, 1, training=training), one_layer(config))
+    model = Model(dense_spec("linear", config.d, config.n, 1, training=training), one_layer(config))
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), model)
 
 
