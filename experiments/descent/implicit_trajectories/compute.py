@@ -114,7 +114,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         runs = models[name]
         params = jax.tree.map(jnp.asarray, runs.models().params)
         answers.append(answer_prompts(runs.spec, config, params, jax.random.fold_in(root, i)))
-        taken.append(runs.taken[-1])
+        taken.append(runs.steps_completed[-1])
     answers = jax.tree.map(lambda *pair: jnp.concatenate(pair), *answers)
     fitting = jax.tree.map(lambda rows: rows[:, : config.fitting_prompts], answers)
     fresh = jax.tree.map(lambda rows: rows[:, config.fitting_prompts :], answers)

@@ -119,7 +119,7 @@ def states_of(key, runs, dtype):  # -> params [S, R', ...], statuses
     count = int(runs.finished[0].sum())
     before = jax.jit(jax.vmap(partial(init, spec)))(jax.random.split(key, count))
     both = jax.tree.map(lambda *leaves: jnp.stack(leaves).astype(dtype), after, before)
-    return both, [f"{each} of {spec.training.steps}" for each in runs.taken[0]]
+    return both, [f"{each} of {spec.training.steps}" for each in runs.steps_completed[0]]
 
 
 def compute(config: Config, models, *, progress=None, checkpoints=None):

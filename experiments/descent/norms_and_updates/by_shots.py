@@ -152,8 +152,8 @@ def measure_by_shots(config: ByShots, softmax, stacks):
         "size": (("kind", "run", "factor", "layer"), np.stack([*sizes.values()])),
         "risk": (("run", "rule"), np.asarray(risks)),
         "linear": (("linear_run", "factor", "linear_layer"), np.asarray(linear)),
-        "taken": (("started",), softmax.taken[0]),
-        "linear_taken": (("linear_started",), stacks.taken[0]),
+        "taken": (("started",), softmax.steps_completed[0]),
+        "linear_taken": (("linear_started",), stacks.steps_completed[0]),
     }
     coordinates = {
         "kind": list(sizes),

@@ -16,7 +16,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
         {
             "risk": (("heads", "seed", "shots"), risks),
             "loss": (("heads", "seed", "block"), np.concatenate([runs.loss for runs in every])),
-            "taken": (("heads", "seed"), np.concatenate([runs.taken for runs in every])),
+            "taken": (("heads", "seed"), np.concatenate([runs.steps_completed for runs in every])),
             "rule_risk": (("rule", "shots"), risks_of_rules(pairs)),
         },
         {"heads": list(specs(config)), "shots": list(config.shots), "rule": list(RULES)},

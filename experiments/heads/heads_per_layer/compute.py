@@ -64,7 +64,7 @@ def depth_risks(config: Config, models):
         runs, axes = models[name], (f"heads, {name}", "seed")
         arrays[f"risk, {name}"] = ((*axes, "shots"), risks_of(runs, pairs))
         arrays[f"loss, {name}"] = ((*axes, f"block, {name}"), runs.loss)
-        arrays[f"taken, {name}"] = (axes, runs.taken)
+        arrays[f"taken, {name}"] = (axes, runs.steps_completed)
         parameters = spec.architecture.depth, config.tuning_prompts
         risks = [tuned_errors(*pair, *parameters).mean() for pair in pairs]
         arrays[f"descent, {name}"] = ("shots", np.array(risks))
