@@ -22,7 +22,7 @@ SPEC = Spec(
 )
 OF_TWO = Spec(
     Task(2, (8,)),
-    Architecture(2, 2, ((2, 1), (2, 2)), scratch=1, normalise_prompt=True),
+    Architecture(2, 2, ((2, 1), (2, 2)), padding_slots=1, normalise_prompt=True),
     Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2),
 )
 

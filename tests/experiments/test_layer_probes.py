@@ -15,7 +15,7 @@ from lsa_lab.models import linear_attention
 
 SPEC = Spec(
     Task(2, (8,), sparsity=1, noise_std=0.5),
-    Architecture(2, 2, ((1, 1), (2, 2)), scratch=2, normalise_prompt=True),
+    Architecture(2, 2, ((1, 1), (2, 2)), padding_slots=2, normalise_prompt=True),
     Recipe(steps=1, batch=1, learning_rate=1.0, seeds=1),
 )
 CONFIG = dataclasses.replace(TIERS["smoke"], n=4, prompts=512, descents=1024)
