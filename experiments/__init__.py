@@ -2,7 +2,6 @@
 
 # In the order in which they are run and reported.
 EXPERIMENTS = (
-    "descent.depth",
     "descent.common_map",
     "descent.noisy_descent",
     "descent.norms_and_updates",

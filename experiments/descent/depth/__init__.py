@@ -1,1 +1,0 @@
-"""Do L trained layers do better than L steps of gradient descent?"""

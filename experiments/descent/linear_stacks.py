@@ -1,0 +1,50 @@
+"""Linear stacks that the scripts of this theme train, on moments of fresh prompts."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from lsa_lab import lab
+from lsa_lab.models import linear_attention
+from lsa_lab.models.moments import predictions_from_moments
+from lsa_lab.training import Training, fit
+
+
+def repeat(params, times):  # leaves [..., L, H, e, e] -> [..., times L, H, e, e]
+    return jax.tree.map(lambda leaf: jnp.concatenate([leaf] * times, axis=-4), params)
+
+
+def train(label, key, sample, per_run, config, *, d, layers, loops=1):  # -> Params [R, ...], [R]
+    """Return stacks of ``layers`` trained to run ``loops`` times, L in all; and which diverged.
+
+    ``sample(key, own)`` draws moments, queries and targets of a batch for a run with the leaves
+    ``own`` of ``per_run``. The peak of the learning rate falls, and the number of steps grows, with
+    the number of layers that run.
+    """
+    depth = layers * loops
+    rate, steps = config.learning_rate / depth, config.steps_per_layer * depth
+    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps, rate / 100)
+    # Rare prompts have enormous gradients in deep stacks: clip them, and forget them soon.
+    optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
+
+    def loss(params, batch, own):
+        moments, x_queries, targets = batch
+        errors = predictions_from_moments(repeat(params, loops), moments, x_queries) - targets
+        return jnp.mean(errors**2)
+
+    training = Training(loss, sample, lambda own: optimizer, steps, label=label)
+    key_init, key_data = jax.random.split(key)
+    count = len(jax.tree.leaves(per_run)[0])
+    init = partial(linear_attention.init, num_layers=layers, num_heads=1, d=d, scale=0.1)
+    run = fit(
+        training,
+        jax.vmap(partial(init, dtype=jnp.float32))(jax.random.split(key_init, count)),
+        jax.random.split(key_data, count),
+        per_run=per_run,
+        **lab.checkpoint(label),
+    )
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, float), repeat(run.params, loops))
+    return params, np.array([status.kind == "diverged" for status in run.status])

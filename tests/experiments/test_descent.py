@@ -1,0 +1,46 @@
+"""The experiments on layers as algorithms: their measures beside loops and sums over prompts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.descent import depth
+from lsa_lab.models import constructions
+
+SMALL = depth.Config(d=2, n=4, runs=1, tuning_prompts=6, test_prompts=500)
+
+
+def test_coloured_prompts_have_the_moments_of_coloured_covariates():
+    rng = np.random.default_rng(0)
+    root, x, y = rng.normal(size=(2, 2)), rng.normal(size=(5, 2)), rng.normal(size=5)
+    white, coloured = (
+        sum(np.outer(row, row) for row in np.column_stack([rows, y])) / 5
+        for rows in (x, x @ root.T)
+    )
+    batch = white[..., None], x[:1].T, y[:1]
+    moments, query, target = depth.paint(batch, root)
+    np.testing.assert_allclose(moments[..., 0], coloured)
+    np.testing.assert_allclose(query[:, 0], root @ x[0])
+    assert target == y[0]
+
+
+def test_one_tuned_step_is_that_of_least_squares():
+    """The prediction is ηa with a = x_query·Xᵀy/n: the best η is Σ a y_query / Σ a²."""
+    step = depth.tune_plus_plus(SMALL, 1, 0.3)[0, 0]
+    key = jax.random.fold_in(jax.random.key(SMALL.seed), 1001)
+    moments, queries, targets = depth.draw(key, 0.3, SMALL, SMALL.tuning_prompts)
+    a = (moments[:-1, -1] * queries).sum(0)
+    np.testing.assert_allclose(step, (a @ targets) / (a @ a), rtol=1e-4)
+
+
+def test_a_stack_that_diverged_or_explodes_counts_as_the_answer_zero():
+    params = constructions.gradient_descent(jnp.array([0.5]), 2)
+    stacks = [jax.tree.map(lambda leaf, c=c: np.stack([c * leaf] * 3), params) for c in (1, 30)]
+    plus_plus = [depth.build_plus_plus(jnp.array([[0.5], [0.0]]), 2)] * 3
+    for stack, diverged, failed in zip(stacks * 2, (0, 0, 1, 1), (0, 1, 1, 1), strict=True):
+        kinds = {"free": (stack, np.full(3, bool(diverged)))}
+        risks = depth.measure(SMALL, 1, kinds, plus_plus, (0, 0))
+        assert risks["plus_plus"] < 1
+        assert (risks["free"] == 1) == failed
+        if not failed:
+            np.testing.assert_allclose(risks["free"], risks["plus_plus"])
