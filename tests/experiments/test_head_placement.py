@@ -83,7 +83,7 @@ def test_heads_per_layer_keeps_variants_and_seeds_in_their_places_and_cuts_predi
     weights = np.zeros((2, 3, 2, 1, 1, 3, 3))
     weights[0, :, :, 0, 0, :2, :2], weights[1, :, :, 0, 0, 2, 2] = np.eye(2), -steps
     gates = np.ones((3, 2, 1, 1))
-    runs = SimpleNamespace(every=Model(SPEC, Params(*weights), gates))
+    runs = SimpleNamespace(all_models=Model(SPEC, Params(*weights), gates))
     risks = model_risks.risks_of(runs, [(batch, None)])[..., 0]
     assert risks.shape == (3, 2)
     for a, s in np.ndindex(3, 2):
