@@ -4,7 +4,6 @@
 EXPERIMENTS = (
     "descent.common_map",
     "descent.noisy_descent",
-    "descent.norms_and_updates",
     "descent.order",
     "descent.implicit_trajectories",
     "flow.flow_factors",

@@ -1,10 +1,15 @@
 """The experiments on layers as algorithms: their measures beside loops and sums over prompts."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
-from experiments.descent import depth
+from experiments.descent import depth, norms_and_updates
+from experiments.models import model
+from experiments.models.specs import dense_spec
 from lsa_lab.models import constructions
 
 SMALL = depth.Config(d=2, n=4, runs=1, tuning_prompts=6, test_prompts=500)
@@ -44,3 +49,30 @@ def test_a_stack_that_diverged_or_explodes_counts_as_the_answer_zero():
         assert (risks["free"] == 1) == failed
         if not failed:
             np.testing.assert_allclose(risks["free"], risks["plus_plus"])
+
+
+def test_the_factor_of_a_run_is_the_best_for_the_others():
+    risks = np.array([[1.0, 0.5, 0.9], [1.0, 0.9, 0.8], [2.0, 1.7, 1.4]])  # [R, 1 and two factors]
+    axes, shrunk = ("run", "factor"), norms_and_updates.SHRUNK
+    data = np.stack([risks, np.ones((3, 3))], axis=1)[None]
+    result = xr.Dataset(
+        {"shrunk": (("norm", axes[0], "shrunk_part", axes[1]), data)},
+        {"norm": ["without norms"], "shrunk_part": list(shrunk)},
+    )
+    # The others of run 0 do best with the second factor, those of runs 1 and 2 with the first.
+    expected = [0.9, 0.9, 0.85]
+    np.testing.assert_allclose(norms_and_updates.best_shrunk(result, "writes"), expected)
+    np.testing.assert_allclose(norms_and_updates.writes_over_answers(result), expected)
+
+
+def test_shrinking_the_writes_of_one_layer_shrinks_its_answer():
+    training = dict(steps=1, batch=1, learning_rate=1.0, seeds=2)
+    spec = dense_spec("softmax", 2, 4, 1, heads=2, key_width=3, training=training)
+    params = jax.vmap(partial(model.init, spec))(jax.random.split(jax.random.key(0), 2))
+    params = jax.tree.map(lambda leaf: leaf.astype(float), params)
+    config = norms_and_updates.Config(pairs=2, test_prompts=5)
+    batch = norms_and_updates.draw_prompts(jax.random.key(1), spec.task, 0.3, config)
+    factors = jnp.array([1.0, 0.7, 0.0])
+    risks = norms_and_updates.measure_shrunk(spec, params, batch, factors)
+    np.testing.assert_allclose(risks[:, 0], risks[:, 1])
+    np.testing.assert_allclose(risks[:, 0, 2], (batch.y_query**2).mean(1))
