@@ -50,7 +50,8 @@ def ours() -> Form:
 
     def turn() -> list[Spent]:
         shutil.rmtree(folder / "results", ignore_errors=True)
-        figures = ("-m", "experiments", "flow_factors", "--out", str(folder / "results"))
+        run = ("-m", "lsa_lab.lab.command", "run", "flow_factors")
+        figures = (*run, "--out", str(folder / "results"))
         tests = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/tasks")
         return [
             spend("-c", "from lsa_lab.training import fit")[0],

@@ -83,7 +83,7 @@ A1 = (
         proof="tests/theorems/test_one_shot_flow.py"),
     Statement("A1, Eq. 2, dichotomy",
         "We read: no gradient flows from a demonstration that is irrelevant or already learnt.",
-        "flow_factors", "irrelevant_gradient",
+        "flow_factors", "gradient[irrelevant]",
         "An irrelevant demonstration has {percent} % of the gradient of a relevant and new one, "
         "although its gradient times its input is exactly zero.",
         null="100",
@@ -112,7 +112,7 @@ A1 = (
     Statement("A1, Figures on depth",
         "We read: in trained models with many demonstrations, too, gradients become more unequal "
         "from layer to layer.",
-        "amplification", "trained_together",
+        "amplification", "trained_together[transformer]",
         "With many demonstrations, trained transformers make two gradients {value} times as "
         "unequal after the last layer as after the first.",
         null="1"),
@@ -149,10 +149,16 @@ A1 = (
         null="0"),
     Statement("A1, Limitation, residual connection",
         "Residual connections dampen the amplification.",
-        "amplification", "residual",
+        "amplification", "residual[linear]",
         "In random linear stacks the growth of the inequality of two gradients with a weak "
         "residual connection is {value} times that with the usual one.",
         null="1"),
+    Statement("A1, Limitation, knowledge",
+        "Gradients fail to tell effective demonstrations where the model knows too little.",
+        "flow_factors", "knows_little",
+        "The share of the highest rank correlation with the effect that the gradient reaches is, "
+        "where the model knows least, {value} above that where it knows half of the task.",
+        null="0"),
 )  # fmt: skip
 
 A2 = (

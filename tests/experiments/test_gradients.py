@@ -1,8 +1,14 @@
 """The experiments on gradients of demonstrations: their measures beside plain loops."""
 
+import jax
 import numpy as np
+import pytest
 
-from experiments.flow import grads
+from experiments.flow import amplification, flow_factors, grads, measures
+from experiments.models.model import Model, init
+from experiments.models.named import tiny
+from lsa_lab.models import linear_attention
+from lsa_lab.prompts import tokens
 
 
 def descend(pool, prior, steps):
@@ -51,3 +57,89 @@ def test_bm25_is_its_sum_over_shared_coordinates():
             share = 1 - 0.75 + 0.75 * lengths[i] / lengths.mean()
             expected[i] += rarity * row[j] * 2.5 / (row[j] + 1.5 * share)
     np.testing.assert_allclose(grads.score_bm25(x, x_query), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["linear attention", "transformer"])
+def test_the_last_gradient_of_a_model_is_that_of_its_prediction(name):
+    spec = tiny(name)
+    model = Model(spec, init(spec, jax.random.key(0))).cast_float64()
+    prompt = jax.tree.map(lambda x: x[0, 0].astype(float), measures.draw_prompts(0, spec, 1))
+
+    def predict(rows):
+        changed = prompt.replace(x=rows[:, :-1], y=rows[:, -1])
+        return model.predict(jax.tree.map(lambda leaf: leaf[None], changed))[0]
+
+    expected = jax.grad(predict)(tokens(prompt)[:-1])
+    gradients = measures.compute_gradients(model, prompt)
+    assert len(gradients) == spec.architecture.depth
+    np.testing.assert_allclose(gradients[-1], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_disparity_and_growth_of_a_random_stack_are_those_of_loops():
+    rng, runs, count, d, depth = np.random.default_rng(0), 2, 5, 2, 3
+    pairs = amplification.draw_pairs(rng, runs, count, d)
+    params = amplification.draw_linear(rng, runs, depth, d)
+
+    def run(params, rows):
+        return linear_attention.forward(params, rows, keys="all")
+
+    measured = amplification.measure_random(run, params, pairs)
+    for r in range(runs):
+        logs = np.empty((count, depth))
+        for b in range(count):
+            sizes = []
+            for i in range(2):
+                query = np.append(pairs.x_query[r, b], 0)
+                demonstration = np.append(pairs.x[r, b, i], pairs.y[r, b, i])
+
+                def end(row, query=query, r=r):
+                    both = jax.numpy.stack([row, query])
+                    own = linear_attention.Params(params.w_kq[r], params.w_pv[r])
+                    return run(own, both).stream[1:, -1]
+
+                jacobian = jax.jacrev(end)(demonstration)
+                sizes.append(np.linalg.norm(jacobian, axis=(1, 2)))
+            logs[b] = np.log(sizes[0] / sizes[1])
+        np.testing.assert_allclose(measured["disparity"][r], np.median(np.abs(logs), axis=0))
+        grows = np.abs(logs[:, 0]) < np.sign(logs[:, 0]) * logs[:, -1]
+        assert measured["grows"][r] == pytest.approx(grows.mean())
+
+
+def test_effects_of_one_demonstration_are_their_closed_forms():
+    config = flow_factors.Config(4, (2,), draws=50, runs=1)
+    prompts, priors = flow_factors.draw_prompts(np.random.default_rng(0), config, 2)
+    step = np.asarray(0.3)
+    effects = flow_factors.measure_effects(prompts, priors, step, 25)
+    for b in range(50):
+        x, y, x_query = prompts.x[b, 0], prompts.y[b, 0], prompts.x_query[b]
+        s, r = x @ x_query, y - priors[b] @ x
+        gradient = 0.3 * np.append(r * x_query - s * priors[b], s)
+        missing = prompts.y_query[b] - priors[b] @ x_query
+        expected = {
+            "s": s,
+            "r": r,
+            "gradient": np.linalg.norm(gradient),
+            "gradient × input": abs(0.6 * s * r),
+            "contribution": 0.3 * s * r,
+            "before": missing**2,
+            "after": (missing - 0.3 * s * r) ** 2,
+        }
+        for name, value in expected.items():
+            np.testing.assert_allclose(effects[name][b], value, rtol=1e-9, atol=1e-12)
+
+
+def test_the_bayes_rule_moves_by_gradient_times_surprise():
+    prompts = measures.draw_prompts(0, tiny("linear attention"), 8)
+    exact = jax.tree.map(lambda leaf: leaf.astype(float), prompts)
+    measured = measures.measure_bayes(exact, 0.25)
+    moved = np.abs(measured["after"] - measured["before"])
+    np.testing.assert_allclose(moved, measured["gradient"] * measured["surprise"], rtol=1e-9)
+
+
+def test_a_product_and_a_sum_are_found():
+    rows, columns = np.array([1.0, 2.0, 4.0]), np.array([1.0, -1.0, 3.0])
+    product = measures.fit_grid(np.outer(rows, columns))
+    total = measures.fit_grid(rows[:, None] + columns)
+    assert product[0] == pytest.approx(1)
+    assert total[1] == pytest.approx(1)
+    assert max(product[1], total[0]) < 0.99

@@ -1,1 +1,0 @@
-"""In which stacks does depth amplify the ratio of two demonstrations' flows? Does width help?"""

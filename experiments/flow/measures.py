@@ -1,0 +1,104 @@
+"""Measures that experiments on gradients share: of trained models, of the Bayes rule, of ranks."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats import rankdata
+
+from experiments.models.model import prepare_prompt
+from lsa_lab import estimators
+from lsa_lab.analyses.amplification import flow
+from lsa_lab.models import moments
+from lsa_lab.models.trace import layer_predictions
+from lsa_lab.prompts import tokens
+from lsa_lab.tasks.linear import LinearTask, sample_batch
+
+
+def draw_prompts(seed, spec, count):  # -> Prompt [R, B]
+    """Draw prompts as in training, others for each of the R trainings of a model."""
+    task, seeds = spec.task, spec.training.seeds
+    law = LinearTask(
+        max(task.lengths), task.d, sparsity=task.sparsity, noise_std=task.noise_std,
+        weight_std=task.weight_std, dtype=jnp.float32,
+    )  # fmt: skip
+    keys = jax.random.split(jax.random.key(seed), seeds)
+    return jax.jit(jax.vmap(partial(sample_batch, task=law, size=count)))(keys)
+
+
+def compute_gradients(model, prompt):  # -> [L, n, e]
+    """Return ∂ŷ_l/∂e_i, the gradient of each layer's prediction, in the units of the prompt."""
+
+    def read(rows):  # -> [L]
+        changed = prompt.replace(x=rows[:, :-1], y=rows[:, -1])
+        _, scale = prepare_prompt(model.spec.architecture, changed)
+        return scale * layer_predictions(model.forward(changed))[1:]
+
+    return flow(read, tokens(prompt)[:-1])
+
+
+def compare_risks(models, prompts):  # Model [R], Prompt [R, B] -> [2, R]
+    """Return the excess risks of trained models and of the Bayes rule for w ~ N(0, I)."""
+
+    def measure(row):
+        model, batch = row
+        means = jax.vmap(estimators.gaussian_posterior_mean, (0, None, None))(
+            batch, 1.0, model.spec.task.noise_std**2
+        )
+        best = (means * batch.x_query).sum(1) - batch.y_query
+        return jnp.stack([model.errors(batch).mean(), (best**2).mean()])
+
+    models = jax.tree.map(jnp.asarray, models)
+    return np.asarray(moments.compiled(partial(jax.lax.map, measure))((models, prompts)), float).T
+
+
+def correlate_ranks(left, right):
+    return np.corrcoef(rankdata(left), rankdata(right))[0, 1]
+
+
+def find_classes(sizes, count):  # [M] -> [M]
+    """Return the quantile class of each size, 0 to count - 1."""
+    return np.searchsorted(np.quantile(sizes, np.linspace(0, 1, count + 1)[1:-1]), sizes)
+
+
+def average_cells(values, rows, columns, count):  # [M] x 3 -> [count, count]
+    cells, square = rows * count + columns, count**2
+    numbers = np.maximum(np.bincount(cells, minlength=square), 1)
+    return (np.bincount(cells, values, square) / numbers).reshape(count, count)
+
+
+def fit_grid(grid):  # [K, K] -> [2]
+    """Return the shares of a grid's variance that the best f(s) g(r) and f(s) + g(r) explain."""
+    u, sizes, v = np.linalg.svd(grid)
+    product = sizes[0] * np.outer(u[:, 0], v[0])
+    total = grid.mean(0) + grid.mean(1)[:, None] - grid.mean()
+    return [1 - ((grid - fit) ** 2).mean() / grid.var() for fit in (product, total)]
+
+
+def drop_last(prompt):
+    return prompt.replace(x=prompt.x[:-1], y=prompt.y[:-1])
+
+
+@jax.jit
+def measure_bayes(prompts, noise_var):  # Prompt [R, B] -> {name: [R, B]}
+    """Return the Bayes rule's factors of the last demonstration and its answers, w ~ N(0, I).
+
+    With it the answer moves by gradient times surprise: x_queryᵀΣx/(xᵀΣx + σ²) times y - ŷ(x), Σ
+    being the posterior covariance given the others.
+    """
+
+    def measure(prompt):
+        others, x = drop_last(prompt), prompt.x[-1]
+        precision = jnp.eye(len(x)) + others.x.T @ others.x / noise_var
+        spread = jnp.linalg.solve(precision, x)
+        before = estimators.gaussian_posterior_mean(others, 1.0, noise_var)
+        after = estimators.gaussian_posterior_mean(prompt, 1.0, noise_var)
+        return {
+            "gradient": jnp.abs(prompt.x_query @ spread) / (x @ spread + noise_var),
+            "surprise": jnp.abs(prompt.y[-1] - before @ x),
+            "before": before @ prompt.x_query,
+            "after": after @ prompt.x_query,
+        }
+
+    return jax.vmap(jax.vmap(measure))(prompts)

@@ -1,1 +1,0 @@
-"""Is a demonstration's help its relevance times its novelty beside others?"""
