@@ -90,6 +90,18 @@ def constant_layer(kind, d, step, gate=None, scale=1.0):
     return params, recurrent.Config(kind, d + 1, key_width=d, value_width=1, largest_step=2.0)
 
 
+def mesa_layer(d, penalty, gate=jnp.inf, **choices):
+    """Return a mesa layer of merged tokens with steps of 1, and gates that are open by default."""
+    rows, slot = jnp.eye(d, d + 1)[None, None], jnp.eye(d + 1)[None, None, -1:]
+    zeros, numbers = jnp.zeros((1, 1, 1, d + 1)), jnp.ones((1, 1, 1))
+    params = recurrent.Params(
+        **dict(w_q=rows, w_k=rows, w_v=slot, w_o=-slot.swapaxes(2, 3)),
+        **dict(w_step=zeros, b_step=jnp.inf * numbers, w_gate=zeros, b_gate=gate * numbers),
+        log_penalty=jnp.log(penalty) * numbers[0],
+    )
+    return params, recurrent.Config("mesa", d + 1, key_width=d, value_width=1, **choices)
+
+
 def recurrent_answer(params, config, queries):
     """Return a function of x [n, d] and y [n]: a recurrent layer's answers to queries [Q, d]."""
     lasts = jnp.concatenate([queries, jnp.zeros_like(queries[:, :1])], 1)

@@ -1,7 +1,6 @@
 """The least risk of L steps of descent obeys R_l = (σ² + R_{l-1})/(α + σ² + R_{l-1}) in the limit.
 
-docs/theory, "Depth is state evolution". Sides: Chebyshev's polynomials, finite sizes, steps risks
-by search; the recursion. Hypotheses: Gaussian covariates, steps that all prompts share.
+Gaussian covariates, steps that all prompts share. docs/theory, "Depth is state evolution".
 """
 
 import numpy as np
@@ -10,52 +9,36 @@ from scipy.optimize import minimize
 
 from lsa_lab.theory import depth, risk
 
-LIMITS = pytest.mark.parametrize(("alpha", "noise_var"), [(2.0, 0.1), (0.5, 0.1), (4.0, 1.0)])
+limits = pytest.mark.parametrize(("alpha", "noise_var"), [(2.0, 0.1), (0.5, 0.1), (4.0, 1.0)])
 
 
-def chebyshev(alpha, noise_var):  # -> [9], t
-    """1 - √α U_{L-1}(z)/U_L(z), z = (α + 1 + σ²)/(2√α) = cosh t, U_L = sinh((L + 1) t)/sinh t."""
-    growth = np.arccosh((alpha + 1 + noise_var) / (2 * alpha**0.5))
-    levels = np.arange(9)
-    ratios = np.sinh(levels * growth) / np.sinh((levels + 1) * growth)
-    return 1 - alpha**0.5 * ratios, growth
-
-
-@LIMITS
+@limits
 def test_the_recursion_is_a_ratio_of_chebyshev_polynomials(alpha, noise_var):
-    """R_L = 1 - √α U_{L-1}(z)/U_L(z), z = (α + 1 + σ²)/(2√α)."""
-    stated, growth = chebyshev(alpha, noise_var)
+    """R_L = 1 - √α U_{L-1}(z)/U_L(z), z = (α + 1 + σ²)/(2√α) = cosh t, U_L = sinh((L+1) t)/sinh t;
+    it falls to ridge like ζ^{2L}, ζ = e^{-t}."""
+    growth = np.arccosh((alpha + 1 + noise_var) / (2 * alpha**0.5))
+    stated = 1 - alpha**0.5 * np.sinh(np.arange(9) * growth) / np.sinh(np.arange(1, 10) * growth)
     risks = depth.best_descent(alpha, noise_var, 8)
     np.testing.assert_allclose(risks, stated, atol=1e-12)
     falls = np.diff(np.log(risks - depth.ridge_limit(alpha, noise_var)))
-    np.testing.assert_allclose(falls[-1], -2 * growth, rtol=0.02)  # like ζ^{2L}, ζ = e^{-t}
-
-
-@LIMITS
-def test_control_with_other_noise_it_is_another_ratio(alpha, noise_var):
-    stated, _ = chebyshev(alpha, noise_var)
+    np.testing.assert_allclose(falls[-1], -2 * growth, rtol=0.02)
+    # Control: another noise.
     assert np.abs(depth.best_descent(alpha, 2 * noise_var, 8) - stated).max() > 1e-2
 
 
-@LIMITS
+@limits
 def test_large_sizes_come_to_the_limit(alpha, noise_var):
-    limit = depth.best_descent(alpha, noise_var, 4)
-    gaps = []
-    for d in (20, 80):
-        exact = depth.best_descent_at(round(alpha * d), d, noise_var, 4)
-        gaps.append(np.abs(exact - limit).max())
-    assert gaps[1] < gaps[0] / 3
-    assert gaps[1] < 0.01
+    exact = [depth.best_descent_at(round(alpha * d), d, noise_var, 4) for d in (20, 80)]
+    gaps = np.abs(exact - np.asarray(depth.best_descent(alpha, noise_var, 4))).max(1)
+    assert gaps[1] < min(gaps[0] / 3, 0.01)
 
 
-@LIMITS
+@limits
 def test_ridge_is_the_fixed_point(alpha, noise_var):
     ridge = depth.ridge_limit(alpha, noise_var)
     np.testing.assert_allclose((noise_var + ridge) / (alpha + noise_var + ridge), ridge, rtol=1e-12)
-    d = 120
-    np.testing.assert_allclose(
-        ridge, risk.rotation_invariant_bound(round(alpha * d), d, noise_var), rtol=0.03
-    )
+    exact = risk.rotation_invariant_bound(round(alpha * 120), 120, noise_var)
+    np.testing.assert_allclose(ridge, exact, rtol=0.03)
 
 
 def least_risk_of_real_steps(alpha, noise_var, length):
@@ -72,15 +55,13 @@ def least_risk_of_real_steps(alpha, noise_var, length):
         slope = mass * (2 * left - 2 * s * (1 - left) / h) * -h
         return mass @ (left**2 + s * (1 - left) ** 2 / h), slope @ others
 
-    rng = np.random.default_rng(1)
-    starts = [rng.uniform(0.1, 1.2, length) for _ in range(4)]
+    starts = np.random.default_rng(1).uniform(0.1, 1.2, (4, length))
     return min(minimize(loss, start, jac=True, method="BFGS", tol=1e-9).fun for start in starts)
 
 
 def test_real_steps_reach_the_bound_only_where_it_has_real_factors():
-    np.testing.assert_allclose(
-        least_risk_of_real_steps(2.0, 0.1, 2), depth.best_descent(2.0, 0.1, 2)[-1], rtol=1e-6
-    )
+    least = least_risk_of_real_steps(2.0, 0.1, 2)
+    np.testing.assert_allclose(least, depth.best_descent(2.0, 0.1, 2)[-1], rtol=1e-6)
     # Control: at α = 4, σ² = 1 two equal steps are the best real ones. E h^k are Narayana's.
     c, s = 1 / 4, 1 / 4
     first, second, third, fourth = 1, 1 + c, 1 + 3 * c + c**2, 1 + 6 * c + 6 * c**2 + c**3
@@ -94,9 +75,10 @@ def test_real_steps_reach_the_bound_only_where_it_has_real_factors():
 def test_no_number_of_real_steps_comes_to_ridge():
     """Their gap to ridge ends at a level; that of the best rules falls like ζ^{2L}."""
     lengths = np.array([2, 4, 6, 8])
-    gaps = np.array([least_risk_of_real_steps(4.0, 1.0, length) for length in lengths])
-    gaps -= depth.ridge_limit(4.0, 1.0)
-    best = depth.best_descent(4.0, 1.0, 8)[lengths] - depth.ridge_limit(4.0, 1.0)
+    real = np.array([least_risk_of_real_steps(4.0, 1.0, length) for length in lengths])
+    gaps, best = (
+        r - depth.ridge_limit(4.0, 1.0) for r in (real, depth.best_descent(4.0, 1.0, 8)[lengths])
+    )
     falls = gaps[1:] / gaps[:-1]
     assert (np.diff(falls) > 0).all()
     assert falls[-1] > 0.9

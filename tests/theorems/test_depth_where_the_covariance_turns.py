@@ -1,8 +1,6 @@
-"""Prompts without end, whose covariance is turned from one to the next, still need depth.
+"""Endless prompts whose covariance has another basis in each still need depth.
 
-docs/theory, "Depth where the covariance turns". Sides: layers of linear attention with steps from
-the roots of a least-squares polynomial, or with GD++'s factors; orthogonal polynomials, and
-binomial coefficients; zero. Hypothesis: the basis is drawn anew for every prompt.
+docs/theory, "Depth where the covariance turns".
 """
 
 import jax.numpy as jnp
@@ -10,33 +8,23 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from draws import jit_numpy, seeds
+from draws import draw_rotation, jit_numpy, seeds
 from lsa_lab.models import constructions
 from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.theory import depth
 
 EIGENVALUES = np.array([1.0, 0.8, 0.5, 0.25, 0.1])
-
-
-def steps_of(eigenvalues, length):  # [l], of the least Σ λ p(λ)² with p(0) = 1
-    root = np.sqrt(eigenvalues)
-    powers = eigenvalues[:, None] ** np.arange(1.0, length + 1)
-    inner = np.linalg.lstsq(root[:, None] * powers, -root, rcond=None)[0]
-    return 1 / np.roots([*inner[::-1], 1.0])
-
-
 descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, 5))
-moving = jit_numpy(lambda *ends: constructions.gradient_descent_plus_plus(*ends, 5))
+moving = jit_numpy(lambda *factors: constructions.gradient_descent_plus_plus(*factors, 5))
 preconditioned = jit_numpy(constructions.preconditioned)
 
 
 @jit_numpy
 def error_of_stack(params, covariance):  # E (ŵ - w)ᵀΣ(ŵ - w), |w|² = 1 on average
     w, x = jnp.repeat(jnp.eye(5), 5, axis=1), jnp.tile(jnp.eye(5), 5)  # [d, B], every pair
-    product = covariance @ w
-    upper = jnp.broadcast_to(covariance[..., None], (5, 5, 25))
-    moments = jnp.concatenate([upper, product[:, None]], axis=1)
+    product, upper = covariance @ w, jnp.broadcast_to(covariance[..., None], (5, 5, 25))
     last = jnp.concatenate([product, (w * product).sum(0)[None]])
+    moments = jnp.concatenate([upper, product[:, None]], axis=1)
     moments = jnp.concatenate([moments, last[None]])
     gaps = (predictions_from_moments(params, moments, x) - (w * x).sum(0)).reshape(5, 5)
     return jnp.einsum("wi,ij,wj->", gaps, covariance, gaps) / 5
@@ -45,13 +33,15 @@ def error_of_stack(params, covariance):  # E (ŵ - w)ᵀΣ(ŵ - w), |w|² = 1 on
 @pytest.mark.parametrize("length", [1, 3])
 @seeds
 def test_stacks_with_the_best_shared_steps_have_that_error_in_every_basis(length, seed):
-    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0]
+    turn, root = draw_rotation(np.random.default_rng(seed), 5), np.sqrt(EIGENVALUES)
     covariance = turn * EIGENVALUES @ turn.T
-    steps = steps_of(EIGENVALUES, length)
+    powers = EIGENVALUES[:, None] ** np.arange(1.0, length + 1)
+    least = np.linalg.lstsq(root[:, None] * powers, -root)[0]  # of Σ λ p(λ)² with p(0) = 1
+    steps, exact = 1 / np.roots([*least[::-1], 1.0]), depth.rotated_covariance(EIGENVALUES, length)
     assert np.isreal(steps).all()
-    error = error_of_stack(descent(steps.real), covariance)
-    exact = depth.rotated_covariance(EIGENVALUES, length)
-    np.testing.assert_allclose(error, exact[-1], rtol=1e-9)
+    np.testing.assert_allclose(
+        error_of_stack(descent(steps.real), covariance), exact[-1], rtol=1e-9
+    )
     # Control: one layer ends a fixed covariance, and only that.
     params = preconditioned(np.linalg.inv(covariance)[None])
     assert error_of_stack(params, covariance) < 1e-20
@@ -64,7 +54,7 @@ def test_layers_that_move_covariates_end_every_basis_with_half_as_many(count, se
     values = np.resize(EIGENVALUES[-count:], 5)
     steps, gammas = depth.moving_inverse(values)
     assert len(steps) == len(gammas) == count // 2 + 1
-    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0]
+    turn = draw_rotation(np.random.default_rng(seed), 5)
     covariance = turn * values @ turn.T
     assert error_of_stack(moving(steps, gammas), covariance) < 1e-20
     # Control: one more eigenvalue is not ended, nor are as many without moving.
@@ -78,17 +68,15 @@ def test_layers_that_move_covariates_end_every_basis_with_half_as_many(count, se
 def test_the_best_two_layers_that_move_leave_an_eighth_of_what_two_steps_do():
     values = np.arange(1, 6) / 5
 
-    def risk(ends):  # of steps a, b and factor γ
-        a, b, gamma = ends
-        return np.mean(
-            values * ((1 - a * values) * (1 - b * values * (1 - gamma * values) ** 2)) ** 2
-        )
+    def risk(numbers):  # of steps a, b and factor γ
+        a, b, gamma = numbers
+        left = (1 - a * values) * (1 - b * values * (1 - gamma * values) ** 2)
+        return np.mean(values * left**2)
 
     starts = np.random.default_rng(0).normal(size=(40, 3))
     best = min((minimize(risk, start) for start in starts), key=lambda end: end.fun)
     np.testing.assert_allclose(best.fun / depth.rotated_covariance(values, 2)[-1], 1 / 8, rtol=0.03)
-    a, b, gamma = best.x
-    stack = moving(np.array([a, b]), np.array([gamma, 0.0]))
+    stack = moving(best.x[:2], np.array([best.x[2], 0.0]))
     np.testing.assert_allclose(error_of_stack(stack, np.diag(values)), best.fun, rtol=1e-9)
 
 
@@ -98,13 +86,13 @@ def test_control_as_many_layers_as_eigenvalues_leave_nothing_and_fewer_do():
     np.testing.assert_array_equal(risks[5:], 0)
 
 
-def test_a_power_law_of_eigenvalues_is_one_in_depth_and_tied_layers_have_half_its_exponent():
-    for a in (1.0, 2.0, 3.0):
-        values = ((np.arange(2000) + 0.5) / 2000) ** a
-        risks, exact = depth.rotated_covariance(values, 5), np.asarray(depth.power_law(1 / a, 40))
-        np.testing.assert_allclose(risks / risks[0], exact[:6], rtol=1e-4)
-        np.testing.assert_allclose(np.log2(exact[40] / exact[20]), -2 * (1 / a + 1), rtol=0.06)
-        tied = [(values * (1 - values) ** (2 * length)).mean() for length in (20, 40)]
-        np.testing.assert_allclose(np.log2(tied[1] / tied[0]), -(1 / a + 1), rtol=0.03)
-        # Control: another exponent is another law.
-        assert np.abs(exact[:6] / np.asarray(depth.power_law(a + 1, 5)) - 1).max() > 0.1
+@pytest.mark.parametrize("a", [1.0, 2.0, 3.0])
+def test_a_power_law_of_eigenvalues_is_one_in_depth_and_tied_layers_have_half_its_exponent(a):
+    values = ((np.arange(2000) + 0.5) / 2000) ** a
+    risks, exact = depth.rotated_covariance(values, 5), np.asarray(depth.power_law(1 / a, 40))
+    np.testing.assert_allclose(risks / risks[0], exact[:6], rtol=1e-4)
+    np.testing.assert_allclose(np.log2(exact[40] / exact[20]), -2 * (1 / a + 1), rtol=0.06)
+    tied = [(values * (1 - values) ** (2 * length)).mean() for length in (20, 40)]
+    np.testing.assert_allclose(np.log2(tied[1] / tied[0]), -(1 / a + 1), rtol=0.03)
+    # Control: another exponent is another law.
+    assert np.abs(exact[:6] / np.asarray(depth.power_law(a + 1, 5)) - 1).max() > 0.1

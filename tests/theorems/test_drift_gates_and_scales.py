@@ -1,9 +1,8 @@
 """Delta rules follow a task that drifts by ρ best with the gate ρ and the label scale ρ, additive
 layers with the gate of a scalar Kalman filter.
 
-docs/theory, "Layers that follow a drifting task"; derived here. Sides: a free search over gate,
-step and scale of the risk by recursions of moments; the closed forms. Hypotheses: Gaussian
-covariates, tasks of one rate ρ, many demonstrations.
+Gaussian covariates, many demonstrations; derived here. docs/theory, "Layers that follow a drifting
+task".
 """
 
 import jax
@@ -14,78 +13,75 @@ from scipy.optimize import minimize
 from draws import jit_numpy
 from lsa_lab.theory import drift, learning_curves
 
-PLACES = pytest.mark.parametrize(("d", "noise_var", "rho"), [(4, 0.25, 0.9), (16, 0.5, 0.98)])
+places = pytest.mark.parametrize("place", [(4, 0.25, 0.9), (16, 0.5, 0.98)])  # d, noise_var, rho
 N = 1500
 
 
-def searched(curve, start):
-    """The least last value of a curve of free numbers, and where."""
+def search(curve, start):
+    """Return the least last value of a curve of free numbers, and where."""
     slope = jit_numpy(jax.value_and_grad(lambda free: curve(free)[-1]))
     bounds = [(1e-3, 1.0)] * len(start)
     end = minimize(slope, start, jac=True, bounds=bounds, tol=1e-15, options=dict(gtol=1e-11))
     return end.x, end.fun
 
 
-@PLACES
-def test_the_best_of_all_weights_has_the_stated_risk_and_is_geometric(d, noise_var, rho):
-    lags = np.abs(np.subtract.outer(np.arange(601), np.arange(601)))
+@places
+def test_the_best_of_all_weights_has_the_stated_risk_and_is_geometric(place):
+    d, noise_var, rho = place
+    stated, lags = drift.additive(*place), np.abs(np.subtract.outer(np.arange(601), np.arange(601)))
     weights, risk = learning_curves.best_weights(rho**lags, d, noise_var)
-    stated = drift.additive(d, noise_var, rho)
-    np.testing.assert_allclose(stated.risk, risk, rtol=1e-10)
-    ages = np.arange(20.0)
-    np.testing.assert_allclose(weights[::-1][:20], stated.scale * stated.gate**ages, rtol=1e-8)
-    np.testing.assert_allclose(
-        learning_curves.additive(600, d, noise_var, rho)[-1], stated.risk, rtol=1e-10
-    )
+    curve = learning_curves.additive(600, d, noise_var, rho)
+    np.testing.assert_allclose([stated.risk, curve[-1]], risk, rtol=1e-10)
+    geometric = stated.scale * stated.gate ** np.arange(20.0)
+    np.testing.assert_allclose(weights[::-1][:20], geometric, rtol=1e-8)
 
 
-@PLACES
-def test_a_delta_rule_has_the_gate_and_the_scale_of_the_task(d, noise_var, rho):
-    stated = drift.lms(d, noise_var, rho)
+@places
+def test_a_delta_rule_has_the_gate_and_the_scale_of_the_task(place):
+    (d, noise_var, rho), stated = place, drift.lms(*place)
 
     def curve(free):
         step = free[0] / (d + 2)  # at free = 1 no step learns faster
         return learning_curves.lms(N, d, noise_var, step, free[1], free[2], drift=rho)
 
-    found, risk = searched(curve, [0.5, 0.8, 0.8])
+    found, risk = search(curve, [0.5, 0.8, 0.8])
     np.testing.assert_allclose(risk, stated.risk, rtol=1e-9)
     np.testing.assert_allclose(found, [stated.step * (d + 2), rho, rho], rtol=1e-3)
 
 
-@PLACES
-def test_so_has_gated_deltanet_and_without_a_gate_it_has_more_risk(d, noise_var, rho):
-    stated, without = drift.gated_delta(d, noise_var, rho), drift.delta(d, noise_var, rho)
+@places
+def test_so_has_gated_deltanet_and_without_a_gate_it_has_more_risk(place):
+    (d, noise_var, rho), stated, ungated = place, drift.gated_delta(*place), drift.delta(*place)
 
     def curve(free, gate=None):
         gate = free[2] if gate is None else gate
         return learning_curves.gated_delta(N, d, noise_var, free[0], gate, free[1], rho)
 
-    found, risk = searched(curve, [0.5, 0.4, 0.8])
+    found, risk = search(curve, [0.5, 0.4, 0.8])
     np.testing.assert_allclose(risk, stated.risk, rtol=1e-9)
     np.testing.assert_allclose(found, [stated.step, stated.scale, rho], rtol=1e-3)
     np.testing.assert_allclose(stated.scale * drift.mean_length(d), rho, rtol=1e-12)
-    found, risk = searched(lambda free: curve(free, 1.0), [0.5, 0.3])
-    np.testing.assert_allclose(risk, without.risk, rtol=1e-9)
-    np.testing.assert_allclose(found, [without.step, without.scale], rtol=1e-3)
-    assert stated.risk < without.risk - 0.01
+    found, risk = search(lambda free: curve(free, 1.0), [0.5, 0.3])
+    np.testing.assert_allclose(risk, ungated.risk, rtol=1e-9)
+    np.testing.assert_allclose(found, [ungated.step, ungated.scale], rtol=1e-3)
+    assert stated.risk < ungated.risk - 0.01
 
 
-@PLACES
-@pytest.mark.parametrize("layer", [drift.lms, drift.gated_delta])
-def test_control_the_numbers_of_another_rate_have_more_risk(layer, d, noise_var, rho):
-    wrong = layer(d, noise_var, rho - 0.1)
-    curves = {drift.lms: learning_curves.lms, drift.gated_delta: learning_curves.gated_delta}
-    risk = curves[layer](N, d, noise_var, wrong.step, wrong.gate, wrong.scale, drift=rho)[-1]
-    assert risk > layer(d, noise_var, rho).risk + 0.01
+@places
+@pytest.mark.parametrize("kind", ["lms", "gated_delta"])
+def test_control_the_numbers_of_another_rate_have_more_risk(kind, place):
+    (d, noise_var, rho), best = place, getattr(drift, kind)
+    wrong = best(d, noise_var, rho - 0.1)
+    numbers = N, d, noise_var, wrong.step, wrong.gate, wrong.scale
+    risk = getattr(learning_curves, kind)(*numbers, drift=rho)[-1]
+    assert risk > best(*place).risk + 0.01
 
 
-def test_control_of_a_task_that_stands_still_nothing_is_to_be_forgotten():
+def test_of_a_task_that_stands_still_nothing_is_forgotten():
     for layer in (drift.additive, drift.gla, drift.lms, drift.delta, drift.gated_delta):
         still = layer(4, 0.25, 1.0)
-        assert still.risk == 0
-        assert still.gate == 1
-    gates = np.array([0.5, 0.9, 0.99, 1.0])
-    weights = gates[:, None] ** np.arange(2000)  # a task that stands still: C is all ones
+        assert (still.risk, still.gate) == (0, 1)
+    weights = np.array([0.5, 0.9, 0.99, 1.0])[:, None] ** np.arange(2000)  # C is all ones
     risks = 1 - weights.sum(1) ** 2 / (weights.sum(1) ** 2 + (4 + 1 + 1) * (weights**2).sum(1))
     assert (np.diff(risks) < 0).all()
     np.testing.assert_allclose(risks[-1], learning_curves.additive(2000, 4, 0.25)[-1], rtol=1e-10)
@@ -93,20 +89,15 @@ def test_control_of_a_task_that_stands_still_nothing_is_to_be_forgotten():
 
 def test_a_gate_that_sees_the_length_of_a_key_gains_and_the_less_the_larger_d_is():
     """g = ρ - c|x|²/d: the moments of |x|² against the closed form, at any c."""
-    gains = []
+    gains, noise_var, rho = [], 0.25, 0.9
     for d in (2, 4, 16, 64):
-        noise_var, rho = 0.25, 0.9
         stated = drift.gla(d, noise_var, rho)
-
-        def risk(scale, d=d, noise_var=noise_var, rho=rho):
-            gate, square = rho - scale, (rho - scale) ** 2 + scale**2 * 2 / d
-            cross = gate - scale * 2 / d  # E g |x|²/d
-            m = rho * scale / (1 - rho * gate)
-            q = (2 * scale * cross * m + scale**2 * (d + 2 + d * noise_var)) / (1 - square)
-            return q - 2 * m + 1
-
-        others = min(risk(scale) for scale in stated.scale * np.linspace(0.7, 1.3, 601))
-        np.testing.assert_allclose(others, stated.risk, rtol=1e-9)
+        scale = stated.scale * np.linspace(0.7, 1.3, 601)
+        gate, square = rho - scale, (rho - scale) ** 2 + scale**2 * 2 / d
+        cross = gate - scale * 2 / d  # E g |x|²/d
+        m = rho * scale / (1 - rho * gate)
+        q = (2 * scale * cross * m + scale**2 * (d + 2 + d * noise_var)) / (1 - square)
+        np.testing.assert_allclose((q - 2 * m + 1).min(), stated.risk, rtol=1e-9)
         gains.append(1 - stated.risk / drift.additive(d, noise_var, rho).risk)
     assert (np.diff(gains) < 0).all()
     assert 0.005 < gains[1] < 0.006

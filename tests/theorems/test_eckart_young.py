@@ -1,22 +1,24 @@
-"""Eckart and Young: no matrix of rank r is nearer than the truncated one (1936; A2's tool).
+"""No matrix of rank r is nearer than the truncated one (Eckart and Young 1936), and truncating what
+is truncated is truncating once.
 
-Sides: ``truncate``; competitors of the same rank, each the best within a random row or column
-space, in the Frobenius and the spectral norm. The error; the singular values that were dropped.
-Where the values have rank 1, as in descent, the forward pass with them truncated; the one without.
+Papers: A2 uses both. docs/theory, "Eckart and Young", "Nested truncation".
 """
 
+import functools
+
+import hypothesis
+import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
 
-from draws import seed_and
+from draws import SEEDS, forward, jit_numpy, seed_and
 from lsa_lab.analyses import clipping
-from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models import constructions
 
-SHAPES = [(4, 9), (9, 4)]
-shapes = pytest.mark.parametrize("shape", SHAPES)
+shapes = pytest.mark.parametrize("shape", [(4, 9), (9, 4), (1, 3)])
 seeds = seed_and(share=(0, 0.999))
-truncate = jax.jit(clipping.truncate)
+truncate = jit_numpy(clipping.truncate)
 
 
 def draw(seed, shape):
@@ -34,8 +36,7 @@ def competitors(matrix, rank, rng):
         rows, columns = (np.linalg.qr(rng.normal(size=(side, rank)))[0] for side in matrix.shape)
         yield rows @ rows.T @ matrix
         yield matrix @ columns @ columns.T
-        left, right = u[:, :rank] * s[:rank], v[:rank]
-        step = 10.0 ** rng.uniform(-4, 0)
+        left, right, step = u[:, :rank] * s[:rank], v[:rank], 10.0 ** rng.uniform(-4, 0)
         turned = right + step * rng.normal(size=right.shape)
         yield (left + step * rng.normal(size=left.shape)) @ turned
 
@@ -52,51 +53,67 @@ def advantage(matrix, candidate, rank, rng):
 
 @shapes
 @seeds
-def test_no_matrix_of_the_same_rank_is_nearer(shape, seed, share):
+def test_no_matrix_of_the_same_rank_is_nearer_and_the_error_is_what_was_dropped(shape, seed, share):
     matrix, rng = draw(seed, shape)
-    rank = clipping.kept_rank(min(shape), share)
-    cut = np.asarray(truncate(matrix, share))
-    assert np.linalg.matrix_rank(cut) == rank
-    assert advantage(matrix, cut, rank, rng) > -1e-10
-
-
-@shapes
-@seeds
-def test_the_error_is_the_size_of_what_was_dropped(shape, seed, share):
-    matrix, _ = draw(seed, shape)
+    rank, truncated = clipping.kept_rank(min(shape), share), truncate(matrix, share)
+    assert np.linalg.matrix_rank(truncated) == rank
+    assert advantage(matrix, truncated, rank, rng) > -1e-10
     values = np.linalg.svd(matrix, compute_uv=False)
-    dropped = values[clipping.kept_rank(min(shape), share) :]
-    left = matrix - np.asarray(truncate(matrix, share))
-    errors = [np.linalg.norm(left, norm) for norm in ("fro", 2)]
-    expected = np.sqrt((dropped**2).sum()), max(dropped, default=0.0)
+    errors = [np.linalg.norm(matrix - truncated, norm) for norm in ("fro", 2)]
+    expected = np.sqrt((values[rank:] ** 2).sum()), max(values[rank:], default=0.0)
     np.testing.assert_allclose(errors, expected, rtol=0, atol=1e-10 * values[0])
 
 
-forward = jax.jit(linear_attention.forward)
+def test_control_another_set_of_terms_is_beaten():
+    matrix, rng = draw(0, (4, 9))
+    u, s, v = np.linalg.svd(matrix, full_matrices=False)
+    assert advantage(matrix, (u[:, 1:3] * s[1:3]) @ v[1:3], 2, rng) < -1e-2
 
 
-def descent_with(name, seed, share):
-    """How far the stream of descent departs when one weight of every layer is truncated."""
+def change_of_descent(name, seed, share):
+    """How far the stream of descent moves when one weight of every layer is truncated."""
     rng = np.random.default_rng(seed)
     params = constructions.gradient_descent(rng.uniform(0.1, 1, size=3), 4)
     tokens = rng.normal(size=(9, 5))
     cut = jax.vmap(jax.vmap(lambda w: clipping.truncate(w, share)))(getattr(params, name))
-    whole, edited = (forward(p, tokens).stream for p in (params, params.replace(**{name: cut})))
-    return np.abs(np.asarray(edited - whole)).max() / np.abs(np.asarray(whole)).max()
+    plain, edited = (forward(p, tokens).stream for p in (params, params.replace(**{name: cut})))
+    return np.abs(edited - plain).max() / np.abs(plain).max()
 
 
 @seeds
 def test_the_values_of_descent_have_rank_one_and_no_rate_changes_it(seed, share):
-    assert descent_with("w_pv", seed, share) < 1e-12
+    assert change_of_descent("w_pv", seed, share) < 1e-12
 
 
 def test_control_its_scores_have_full_rank_and_a_rate_changes_it():
-    assert descent_with("w_kq", 0, 0.5) > 1e-2
+    assert change_of_descent("w_kq", 0, 0.5) > 1e-2
+
+
+def nested_error(cut, matrix, rates):
+    """|one rate after the other - the last alone| relative to what the last keeps."""
+    nested, direct = functools.reduce(cut, rates, matrix), cut(matrix, rates[-1])
+    return np.abs(nested - direct).max() / np.abs(direct).max()
 
 
 @shapes
-def test_control_another_set_of_terms_is_beaten(shape):
-    matrix, rng = draw(0, shape)
-    u, s, v = np.linalg.svd(matrix, full_matrices=False)
-    largest_cut = (u[:, 1:3] * s[1:3]) @ v[1:3]
-    assert advantage(matrix, largest_cut, 2, rng) < -1e-2
+@hypothesis.given(seed=SEEDS, rates=st.lists(st.floats(0, 0.999), min_size=2, max_size=6))
+def test_nested_truncation_is_direct_truncation(shape, seed, rates):
+    rng = np.random.default_rng(seed)
+    left, right = (np.linalg.qr(rng.normal(size=(side, min(shape))))[0] for side in shape)
+    matrix = (left * np.linspace(3, 1, min(shape))) @ right.T
+    assert nested_error(truncate, matrix, sorted(rates)) < 1e-10
+
+
+def test_control_a_randomised_decomposition_and_rates_of_the_rank_that_is_left_compound():
+    matrix, rng = draw(0, (9, 9))
+
+    def sketched(matrix, rate):  # the best approximation within W Ω, Ω random with r columns
+        rank = clipping.kept_rank(9, rate)
+        basis = np.linalg.qr(matrix @ rng.normal(size=(9, rank)))[0]
+        return basis @ basis.T @ matrix
+
+    def remaining(matrix, rate):
+        return truncate(matrix, 1 - clipping.kept_rank(np.linalg.matrix_rank(matrix), rate) / 9)
+
+    assert nested_error(sketched, matrix, (0.3, 0.6)) > 1e-2
+    assert nested_error(remaining, matrix, (0.3, 0.5)) > 1e-2

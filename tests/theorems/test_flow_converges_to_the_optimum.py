@@ -1,49 +1,74 @@
-"""Training from small balanced weights ends at the best layer: uU → Γ^{-1}, u → tr(Γ^{-2})^{1/4}.
+"""Training from small balanced weights keeps u² - |U|² and ends at the best layer: uU → Γ⁻¹,
+u → tr(Γ⁻²)^{1/4}.
 
-Zhang et al. 2306.09927, Theorem 4.1; docs/theory, "Training ends at the optimum". Hypotheses:
-U = cΘΘᵀ, u = c, |ΘΘᵀ|_F = 1, c²|Γ|√d < 2. Sides: the matrix ODE after a long time; the limit from
-the spectrum of Λ. The noise only enlarges Γ.
+U = cΘΘᵀ, u = c, |ΘΘᵀ|_F = 1, c²|Γ|√d < 2; both learn at one rate. Zhang et al. 2306.09927, Theorem
+4.1; docs/theory, "The conserved quantity", "Training ends at the optimum".
 """
 
+import jax
 import numpy as np
 
-import draws
 import population
+from draws import draw_covariance, jit_numpy, seed_and
+from lsa_lab.theory import training_dynamics
 
 D, N = 3, 5
+conserved = jit_numpy(training_dynamics.conserved)
 
 
-def best_layer(covariance, noise_var):
-    """A = Γ^{-1} and the balanced u, from the spectrum."""
-    eigenvalues, basis = np.linalg.eigh(covariance)
-    steps = N / ((N + 1) * eigenvalues + eigenvalues.sum() + noise_var)
-    return basis * steps @ basis.T, (steps**2).sum() ** 0.25
+@jit_numpy
+@jax.grad
+def slopes(weights, covariance, noise_var):
+    return population.one_layer_loss(weights[0] * weights[1], covariance, N, noise_var)
 
 
-def distance(covariance, root, size, noise_var, sign, imbalance, time):
+def draw(seed):  # Λ, u and U
+    rng = np.random.default_rng(seed)
+    return draw_covariance(rng, D, 0.3, 1.5), 0.5 * rng.normal(), 0.5 * rng.normal(size=(D, D))
+
+
+def rate_of_change(covariance, u, U, noise_var, rate_of_u):
+    """d/dt (u² - |U|²)/2 with u' = -rate ∂L/∂u and U' = -∂L/∂U."""
+    slope_u, slope_U = slopes((u, U), covariance, noise_var)
+    return abs(rate_of_u * u * slope_u - (U * slope_U).sum())
+
+
+@seed_and(noise_var=(0.0, 2.0))
+def test_u_squared_minus_the_norm_of_U_squared_is_conserved(seed, noise_var):
+    covariance, u, U = draw(seed)
+    assert rate_of_change(covariance, u, U, noise_var, rate_of_u=1.0) < 1e-10
+    path = population.train_flow(np.linspace(0.0, 4.0, 10), covariance, N, u, U, noise_var)
+    assert np.abs(conserved(*path) - (u**2 - (U**2).sum())).max() < 1e-7
+
+
+def test_control_unequal_learning_rates_break_the_conservation():
+    assert rate_of_change(*draw(0), 0.5, rate_of_u=2.0) > 1e-2
+
+
+def distance(covariance, root, size, noise_var, time, sign=1.0, imbalance=1.0):
     """How far the effective step and u are from the best layer's at that time.
 
     ``size`` in (0, 1) is c² as a share of its bound; ``root`` is Θ before it is normalised.
     """
-    A, balanced_u = best_layer(covariance, noise_var)
-    bound = 2 * np.linalg.eigvalsh(A)[0] / len(A) ** 0.5
-    scale = np.sqrt(size * bound)
-    initial = sign * scale * root @ root.T / np.linalg.norm(root @ root.T)
-    times, u = np.linspace(0, time, 10), imbalance * scale
-    u, U = population.train_flow(times, covariance, N, u, initial, noise_var)
-    return np.abs(u[-1] * U[-1] - A).max(), abs(u[-1] - balanced_u)
+    eigenvalues, basis = np.linalg.eigh(covariance)
+    steps = N / ((N + 1) * eigenvalues + eigenvalues.sum() + noise_var)
+    scale = np.sqrt(size * 2 * steps.min() / D**0.5)
+    start = sign * scale * root @ root.T / np.linalg.norm(root @ root.T)
+    times = np.linspace(0, time, 10)
+    u, U = population.train_flow(times, covariance, N, imbalance * scale, start, noise_var)
+    best = basis * steps @ basis.T
+    return np.abs(u[-1] * U[-1] - best).max(), abs(u[-1] - (steps**2).sum() ** 0.25)
 
 
-@draws.seed_and(size=(0.01, 0.99), noise_var=(0.0, 1.0))
+@seed_and(size=(0.01, 0.99), noise_var=(0.0, 1.0))
 def test_training_ends_at_the_one_layer_optimum(seed, size, noise_var):
     rng = np.random.default_rng(seed)
-    start = draws.draw_covariance(rng, D, 0.7, 2.0), rng.normal(size=(D, D)), size, noise_var
-    assert max(distance(*start, sign=1.0, imbalance=1.0, time=60.0)) < 1e-7
+    start = draw_covariance(rng, D, 0.7, 2.0), rng.normal(size=(D, D)), size, noise_var
+    assert max(distance(*start, time=60.0)) < 1e-7
 
 
 def test_the_condition_on_the_size_is_not_necessary():
-    start = np.eye(D), np.eye(D), 4.0, 0.5
-    assert max(distance(*start, sign=1.0, imbalance=1.0, time=20.0)) < 1e-7
+    assert max(distance(np.eye(D), np.eye(D), 4.0, 0.5, time=20.0)) < 1e-7
 
 
 def test_control_a_negative_or_an_unbalanced_start_ends_elsewhere():
@@ -52,8 +77,8 @@ def test_control_a_negative_or_an_unbalanced_start_ends_elsewhere():
     Rounding errors grow like e^{λ²√d t} at the saddle, hence the shorter time.
     """
     start = np.eye(D), np.eye(D), 0.5, 0.5
-    assert max(distance(*start, sign=1.0, imbalance=1.0, time=7.0)) < 1e-7
-    assert min(distance(*start, sign=-1.0, imbalance=1.0, time=7.0)) > 0.1
-    of_step, of_u = distance(*start, sign=1.0, imbalance=2.0, time=60.0)
-    assert of_step < 1e-7
-    assert of_u > 0.1
+    assert max(distance(*start, time=7.0)) < 1e-7
+    assert min(distance(*start, time=7.0, sign=-1.0)) > 0.1
+    step_error, u_error = distance(*start, time=60.0, imbalance=2.0)
+    assert step_error < 1e-7
+    assert u_error > 0.1

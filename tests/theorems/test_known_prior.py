@@ -1,90 +1,96 @@
 """Attention whose weights know w_0: L layers are L steps of descent from w_0, and its flows.
 
-Sides: ``prior_attention`` and its derivatives; descent, one demonstration after the other, and the
-flows of one layer, ∂ŷ/∂x = η((y - w_0·x) x_q - (x·x_q) w_0)/n and ∂ŷ/∂y = η x·x_q/n. Derived here;
-docs/theory, "Attention with a prior".
+Papers: A1's model. One layer is one step from any w_0 by von Oswald et al. 2212.07677; the later
+layers and the flows are derived here. docs/theory, "One layer is one step", "Attention with a
+prior".
 """
+
+import itertools
+from functools import partial
 
 import jax
 import numpy as np
+import pytest
 
-from draws import jit_numpy, seeds
-from lsa_lab.models import constructions, linear_attention
-from lsa_lab.models.trace import layer_predictions
+from draws import forward, jit_numpy, seed_and, seeds, sizes
+from lsa_lab.models import constructions, linear_attention, trace
+from lsa_lab.prompts import Prompt, tokens
 from lsa_lab.theory import amplification
 
 L = 5
-SHAPE = (7, 3)  # n, d
 build = jit_numpy(constructions.prior_attention)
-forward = jit_numpy(linear_attention.forward)
-flow = jit_numpy(jax.jacrev(lambda *given: layer_predictions(linear_attention.forward(*given)), 1))
+flow = jit_numpy(
+    jax.jacrev(lambda *args: trace.layer_predictions(linear_attention.forward(*args)), 1)
+)
 contribution, degeneracy, self_coupling = map(
     jit_numpy, (amplification.contribution, amplification.degeneracy, amplification.self_coupling)
 )
 
 
-def draw(seed, shape):
-    """Step sizes, w_0, x and the query [n+1, d], and labels."""
+def draw(seed, n, d):  # step sizes, w_0, x and the query [n+1, d], and labels
     rng = np.random.default_rng(seed)
-    (n, d), x = shape, rng.normal(size=(shape[0] + 1, shape[1]))
-    return rng.uniform(0.05, 0.5, L), rng.normal(size=d), x, rng.normal(size=n)
+    x, y = rng.normal(size=(n + 1, d)), rng.normal(size=n)
+    return rng.uniform(0.05, 0.5, L), rng.normal(size=d), x, y
 
 
-def disagreements(seed, shape, query_slot=0.0, share=1.0, sign=-1.0):  # [2, L+1]
+def errors(seed, n, d, query_slot=0.0, share=1.0, sign=-1.0, normalise=True):  # [2, L+1]
     """Every layer's slots and prediction against descent from w_0; the weights know a share of it.
 
     ``query_slot`` in units of -w_0·x_query. With ``sign`` +1, P = (-w_0, 1) and a plus read-out.
     """
-    step_sizes, prior, x, y = draw(seed, shape)
+    step_sizes, prior, x, y = draw(seed, n, d)
     params = build(step_sizes, share * prior)
     rows = np.column_stack([x, np.append(y, -query_slot * prior @ x[-1])])
-    stream = forward(params.replace(w_pv=-sign * params.w_pv), rows).stream
+    params = params.replace(w_pv=-sign * params.w_pv)
+    stream = forward(params, rows, normalise=normalise).stream
     predicted = (1 - query_slot) * prior @ x[-1] + sign * stream[:, -1, -1]
     w, differences = prior, []
     for layer, step_size in enumerate([*step_sizes, 0]):
-        of_slots = stream[layer, :-1, -1] - (y - x[:-1] @ (w - prior))
-        differences.append([np.abs(of_slots).max(), abs(predicted[layer] - x[-1] @ w)])
-        gradient = sum((w @ a - b) * a for a, b in zip(x[:-1], y, strict=True)) / len(y)
+        slots = stream[layer, :-1, -1] - (y - x[:-1] @ (w - prior))
+        differences.append([np.abs(slots).max(), abs(predicted[layer] - x[-1] @ w)])
+        gradient = sum((w @ a - b) * a for a, b in zip(x[:-1], y, strict=True)) / n
         w = w - step_size * gradient
     return np.transpose(differences)
 
 
+@sizes
 @seeds
-def test_layers_are_steps_of_descent_from_what_the_weights_know(seed):
-    assert disagreements(seed, SHAPE).max() < 1e-10
-    assert disagreements(seed, SHAPE, query_slot=1.0).max() < 1e-10
+def test_layers_are_steps_of_descent_from_what_the_weights_know(n, d, seed):
+    assert errors(seed, n, d).max() < 1e-10
+    assert errors(seed, n, d, query_slot=1.0).max() < 1e-10
 
 
-def test_control_other_knowledge_or_the_plus_sign_is_another_path():
-    assert disagreements(0, SHAPE, share=0.5)[:, 1:].min() > 1e-3
-    of_prediction = disagreements(0, SHAPE, sign=1.0)[1]
-    assert of_prediction[1] < 1e-10  # one layer does not see the sign
-    assert of_prediction[2:].min() > 1e-3
+def test_control_other_knowledge_the_plus_sign_or_a_sum_is_another_path():
+    assert errors(0, 5, 3, share=0.5)[:, 1:].min() > 1e-3
+    assert errors(0, 5, 3, normalise=False)[:, 1:].min() > 1e-3
+    prediction = errors(0, 5, 3, sign=1.0)[1]
+    assert prediction[1] < 1e-10  # one layer does not see the sign
+    assert prediction[2:].min() > 1e-3
 
 
-def flow_disagreement(seed, shape, depth):
-    """∂ŷ_depth/∂[x_i, y_i] against the flow of one layer."""
-    step_sizes, prior, x, y = draw(seed, shape)
-    params = build(step_sizes, prior)
-    flows = flow(params, np.column_stack([x, np.append(y, 0.0)]))[depth, :-1]
+def flow_error(seed, n, d, depth):
+    """∂ŷ_depth/∂[x_i, y_i] against η((y - w_0·x) x_q - (x·x_q) w_0)/n and η x·x_q/n."""
+    step_sizes, prior, x, y = draw(seed, n, d)
+    flows = flow(build(step_sizes, prior), np.column_stack([x, np.append(y, 0.0)]))[depth, :-1]
     relevance, residual = x[:-1] @ x[-1], y - x[:-1] @ prior
-    of_x = residual[:, None] * x[-1] - relevance[:, None] * prior
-    stated = step_sizes[0] / len(y) * np.column_stack([of_x, relevance])
+    by_x = residual[:, None] * x[-1] - relevance[:, None] * prior
+    stated = step_sizes[0] / n * np.column_stack([by_x, relevance])
     return np.abs(flows - stated).max() / (1 + np.abs(stated).max())
 
 
+@sizes
 @seeds
-def test_the_flow_of_one_layer_has_residual_and_relevance_as_factors(seed):
-    assert flow_disagreement(seed, SHAPE, depth=1) < 1e-10
+def test_the_flow_of_one_layer_has_residual_and_relevance_as_factors(n, d, seed):
+    assert flow_error(seed, n, d, depth=1) < 1e-10
 
 
 def test_control_two_layers_have_another_flow():
-    assert flow_disagreement(0, SHAPE, depth=2) > 1e-2
+    assert flow_error(0, 5, 3, depth=2) > 1e-2
 
 
 @seeds
 def test_a_learned_pair_adds_nothing_but_flows_and_no_pair_couples_to_itself(seed):
-    step_sizes, prior, x, y = draw(seed, SHAPE)
+    step_sizes, prior, x, y = draw(seed, 5, 3)
     params = build(step_sizes, prior)
     weights, query = (params.w_kq[0, 0], params.w_pv[0, 0]), np.append(x[-1], 0.0)
     learned, new = np.append(x[0], x[0] @ prior), np.append(x[0], y[0])
@@ -95,3 +101,44 @@ def test_a_learned_pair_adds_nothing_but_flows_and_no_pair_couples_to_itself(see
     added = contribution(*weights, new, query)[-1]
     assert abs(added + step_sizes[0] * (x[0] @ x[-1]) * (y[0] - prior @ x[0])) < 1e-10
     assert self_coupling(*weights, new) == 0
+
+
+@jit_numpy
+@partial(jax.vmap, in_axes=(None, None, 0, None, None))
+@partial(jax.vmap, in_axes=(None, None, None, 0, None))
+@partial(jax.vmap, in_axes=(None, None, None, None, 0))
+def squared_error(step_size, prior, unknown, x, x_query):
+    params, w = constructions.prior_attention(step_size[None], prior), prior + unknown
+    rows = tokens(Prompt(x[None], (w @ x)[None], x_query, w @ x_query))
+    return (trace.predict(linear_attention.forward(params, rows)) - unknown @ x_query) ** 2
+
+
+def removed(seed, d, density, step, aligned=False):
+    """The share of the mean error that one step on one demonstration, η = step/E|x|⁴, removes.
+
+    x_i is 0, or ±1/√(density d); every unknown weight and query, or those along each other.
+    """
+    x = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=d)))
+    masses, fourth = (
+        np.where(x == 0, 1 - density, density / 2).prod(1),
+        1 / (density * d) + 1 - 1 / d,
+    )
+    prior, x = np.random.default_rng(seed).normal(size=d), x / np.sqrt(density * d)
+    errors = squared_error(np.asarray(step / fourth), prior, np.eye(d), x, np.eye(d))
+    errors = np.einsum("wxq,x->wq", errors, masses)
+    left = np.diagonal(errors).mean() if aligned else errors.mean() * d
+    return 1 - left, (2 * step - step**2) / (d * fourth)
+
+
+@pytest.mark.parametrize(("d", "density"), [(1, 1.0), (3, 0.3)])
+@seed_and(step=(0.1, 3.0))
+def test_one_step_removes_a_share_of_the_error_that_the_fourth_moment_limits(
+    d, density, seed, step
+):
+    for size in (step, 1.0, 2.0, 2.0 + step):
+        found, stated = removed(seed, d, density, size)
+        assert abs(found - stated) < 1e-10
+        assert found <= removed(seed, d, density, 1.0)[0] + 1e-12
+    # Control: a query along the unknown weight.
+    if d > 1:
+        assert abs(np.subtract(*removed(seed, d, density, 1.0, aligned=True))) > 1e-2

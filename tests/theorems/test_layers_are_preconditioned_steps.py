@@ -1,53 +1,78 @@
-"""L layers with any matrices A_l are L steps of gradient descent preconditioned by A_lᵀ.
+"""L layers with matrices A_l are L steps of descent preconditioned by A_lᵀ, and layers that also
+move the covariates, by B_l, are steps with a preconditioner that the prompt chooses:
 
-Ahn et al. 2306.00297; docs/theory, "Layers are preconditioned steps": after l layers slot i holds
-y_i - w_l·x_i and the query's -w_l·x_query, w_{l+1} = w_l + A_lᵀ Xᵀ(y - Xw_l)/n. Sides: the
-network's label slots; that descent in NumPy, one demonstration after the other. Hypothesis: the
-query is no key.
+    T_{l+1} = (I + B_l T_l H T_lᵀ A_l) T_l,   w_{l+1} = w_l + T_lᵀ A_lᵀ T_l Xᵀ(y - Xw_l)/n.
+
+The query is no key. Ahn et al. 2306.00297; with A = η I, B = -γ I GD++ of von Oswald et al.
+2212.07677. docs/theory, "Layers are preconditioned steps", "GD++".
 """
-
-from functools import partial
 
 import numpy as np
 
-from draws import draw_prompt, jit_numpy, seeds
-from lsa_lab import prompts
-from lsa_lab.models import constructions, linear_attention
-from lsa_lab.models.trace import layer_predictions
+from draws import draw_prompt, forward, jit_numpy, relative_error, seeds, sizes
+from lsa_lab.models import constructions
 
-N, D, NUM_LAYERS = 5, 3, 4
-
-
-@partial(jit_numpy, static_argnames="keys")
-def network(steps, prompt, keys):
-    """Label slots and predictions after each layer."""
-    params = constructions.preconditioned(steps)
-    trace = linear_attention.forward(params, prompts.tokens(prompt), keys=keys)
-    return trace.stream[..., -1], layer_predictions(trace)
+LAYERS = 4
+preconditioned = jit_numpy(constructions.preconditioned)
+plus_plus = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2)
 
 
-def disagreement(seed, num_layers=NUM_LAYERS, transposed=True, keys="demonstrations"):
+def draw(seed, n, d):  # tokens, A and B [L, d, d], step sizes and factors γ [L]
     rng = np.random.default_rng(seed)
-    steps, prompt = rng.normal(size=(num_layers, D, D)) / D, draw_prompt(rng, N, D)
-    slots, predictions = network(steps, prompt, keys)
-    x, y, w = prompt.x, prompt.y, np.zeros(D)
-    differences = []
-    for layer in range(num_layers + 1):
-        differences.append(slots[layer, :-1] - (y - x @ w))
-        differences.append([predictions[layer] - prompt.x_query @ w])
-        if layer < num_layers:
-            step = steps[layer].T if transposed else steps[layer]
-            gradient = sum(np.dot(w, x[i]) * x[i] - y[i] * x[i] for i in range(N)) / N
-            w = w - step @ gradient
-    return np.max(np.abs(np.concatenate(differences))) / (1 + np.max(np.abs(slots)))
+    prompt = draw_prompt(rng, n, d)
+    rows = np.column_stack([np.vstack([prompt.x, prompt.x_query]), np.append(prompt.y, 0.0)])
+    rows /= np.abs(rows).max()
+    return rows, *rng.normal(size=(2, LAYERS, d, d)) / d, *rng.uniform(0.1, 1, (2, LAYERS))
 
 
+def network(tokens, A, B, keys="demonstrations"):
+    params = preconditioned(A)
+    w_pv = params.w_pv.copy()
+    w_pv[:, 0, :-1, :-1] = B
+    return forward(params.replace(w_pv=w_pv), tokens, keys=keys).stream
+
+
+def descend(tokens, A, B, late=False, transposed=True):
+    """The stream [L+1, T, e] that T_l and w_l predict; ``late`` moves the covariates first."""
+    x, y = tokens[:, :-1], tokens[:-1, -1]
+    n, d = len(y), x.shape[1]
+    H, T, w, stream = x[:-1].T @ x[:-1] / n, np.eye(d), np.zeros(d), [tokens]
+    for step, move in zip(A, B, strict=True):
+        moved = T + move @ T @ H @ T.T @ step @ T
+        reading, left = moved if late else T, (y - x[:-1] @ w) @ x[:-1] / n
+        w = w + reading.T @ (step.T if transposed else step) @ reading @ left
+        T = moved
+        stream.append(np.column_stack([x @ T.T, np.append(y, 0.0) - x @ w]))
+    return np.stack(stream)
+
+
+def descend_on_the_spectrum(tokens, step_sizes, gammas):
+    """GD++ from the spectrum of H: t ← t (1 - γ t²h), the residual shrinks by 1 - η t²h."""
+    x, y = tokens[:, :-1], tokens[:-1, -1]
+    values, basis = np.linalg.eigh(x[:-1].T @ x[:-1] / len(y))
+    least_squares = basis.T @ np.linalg.lstsq(x[:-1], y)[0]
+    t, left, stream = np.ones_like(values), np.ones_like(values), [tokens]
+    for step_size, gamma in zip(step_sizes, gammas, strict=True):
+        left, t = left * (1 - step_size * t**2 * values), t * (1 - gamma * t**2 * values)
+        slots = np.append(y, 0.0) - x @ basis @ ((1 - left) * least_squares)
+        stream.append(np.column_stack([x @ (basis * t) @ basis.T, slots]))
+    return np.stack(stream)
+
+
+@sizes
 @seeds
-def test_layers_are_preconditioned_steps_of_gradient_descent(seed):
-    assert disagreement(seed) < 1e-10
+def test_layers_are_preconditioned_steps_and_covariates_move_as_stated(n, d, seed):
+    tokens, A, B, step_sizes, gammas = draw(seed, n, d)
+    for move in (0 * B, B):
+        assert relative_error(network(tokens, A, move), descend(tokens, A, move)) < 1e-10
+    stream = forward(plus_plus(step_sizes, gammas, d), tokens).stream
+    assert relative_error(stream, descend_on_the_spectrum(tokens, step_sizes, gammas)) < 1e-10
+    one_layer = network(tokens, A[:1], 0 * B[:1], "all")  # the query's slot is still empty
+    assert relative_error(one_layer, descend(tokens, A[:1], 0 * B[:1])) < 1e-10
 
 
-def test_control_a_missing_transposition_or_the_query_among_the_keys_breaks_it():
-    assert disagreement(0, transposed=False) > 1e-2
-    assert disagreement(0, keys="all") > 1e-3
-    assert disagreement(0, 1, keys="all") < 1e-10  # the query's slot is still empty
+def test_control_a_missing_transposition_a_query_that_is_a_key_or_a_late_step_breaks_it():
+    tokens, A, B, *_ = draw(0, 5, 3)
+    assert relative_error(network(tokens, A, 0 * B), descend(tokens, A, 0 * B, False, False)) > 1e-3
+    assert relative_error(network(tokens, A, 0 * B, "all"), descend(tokens, A, 0 * B)) > 1e-3
+    assert relative_error(network(tokens, A, B), descend(tokens, A, B, late=True)) > 1e-3

@@ -1,7 +1,6 @@
 """Where tasks drift, the best weights of linear attention solve one linear system.
 
-docs/theory, "Gates as weights". Sides: risks of all weights on every point of a Gauss-Hermite rule;
-the closed form. Hypotheses: Gaussian covariates, tasks with E w_i·w_j = C_ij, isotropic.
+Gaussian covariates, tasks with E w_i·w_j = C_ij, isotropic. docs/theory, "Gates as weights".
 """
 
 import jax
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.theory import learning_curves
-from population import gauss_hermite
+from population import drifting_tasks, gauss_hermite, linear_risk
 
 N, D, NOISE = 3, 2, 0.3
 DRIFT = 0.7 ** np.abs(np.subtract.outer(np.arange(N + 1), np.arange(N + 1)))
@@ -18,26 +17,15 @@ DRIFT = 0.7 ** np.abs(np.subtract.outer(np.arange(N + 1), np.arange(N + 1)))
 @jax.jit
 def risk(weights, drift):  # []
     points, masses = gauss_hermite([3] * (N * D))
-    root = jnp.linalg.cholesky(drift) / D**0.5  # w_i = Σ_m root_im z_m
-
-    def errors(x):
-        def of_task(z):  # z [N+1, D]: a unit in one place, for all is linear in it
-            tasks = root @ z
-            estimate = (weights * (tasks[:-1] * x).sum(1)) @ x
-            return ((estimate - tasks[-1]) ** 2).sum()
-
-        units = jnp.eye((N + 1) * D).reshape(-1, N + 1, D)
-        noise = ((weights[:, None] * x) ** 2).sum()
-        return jax.vmap(of_task)(units).sum() + NOISE * noise
-
-    return masses @ jax.vmap(errors)(points.reshape(-1, N, D))
+    x, noise_vars = points.reshape(-1, N, D), jnp.full(N, NOISE)
+    tasks = drifting_tasks(drift, D)
+    return linear_risk(lambda x, y: (weights * y) @ x, x, masses, noise_vars, tasks)
 
 
 def test_the_closed_form_is_the_risk_of_its_weights_and_no_others_have_less():
     weights, stated = learning_curves.best_weights(DRIFT, D, NOISE)
     np.testing.assert_allclose(risk(weights, DRIFT), stated, rtol=1e-10)
-    slope = jax.grad(risk)(weights, DRIFT)
-    np.testing.assert_allclose(slope, np.zeros(N), atol=1e-10)
+    np.testing.assert_allclose(jax.grad(risk)(weights, DRIFT), np.zeros(N), atol=1e-10)
     assert weights[0] < weights[1] < weights[2]  # the nearer in time, the more
 
 
