@@ -3,7 +3,6 @@
 # In the order in which they are run and reported.
 EXPERIMENTS = (
     "descent.common_map",
-    "descent.noisy_descent",
     "descent.order",
     "descent.implicit_trajectories",
     "flow.many_shot_flow",

@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from scipy import stats
 
-from experiments.descent import depth, norms_and_updates
+from experiments.descent import depth, noisy_descent, norms_and_updates
 from experiments.models import model
 from experiments.models.specs import dense_spec
-from lsa_lab.models import constructions
+from lsa_lab.models import constructions, linear_attention, moments
 
 SMALL = depth.Config(d=2, n=4, runs=1, tuning_prompts=6, test_prompts=500)
 
@@ -76,3 +77,31 @@ def test_shrinking_the_writes_of_one_layer_shrinks_its_answer():
     risks = norms_and_updates.measure_shrunk(spec, params, batch, factors)
     np.testing.assert_allclose(risks[:, 0], risks[:, 1])
     np.testing.assert_allclose(risks[:, 0, 2], (batch.y_query**2).mean(1))
+
+
+def test_descent_with_one_moment_is_the_stack():
+    params = linear_attention.init(jax.random.key(0), 3, 1, 2, scale=0.3)
+    moment = np.cov(np.random.default_rng(1).normal(size=(3, 9)))
+    maps = jax.jit(noisy_descent.descend)(params, np.stack([moment] * 3))
+    np.testing.assert_allclose(maps, moments.layer_maps(params, moment), rtol=1e-9, atol=1e-12)
+
+
+def test_both_kinds_of_moments_have_one_mean_and_one_covariance():
+    draw = jax.jit(noisy_descent.draw_moments, static_argnums=(1, 2, 3, 4))
+    for gaussian in (False, True):
+        rows = np.asarray(draw(jax.random.key(2), 5, 2, 50_000, gaussian)).reshape(-1, 4)
+        error = rows.std(0) / np.sqrt(len(rows))
+        assert (np.abs(rows.mean(0) - [1, 0, 0, 1]) < 5 * error).all()
+        np.testing.assert_allclose(rows.var(0), np.array([2, 1, 1, 2]) / 5, rtol=0.05)
+
+
+def test_noise_of_one_step_is_measured_as_by_scipy():
+    """A stack of one step of descent has the excess kurtosis of one step of descent."""
+    config = noisy_descent.Config(d=2, n=4, depth=1, prompts=40)
+    params = constructions.gradient_descent(jnp.array([0.7]), 2)
+    added, step, share = noisy_descent.measure_noise(config, 4, params, jax.random.key(3))
+    np.testing.assert_allclose(added[0], step)
+    assert 0 < share[0] < 1
+    values = np.random.default_rng(4).normal(size=(30, 2)) ** 3
+    expected = stats.kurtosis(values)
+    np.testing.assert_allclose(noisy_descent.excess_kurtosis(values), expected)
