@@ -1,7 +1,7 @@
 """One layer writes G x̃ with rank G heads, and no fewer: H heads miss Σ_{i>H} σ_i(G)² at least.
 
-x̃ = diag(r) x, r = Xᵀy/n; d - H for G = I. Derived here; docs/theory, "The head lower bound".
-Sides: the residual of a layer's coefficients; singular values of G, and linear attention itself.
+x̃ = diag(r) x, r = Xᵀy/n; d - H for G = I. Papers: A4. Derived here; docs/theory, "The head lower
+bound".
 """
 
 import jax.numpy as jnp
@@ -12,18 +12,20 @@ from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import head_bound
 
-NUM_HEADS = 2
-D, K = 3, 2
+D, NUM_HEADS = 3, 2
 residual = jit_numpy(head_bound.residual)
 layer = jit_numpy(head_bound.layer, static_argnums=1)
 least_residual = jit_numpy(head_bound.least_residual, static_argnums=1)
 coefficients = jit_numpy(head_bound.coefficients)
-IMAGES = {"covariates": np.eye(D), "image": np.array([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]])}
-IMAGES["more outputs"] = np.array([[1.0, 0, 1], [0, 2.0, 1], [1.0, -1.0, 0], [0.5, 1.0, 3]])
-each_image = pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
+IMAGES = {
+    "covariates": np.eye(D),
+    "image": np.array([[1.0, -2.0, 0.5], [0.3, 0.2, 1.0]]),
+    "more outputs": np.array([[1.0, 0, 1], [0, 2.0, 1], [1.0, -1.0, 0], [0.5, 1.0, 3]]),
+}
+images = pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
 
 
-def random_layer(seed, k, num_heads, n=5):
+def draw(seed, k, num_heads, n=5):
     rng = np.random.default_rng(seed)
     shapes = (num_heads, k, D + 1), (num_heads, D + 1, D), (n + 1, D + 1)
     written, queried, tokens = (rng.normal(size=shape) for shape in shapes)
@@ -32,8 +34,7 @@ def random_layer(seed, k, num_heads, n=5):
 
 
 @jit_numpy
-def written_to_query(written, queried, tokens):  # [k]
-    """What the layer, as linear attention, writes to the first slots of the query."""
+def network(written, queried, tokens):  # [k], what the layer writes to the query's first slots
     k = written.shape[1]
     w_kq = jnp.pad(queried, ((0, 0), (0, 0), (0, 1)))
     w_pv = jnp.pad(written, ((0, 0), (0, D + 1 - k), (0, 0)))
@@ -41,48 +42,43 @@ def written_to_query(written, queried, tokens):  # [k]
     return trace.heads[0, :, -1].sum(0)[:k]
 
 
-def preprocessed(tokens):  # [d]
+def preprocess(tokens):  # [d]
     X, y = tokens[:-1, :-1], tokens[:-1, -1]
     return X.T @ y / len(y) * tokens[-1, :-1]
 
 
-@each_image
+@images
 @seeds
-def test_no_layer_misses_less_than_the_singular_values_allow(image, seed):
+def test_no_layer_misses_less_than_the_singular_values_allow_and_rank_many_heads_write_it(
+    image, seed
+):
     """A random layer, and the best one moved a little in a random direction."""
-    written, queried, _ = random_layer(seed, len(image), NUM_HEADS)
-    least = least_residual(image, NUM_HEADS)
+    written, queried, tokens = draw(seed, len(image), NUM_HEADS)
+    least, best = least_residual(image, NUM_HEADS), layer(image, NUM_HEADS)
     assert residual(written, queried, image) >= least
-    best = layer(image, NUM_HEADS)
     np.testing.assert_allclose(residual(*best, image), least, atol=1e-12)
     near = (each + 0.1 * step for each, step in zip(best, (written, queried), strict=True))
     assert residual(*near, image) >= least
-
-
-@each_image
-@seeds
-def test_as_many_heads_as_the_rank_write_it(image, seed):
-    tokens = random_layer(seed, len(image), 1)[2]
-    written = written_to_query(*layer(image, min(image.shape)), tokens)
-    np.testing.assert_allclose(written, image @ preprocessed(tokens), atol=1e-10)
+    found = network(*layer(image, min(image.shape)), tokens)
+    np.testing.assert_allclose(found, image @ preprocess(tokens), atol=1e-10)
 
 
 def test_control_with_a_head_less_it_is_not_written():
-    tokens, fewer = random_layer(0, D, 1)[2], layer(np.eye(D), D - 1)
-    assert np.abs(written_to_query(*fewer, tokens) - preprocessed(tokens)).max() > 1e-2
+    tokens, fewer = draw(0, D, 1)[2], layer(np.eye(D), D - 1)
+    assert np.abs(network(*fewer, tokens) - preprocess(tokens)).max() > 1e-2
 
 
 @seeds
 def test_the_coefficients_are_those_of_linear_attention(seed):
-    written, queried, tokens = random_layer(seed, K, 4)
+    written, queried, tokens = draw(seed, 2, 4)
     S, cubic = tokens[:-1].T @ tokens[:-1] / 5, coefficients(written, queried)
     stated = np.einsum("abgc,bg,c->a", cubic, np.triu(S), tokens[-1, :-1])
     tolerance = 1e-10 * (1 + np.abs(stated).max())
-    np.testing.assert_allclose(written_to_query(written, queried, tokens), stated, atol=tolerance)
+    np.testing.assert_allclose(network(written, queried, tokens), stated, atol=tolerance)
 
 
-@each_image
+@images
 def test_searches_end_at_the_least_residual(image):
     for num_heads in range(1, min(image.shape) + 1):
-        ends = head_bound.searched_residuals(image, num_heads, 4)
-        assert -1e-9 < ends[0] - least_residual(image, num_heads) < 1e-6
+        least = head_bound.searched_residuals(image, num_heads, 4)[0]
+        assert -1e-9 < least - least_residual(image, num_heads) < 1e-6

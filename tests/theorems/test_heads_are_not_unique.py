@@ -1,87 +1,184 @@
-"""Mixing the heads of a layer of linear attention changes each of them and nothing else.
+"""Two layers of linear attention compute the same if and only if M is the same: the part M_{aβγc}
+of N = Σ_h w_pv_h ⊗ w_kq_h that is symmetric in β and γ, the indices of S.
 
-W_pv^h ↦ Σ_g A_hg W_pv^g with W_kq^h ↦ Σ_g (A⁻ᵀ)_hg W_kq^g leaves the layer, for any invertible A.
-Derived here. Sides: the forward pass of mixed or orthogonal heads; that of the heads as they were.
+So heads may be mixed, W_pv^h ↦ Σ_g A_hg W_pv^g with W_kq^h ↦ Σ_g (A⁻ᵀ)_hg W_kq^g, and a bᵀ, c dᵀ is
+the head a cᵀ, b dᵀ. Derived here; docs/theory, "Heads are not unique".
 """
+
+from functools import partial
 
 import jax
 import numpy as np
 import pytest
 
-from draws import draw_prompt, jit_numpy, seeds
+from draws import draw_rotation, draw_stack, forward, jit_numpy, seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import heads
-from lsa_lab.models import head_gauge, linear_attention
+from lsa_lab.models import constructions, head_gauge, linear_attention
+from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 
-L, H, D, N = 2, 3, 2, 5
+MASKS = ("demonstrations", "all", "causal")
+masks = pytest.mark.parametrize("keys", MASKS)
+E, H, N = 3, 3, 5
+mix, orthogonalise, canonicalise, layer_tensor = map(
+    jit_numpy,
+    (head_gauge.mixed, head_gauge.orthogonal, head_gauge.canonical, head_gauge.layer_tensor),
+)
 
 
-normalised = jit_numpy(lambda prompt: prompts.normalised(prompt)[0])
+def stream_error(params, others, tokens, keys="demonstrations"):
+    stream, other = (forward(p, tokens, keys=keys).stream for p in (params, others))
+    return np.abs(other - stream).max() / (1 + np.abs(stream).max())
 
 
 def draw(seed):
+    """A stack, tokens, and mixings with singular values in [1/2, 2]."""
     rng = np.random.default_rng(seed)
-    params = linear_attention.Params(*0.2 * rng.normal(size=(2, L, H, D + 1, D + 1)))
-    # Singular values in [1/2, 2]: well enough conditioned for ten digits.
-    orthogonal = np.linalg.qr(rng.normal(size=(2, L, H, H)))[0]
-    mixing = (orthogonal[0] * 2 ** np.linspace(-1, 1, H)) @ orthogonal[1]
-    return normalised(draw_prompt(rng, N, D)), params, mixing
-
-
-mix, orthogonal_of = jit_numpy(head_gauge.mixed), jit_numpy(head_gauge.orthogonal)
-
-
-@jit_numpy
-def stream(params, prompt):
-    return linear_attention.forward(params, prompts.tokens(prompt)).stream
+    params, tokens = draw_stack(rng, 2, H, E, 0.2), rng.normal(size=(N + 1, E))
+    turns = [[draw_rotation(rng, H) for _ in range(2)] for _ in range(2)]
+    mixing = np.stack([left * 2 ** np.linspace(-1, 1, H) @ right for left, right in turns])
+    return params, tokens, mixing
 
 
 @seeds
 def test_mixed_heads_are_the_same_stack(seed):
-    prompt, params, mixing = draw(seed)
-    mixed = mix(params, mixing)
-    np.testing.assert_allclose(stream(mixed, prompt), stream(params, prompt), rtol=0, atol=1e-10)
+    params, tokens, mixing = draw(seed)
+    assert stream_error(params, mix(params, mixing), tokens) < 1e-10
 
 
 def test_control_mixing_one_side_alone_is_another_stack():
-    prompt, params, mixing = draw(0)
+    params, tokens, mixing = draw(0)
     halved = params.replace(w_pv=mix(params, mixing).w_pv)
-    assert np.abs(stream(halved, prompt) - stream(params, prompt)).max() > 1e-3
+    assert stream_error(params, halved, tokens) > 1e-3
+
+
+def products(params):
+    return np.einsum("lhef,lhgi->lhefgi", params.w_pv, params.w_kq)
 
 
 @seeds
-def test_orthogonal_heads_know_no_mixing(seed):
-    prompt, params, mixing = draw(seed)
-    orthogonal, values = orthogonal_of(params)
-    np.testing.assert_allclose(
-        stream(orthogonal, prompt), stream(params, prompt), rtol=0, atol=1e-10
-    )
+def test_orthogonal_heads_do_not_depend_on_the_mixing(seed):
+    params, tokens, mixing = draw(seed)
+    orthogonal, values = orthogonalise(params)
+    assert stream_error(params, orthogonal, tokens) < 1e-10
     for side in (orthogonal.w_kq, orthogonal.w_pv):
-        rows = side.reshape(L, H, -1)
-        products = rows @ rows.swapaxes(1, 2)
-        np.testing.assert_allclose(products, values[:, None] * np.eye(H), rtol=0, atol=1e-10)
-    again, same = orthogonal_of(mix(params, mixing))
+        rows = side.reshape(2, H, -1)
+        gram = rows @ rows.swapaxes(1, 2)
+        np.testing.assert_allclose(gram, values[:, None] * np.eye(H), rtol=0, atol=1e-10)
+    again, same = orthogonalise(mix(params, mixing))
     np.testing.assert_allclose(same, values, rtol=0, atol=1e-10)
     assert (np.diff(values) <= 0).all()
-    # Heads come with a sign of their own, which their product has not.
-    for a, b in zip(products_of(again), products_of(orthogonal), strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-7)
+    # A head is known up to a sign, which its product does not have.
+    np.testing.assert_allclose(products(again), products(orthogonal), rtol=0, atol=1e-7)
 
 
-def products_of(params):
-    return np.einsum("lhef,lhgi->lhefgi", params.w_pv, params.w_kq)
+@masks
+@seeds
+def test_canonical_heads_compute_the_same(keys, seed):
+    params, tokens, _ = draw(seed)
+    assert stream_error(params, canonicalise(params)[0], tokens, keys) < 1e-12
+
+
+def draw_swap(seed):
+    """A head of width one, half of it beside half of its swap, and tokens without any zero."""
+    rng = np.random.default_rng(seed)
+    a, b, c, d = rng.normal(size=(4, E))
+    writes = np.stack([np.outer(a, b), np.outer(a, c)])[None]
+    asks = np.stack([np.outer(c, d), np.outer(b, d)])[None]
+    one_head, halves = Params(w_kq=asks[:, :1], w_pv=writes[:, :1]), Params(asks, writes / 2)
+    return one_head, halves, rng.normal(size=(N + 1, E))
+
+
+@masks
+@seeds
+def test_half_a_head_and_half_its_swap_are_the_head(keys, seed):
+    one_head, halves, tokens = draw_swap(seed)
+    assert stream_error(one_head, halves, tokens, keys) < 1e-13
+
+
+def test_control_half_a_head_and_half_of_another_are_not():
+    one_head, halves, tokens = draw_swap(0)
+    other = halves.replace(w_kq=halves.w_kq.swapaxes(2, 3))  # d cᵀ for c dᵀ
+    assert stream_error(one_head, other, tokens) > 1e-2
+
+
+@seeds
+def test_the_spectrum_tells_them_apart_and_the_canonical_heads_do_not(seed):
+    one_head, halves, _ = draw_swap(seed)
+    assert (orthogonalise(halves)[1] > 1e-6).sum() == 2
+    (canonical, values), (again, same) = canonicalise(one_head), canonicalise(halves)
+    size = values.max()
+    assert (values > 1e-6 * size).sum() == 2  # one head would do: canonical is not fewest
+    np.testing.assert_allclose(same, values, rtol=0, atol=1e-12 * size)
+    first, second = (products(p)[0, 0] for p in (canonical, again))
+    np.testing.assert_allclose(first, second, rtol=0, atol=1e-9 * size)
+
+
+def as_heads(tensor, count=E**2):  # [..., e, e, e, e] -> Params of one layer
+    """Heads whose products sum to the tensor, by its singular vectors."""
+    left, values, right = np.linalg.svd(tensor.reshape(*tensor.shape[:-4], E**2, E**2))
+    shape = *tensor.shape[:-4], 1, count, E, E
+    w_pv = (left * values[..., None, :]).swapaxes(-1, -2)[..., :count, :].reshape(shape)
+    return Params(w_kq=right[..., :count, :].reshape(shape), w_pv=w_pv)
+
+
+@partial(jit_numpy, static_argnames="keys")
+def written(params, tokens, keys):  # [B, ...], [P, T, e] -> [B, P, T, e]
+    def last(params, tokens):
+        return linear_attention.forward(params, tokens, keys=keys).stream[-1]
+
+    return jax.vmap(jax.vmap(last, (None, 0)), (0, None))(params, tokens) - tokens[None]
+
+
+@masks
+def test_the_kernel_of_the_map_from_heads_to_layers(keys):
+    """N ↦ what is written has rank e² e(e+1)/2; N ↦ the prediction of one layer d e(e+1)/2.
+
+    The query's label slot is empty, as in a prompt: the stream of a first layer hides no more.
+    """
+    tokens = np.random.default_rng(0).normal(size=(60, 3, E))
+    tokens[:, -1, -1] = 0
+    basis, symmetric = as_heads(np.eye(E**4).reshape(-1, E, E, E, E), count=1), E * (E + 1) // 2
+    rows = written(basis, tokens, keys)  # [e⁴, prompts, tokens, e]
+    assert np.linalg.matrix_rank(rows.reshape(E**4, -1), tol=1e-9) == E**2 * symmetric
+    assert np.linalg.matrix_rank(rows[:, :, -1, -1], tol=1e-9) == (E - 1) * symmetric
+    tensors = jit_numpy(jax.vmap(head_gauge.layer_tensor))(basis).reshape(E**4, -1)
+    together = np.concatenate([rows.reshape(E**4, -1), tensors], axis=1)
+    assert np.linalg.matrix_rank(together, tol=1e-9) == E**2 * symmetric  # one kernel
+
+
+@seeds
+def test_an_antisymmetric_part_does_not_show_and_control_another_does(seed):
+    rng = np.random.default_rng(seed)
+    (tensor, part), tokens = rng.normal(size=(2, E, E, E, E)), rng.normal(size=(4, E))
+    layers = [as_heads(each) for each in (tensor, tensor + part - part.swapaxes(1, 2))]
+    assert stream_error(*layers, tokens) < 1e-10
+    np.testing.assert_allclose(*map(layer_tensor, layers), rtol=0, atol=1e-11)
+    for other in (part + part.swapaxes(1, 2), part - part.swapaxes(0, 1)):
+        assert stream_error(layers[0], as_heads(tensor + other), tokens) > 1e-4
+
+
+def test_a_stack_does_not_determine_its_layers():
+    """Steps of descent commute: the same stream in the end, with the layers in another order."""
+    stacks = [
+        constructions.gradient_descent(np.array(steps), E - 1) for steps in ((0.3, 0.1), (0.1, 0.3))
+    ]
+    tokens = np.random.default_rng(0).normal(size=(4, E))
+    tokens[-1, -1] = 0
+    first, second = (forward(params, tokens).stream[-1] for params in stacks)
+    np.testing.assert_allclose(first, second, atol=1e-12)
+    assert np.abs(np.subtract(*map(layer_tensor, stacks))).max() > 0.05
 
 
 def test_a_head_is_worth_what_the_mixing_makes_it():
     """The same function of prompts, and importances that differ: 1 effective head, or more."""
     rng = np.random.default_rng(1)
-    x, w = rng.normal(size=(64, N + 1, D)), rng.normal(size=(64, 1, D))
+    x, w = rng.normal(size=(64, N + 1, 2)), rng.normal(size=(64, 1, 2))
     y = (x * w).sum(2)
     batch = prompts.Prompt(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
-    w_kq, w_pv = np.zeros((2, 1, H, D + 1, D + 1))
-    w_kq[0, 0, :D, :D], w_pv[0, 0, -1, -1] = np.eye(D), -0.5
-    weights = linear_attention.Params(w_kq, w_pv)
+    w_kq, w_pv = np.zeros((2, 1, H, E, E))
+    w_kq[0, 0, :-1, :-1], w_pv[0, 0, -1, -1] = np.eye(2), -0.5
     turned = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 0.0, -1.0]])[None]
 
     @jit_numpy
@@ -95,5 +192,5 @@ def test_a_head_is_worth_what_the_mixing_makes_it():
 
         return heads.effective_heads(heads.importance(loss, 1, H))[0]
 
-    assert effective(weights) == pytest.approx(1)
-    assert effective(mix(weights, turned)) > 1.5
+    assert effective(Params(w_kq, w_pv)) == pytest.approx(1)
+    assert effective(mix(Params(w_kq, w_pv), turned)) > 1.5

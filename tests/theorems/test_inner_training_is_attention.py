@@ -1,8 +1,6 @@
 """A layer that trains the last layer of an inner model on its keys is linear attention.
 
-docs/theory, "Inner training is attention". Sides: gradient steps of an inner model by automatic
-differentiation, and the TTT layer; sums over keys by NumPy. Hypotheses: the features of the inner
-model are fixed.
+The features of the inner model are fixed. docs/theory, "Inner training is attention".
 """
 
 import jax
@@ -19,7 +17,7 @@ N, K, V, WIDTH, STEP = 6, 3, 2, 4, 0.4
 def draw(seed):
     """An inner model W tanh(U k), keys [N, K], values [N, V] and a query [K]."""
     rng = np.random.default_rng(seed)
-    return *(rng.normal(size=s) for s in ((V, WIDTH), (WIDTH, K), (N, K), (N, V), (K,))), rng
+    return [rng.normal(size=shape) for shape in ((V, WIDTH), (WIDTH, K), (N, K), (N, V), (K,))]
 
 
 def loss(inner, k, v):  # no square: the root of 1 + |error|²
@@ -27,12 +25,8 @@ def loss(inner, k, v):  # no square: the root of 1 + |error|²
     return jnp.sqrt(1 + ((w @ jnp.tanh(u @ k) - v) ** 2).sum())
 
 
-def slope(errors):  # of that loss in the inner model's answer
-    return errors / np.sqrt(1 + (errors**2).sum(-1, keepdims=True))
-
-
 @jit_numpy
-def read(w, u, keys, values, query, together, features_too):
+def read(w, u, keys, values, query, together, features_too=0.0):
     """After a step on every token, with all slopes at the first inner model if ``together``."""
     inner = first = (w, u)
     for k, v in zip(keys, values, strict=True):
@@ -49,47 +43,36 @@ def attention(w, u, keys, values, query, together):
     written = np.zeros((N, V))
     for i in range(N):
         before = w @ features[i] + (0 if together else written[:i].T @ (features[:i] @ features[i]))
-        written[i] = -STEP * slope(before - values[i])
+        error = before - values[i]
+        written[i] = -STEP * error / np.sqrt(1 + error @ error)  # the slope of the loss
     return w @ of_query + written.T @ (features @ of_query)
 
 
 @pytest.mark.parametrize("together", [True, False])
 @seeds
-def test_the_read_is_a_sum_over_keys(together, seed):
-    *tokens, _ = draw(seed)
-    assert relative_error(read(*tokens, together, 0.0), attention(*tokens, together)) < 1e-10
+def test_the_read_is_a_sum_over_keys_without_order_if_steps_are_together(together, seed):
+    case = w, u, keys, values, query = draw(seed)
+    found = read(*case, together)
+    assert relative_error(found, attention(*case, together)) < 1e-10
+    if together:
+        assert relative_error(read(w, u, keys[::-1], values[::-1], query, True), found) < 1e-12
 
 
-@seeds
-def test_steps_together_know_no_order(seed):
-    w, u, keys, values, query, rng = draw(seed)
-    order = rng.permutation(N)
-    left, right = (read(w, u, keys[i], values[i], query, True, 0.0) for i in (np.arange(N), order))
-    assert relative_error(left, right) < 1e-12
-
-
-def test_control_steps_one_by_one_know_it_and_trained_features_are_no_such_sum():
-    w, u, keys, values, query, _ = draw(0)
-    turned = read(w, u, keys[::-1], values[::-1], query, False, 0.0)
-    assert relative_error(turned, read(w, u, keys, values, query, False, 0.0)) > 1e-2
+def test_control_steps_one_by_one_depend_on_it_and_trained_features_are_no_such_sum():
+    case = w, u, keys, values, query = draw(0)
+    turned = read(w, u, keys[::-1], values[::-1], query, False)
+    assert relative_error(turned, read(*case, False)) > 1e-2
     for together in (True, False):
-        trained = read(w, u, keys, values, query, together, 1.0)
-        assert relative_error(trained, attention(w, u, keys, values, query, together)) > 1e-2
+        trained = read(*case, together, 1.0)
+        assert relative_error(trained, attention(*case, together)) > 1e-2
 
 
 @pytest.mark.parametrize("inner", [1, 3])
 def test_the_ttt_layer_holds_keys_times_the_residuals_of_all_its_inner_steps(inner):
-    tokens = (
-        np.random.default_rng(0).normal(size=(N + 1, K + 1 + V)) / 2
-    )  # the query writes nothing
-    written = np.zeros((N, V))
-    for i, row in enumerate(tokens[:N]):
+    tokens, written = np.random.default_rng(0).normal(size=(N + 1, K + 1 + V)) / 2, np.zeros((N, V))
+    for i, row in enumerate(tokens[:N]):  # the query writes nothing
         for _ in range(inner):
             residual = row[K + 1 :] - written[: i + 1].T @ (tokens[: i + 1, :K] @ row[:K])
             written[i] += row[K] * residual
-    np.testing.assert_allclose(
-        jit_numpy(token_states("ttt", K, V, inner=inner))(tokens)[-1],
-        tokens[:N, :K].T @ written,
-        rtol=1e-10,
-        atol=1e-12,
-    )
+    found = jit_numpy(token_states("ttt", K, V, inner=inner))(tokens)[-1]
+    np.testing.assert_allclose(found, tokens[:N, :K].T @ written, rtol=1e-10, atol=1e-12)

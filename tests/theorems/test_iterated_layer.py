@@ -1,9 +1,8 @@
 """The layer that is trained for one step may be iterated for ever; with noise a finite number of
 steps is the best.
 
-docs/theory, "The trained layer iterated"; derived here. Sides: descent on drawn prompts, and
-integrals of chi squared; the risk by the eigenvalues' law. Hypotheses: Gaussian covariates, the
-step that is best for one layer.
+Gaussian covariates, the step that is best for one layer; derived here. docs/theory, "The trained
+layer iterated".
 """
 
 import math
@@ -18,40 +17,33 @@ from lsa_lab.theory import depth, learning_curves
 limit = jit_numpy(depth.iterated_limit, static_argnums=2)
 
 
-def step_of(n, d, noise_var):
-    return n / (n + d + 1 + d * noise_var)
-
-
-def descended(prompts, n, d, noise_var, steps, size=1.0):  # [B, steps+1]  |w_k - w|²
-    rng = np.random.default_rng(0)
+def simulated_errors(prompts, n, d, noise_var, steps, factor=1.0):  # [steps+1, B]  |w_k - w|²
+    rng, step = np.random.default_rng(0), factor / (n + d + 1 + d * noise_var)
     x, w = rng.normal(size=(prompts, n, d)), rng.normal(size=(prompts, d)) / d**0.5
     y = np.einsum("bnd,bd->bn", x, w) + noise_var**0.5 * rng.normal(size=(prompts, n))
     guess, errors = np.zeros_like(w), []
     for _ in range(steps + 1):
         errors.append(((guess - w) ** 2).sum(1))
         left = y - np.einsum("bnd,bd->bn", x, guess)
-        guess = guess + size * step_of(n, d, noise_var) / n * np.einsum("bnd,bn->bd", x, left)
-    return np.stack(errors, 1)
+        guess = guess + step * np.einsum("bnd,bn->bd", x, left)
+    return np.stack(errors)
 
 
 @pytest.mark.parametrize(("n", "d"), [(16, 6), (6, 9)])
 def test_descent_on_drawn_prompts_has_that_risk(n, d):
-    noise_var, steps = 0.3, 3
-    errors = descended(40_000, n, d, noise_var, steps)
-    stated = depth.iterated(n, d, noise_var, steps)
-    spread = errors.std(0) / 200
-    assert (np.abs(errors.mean(0) - stated) <= 4 * spread + 1e-12)[1:].all()
-    other = descended(40_000, n, d, noise_var, steps, 0.7)  # Control: another step
-    assert (np.abs(other.mean(0) - stated) > 4 * spread)[1:3].all()
-    one = learning_curves.additive(n, d, noise_var)[-1]
-    np.testing.assert_allclose(stated[1], one, rtol=1e-10)
+    stated = depth.iterated(n, d, 0.3, 3)[1:]
+    errors, other = (simulated_errors(40_000, n, d, 0.3, 3, f)[1:] for f in (1.0, 0.7))
+    spread = errors.std(1) / 200
+    assert (np.abs(errors.mean(1) - stated) <= 4 * spread + 1e-12).all()
+    assert (np.abs(other.mean(1) - stated) > 4 * spread)[:2].all()  # Control: another step
+    one = learning_curves.additive(n, d, 0.3)[-1]
+    np.testing.assert_allclose(stated[0], one, rtol=1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 5])
 def test_the_mean_over_prompts_diverges_by_rare_ones_and_is_exact_however_large_it_is(n):
     """d = 1: nh is chi squared of n degrees."""
-    noise_var, a = 0.3, step_of(n, 1, 0.3)
-    risks = depth.iterated(n, 1, noise_var, 40)
+    noise_var, a, risks = 0.3, n / (n + 1 + 1 + 0.3), depth.iterated(n, 1, 0.3, 40)
 
     def part(x, k):
         left = (1 - a * x / n) ** k
@@ -68,7 +60,7 @@ def test_the_mean_over_prompts_diverges_by_rare_ones_and_is_exact_however_large_
 def test_the_median_prompt_has_the_limit_and_the_limit_never_diverges():
     alpha, noise_var, d = 2.0, 0.1, 160
     stated = limit(alpha, noise_var, 40)
-    errors = np.median(descended(9, int(alpha * d), d, noise_var, 40), 0)
+    errors = np.median(simulated_errors(9, int(alpha * d), d, noise_var, 40), 1)
     np.testing.assert_allclose(errors, stated, rtol=0.12)
     assert errors[12] < min(errors[4], errors[-1])  # 12 steps are the best in the limit
     exact = depth.iterated(int(alpha * d), d, noise_var, 8)
@@ -81,9 +73,8 @@ BEST = {0.1: (13, 14, 14, 12, 10, 8, 6), 0.01: (122, 103, 65, 40, 24, 16, 10)}
 @pytest.mark.parametrize("noise_var", BEST)
 def test_with_noise_a_finite_number_of_steps_is_the_best_and_the_end_is_least_squares(noise_var):
     for alpha, best in zip((1.05, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0), BEST[noise_var], strict=True):
-        risks = limit(alpha, noise_var, 160)
+        risks, end = limit(alpha, noise_var, 160), noise_var / (alpha - 1)
         assert risks.argmin() == best
-        end = noise_var / (alpha - 1)
         assert risks.min() < end
         if alpha >= 2:
             np.testing.assert_allclose(risks[-1], end, rtol=1e-4)
@@ -103,10 +94,5 @@ def test_control_a_longer_step_than_the_trained_one_diverges_in_the_limit_too():
     largest = (1 + alphas**0.5) ** 2 / (1 + alphas + noises)
     assert (largest <= 2).all()
     assert ((largest == 2) <= ((alphas == 1) & (noises == 0))).all()
-    errors = np.median(descended(3, 160, 160, 0.0, 30, 1.3), 0)
+    errors = np.median(simulated_errors(3, 160, 160, 0.0, 30, 1.3), 1)
     assert errors[-1] > 2 * errors[5]
-
-
-def test_what_float64_cannot_hold_is_refused():
-    with pytest.raises(ValueError, match="leaves the range of float64"):
-        depth.iterated(16, 8, 0.1, 400)
