@@ -5,6 +5,8 @@ weights. An edit of a large model touches a layer or two, and a next run asks ag
 is decomposed on the host when a layer needs it, and its factors stay in a folder.
 """
 
+import hashlib
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +16,8 @@ import jax
 import numpy as np
 
 from lsa_lab.analyses.clipping.splits import Terms
+from lsa_lab.files import write_file
 from lsa_lab.models import leaves
-from lsa_lab.store import checkpoints
 
 
 class Factors(Mapping[str, "LazyTerms"]):
@@ -53,13 +55,17 @@ class Factors(Mapping[str, "LazyTerms"]):
         """U, s and Vᵀ of one layer's matrix, in NumPy: from the folder, or else made now."""
         digest = self._digests.get((name, layer))
         if digest is None:
-            digest = checkpoints.digest(self._matrix(name, layer))
+            matrix = self._matrix(name, layer)
+            text = f"{matrix.dtype} {matrix.shape} ".encode()
+            digest = hashlib.sha256(text + matrix.tobytes()).hexdigest()
             self._digests[name, layer] = digest
-        path = self.folder / f"{digest[:32]}.svd"
-        facts: checkpoints.Facts = {"matrix": digest}
+        path = self.folder / f"{digest[:32]}.npz"
         if not path.exists():
-            checkpoints.save(path, self._decomposed(name, layer), facts)
-        return checkpoints.load(path, self._like(name), facts)
+            content = io.BytesIO()
+            np.savez(content, **vars(self._decomposed(name, layer)))
+            write_file(path, content.getvalue())
+        with np.load(path, allow_pickle=False) as archive:
+            return Terms(archive["left"], archive["values"], archive["right"])
 
     def _matrix(self, name: str, layer: int) -> np.ndarray:  # [p, q] or [H, p, q]
         whole = leaves.matrix(self.params, name, layer, per_head=self.per_head)
@@ -72,13 +78,6 @@ class Factors(Mapping[str, "LazyTerms"]):
         parts = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
         left, values, right = (part.astype(self._dtype(name)) for part in parts)
         return Terms(left, values, right)
-
-    def _like(self, name: str) -> Terms:
-        *heads, p, q = self._matrices[name].shape[1:]
-        r = min(p, q)
-        shapes = (*heads, p, r), (*heads, r), (*heads, r, q)
-        parts: list[Any] = [np.empty(shape, self._dtype(name)) for shape in shapes]
-        return Terms(*parts)
 
     def _dtype(self, name: str) -> np.dtype:
         wide = self._matrices[name].dtype == np.float64
