@@ -7,6 +7,7 @@ is decomposed on the host when a layer needs it, and its factors stay in a folde
 
 import hashlib
 import io
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,8 +65,11 @@ class Factors(Mapping[str, "LazyTerms"]):
             content = io.BytesIO()
             np.savez(content, **vars(self._decomposed(name, layer)))
             write_file(path, content.getvalue())
-        with np.load(path, allow_pickle=False) as archive:
-            return Terms(archive["left"], archive["values"], archive["right"])
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+                return Terms(archive["left"], archive["values"], archive["right"])
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is damaged ({error}): delete it") from None
 
     def _matrix(self, name: str, layer: int) -> np.ndarray:  # [p, q] or [H, p, q]
         whole = leaves.matrix(self.params, name, layer, per_head=self.per_head)
