@@ -266,11 +266,11 @@ CASES = (
         "the same: questions with a layer edited, prefix gradients, SVDs in float64",
         {},
         {"ours": "lm:ours_alone"},
-        (Work(0),) * 6,
+        (Work(0),) * 5,
         "s",
         points=(
             *("layer 30 edited", "layer 21 edited", "layer 1 edited", "8 prefix gradients"),
-            *("210 SVDs", "their factors again"),
+            "210 SVDs",
         ),
         turns=2,
     ),

@@ -22,6 +22,7 @@ from lsa_lab import lm
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import decoder, flow, halts, prefix, sources, text, weights
 from lsa_lab.lm.config import Config
+from lsa_lab.models.matrices import matrices
 
 SMOLLM2 = Config(
     *(30, 9, 3, 64, 576, 1536, 49152, 8192),
@@ -80,8 +81,7 @@ def ours(shapes: list) -> Form:
 
 def ours_alone() -> Form:
     """The questions with the last layer, one at two thirds or the first edited, from halts before
-    it; losses' gradients by a learnt prefix, each example's own; the SVD of every matrix, and its
-    factors from the disk."""
+    it; losses' gradients by a learnt prefix, each example's own; the SVD of every matrix."""
     params, config = model()
     ids = draw((PARTS, AT_ONCE, QUESTION))
     start = halts.start(params, draw((BEFORE,)), ids.reshape(-1, QUESTION), config)
@@ -96,16 +96,8 @@ def ours_alone() -> Form:
     learnt = prefix.init(jax.random.key(0), params, PREFIX)
     loss = partial(prefix.loss, config=config, label_ids=jnp.arange(2))
     each = jax.jit(jax.vmap(jax.grad(loss), (None, None, 0)))
-    empty = emptied_folder()
-
-    def decompose(anew):
-        factors = clipping.Factors(empty(anew), params, MODULES)
-        for name in factors:
-            for layer in range(config.num_layers):
-                factors.terms(name, layer)
-
-    twice = [partial(decompose, anew) for anew in (True, False)]
-    return once(*edits, partial(each, learnt, params, pool), *twice)
+    decompose = partial(clipping.by_singular_value, matrices(params, MODULES))
+    return once(*edits, partial(each, learnt, params, pool), decompose)
 
 
 def ours_loaded() -> Form:

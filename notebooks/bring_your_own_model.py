@@ -31,6 +31,7 @@ from lsa_lab import interop, prompts
 from lsa_lab.analyses import amplification, clipping, heads
 from lsa_lab.harness.draw import style
 from lsa_lab.models import transformer
+from lsa_lab.models.matrices import matrices
 from lsa_lab.models.trace import layer_predictions, predict
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import scores
@@ -246,9 +247,9 @@ picture
 # is.
 
 # %%
-print(*clipping.resolve(run.params, "attention_*/*/kernel"), sep="\n")
+print(*matrices(run.params, "attention_*/*/kernel"), sep="\n")
 try:
-    clipping.resolve(run.params, "atention_*/out/kernel")
+    matrices(run.params, "atention_*/out/kernel")
 except ValueError as error:
     print(error)
 
@@ -274,8 +275,8 @@ print(f"{'the file':11}", clipping.condition_numbers(checkpoint, "h.*.attn.c_pro
 
 # %%
 edited = clipping.clip(run.params, 1, "attention_*/out/kernel", 0.5)
-(before,) = clipping.matrices(run.params, "attention_*/out/kernel").values()
-(after,) = clipping.matrices(edited, "attention_*/out/kernel").values()
+(before,) = matrices(run.params, "attention_*/out/kernel").values()
+(after,) = matrices(edited, "attention_*/out/kernel").values()
 print("ranks", np.linalg.matrix_rank(before), "and", np.linalg.matrix_rank(after))
 print("risk", loss(run.params, batch), "and", loss(edited, batch))
 
@@ -296,7 +297,7 @@ curve = clipping.curve(
 
 
 def closed(mask):
-    return loss(heads.masked(run.params, kernels[0], mask), batch)
+    return loss(heads.mask_heads(run.params, kernels[0], mask), batch)
 
 
 importance = heads.importance(closed, 2, 2)
@@ -315,31 +316,34 @@ picture
 # %% [markdown]
 # ## Exercise
 #
-# A checkpoint of somebody else has two layers and two heads of width 3, which are folded into one
-# axis of the projection that they write with. The layer computes `rows + read @ weight.T`, where
-# `read` `[T, Hk]` holds what the first head reads, then what the second reads.
+# A checkpoint of somebody else has two layers of two heads of width 3, each with kernels `query`
+# `[D, H, k]`, `key`, `value` and `out` `[H, k, D]` as Flax stores them.
 #
-# Write the module with which `heads.masked` closes a head.
+# Write the module with which `heads.mask_heads` closes a head.
 #
-# Hints. The path is that of `h.*.proj.weight`. After a colon stand the leaf's axes, as in
-# `help(lsa_lab.models.leaves)`: `(2k)` are two heads in one axis, and the other axis has any
-# letter. Is the first axis of `weight` what comes in or what goes out?
+# Hints. A head is closed where it writes. `matrices(theirs)` lists the names of all matrices, and
+# a pattern is matched from the right.
 
 # %% tags=["setup"]
 draws = np.random.default_rng(0).normal(size=(2, 6, 6))
-theirs = {f"h.{t}.proj.weight": jnp.asarray(draws[t]) for t in range(2)}
+shapes = {"query": (6, 2, 3), "key": (6, 2, 3), "value": (6, 2, 3), "out": (2, 3, 6)}
+theirs = {
+    f"block_{t}": {name: {"kernel": jnp.asarray(draws[t].reshape(shapes[name]))} for name in shapes}
+    for t in range(2)
+}
 
 # %% tags=["exercise"]
-module = None  # fill in, as in "h.*.proj.weight:..."
+module = None  # fill in, as in "block_*/..."
 
 
 # %% tags=["check"]
 def closes_a_head(module):
-    """Without head 2 of layer 1, what head 1 reads is written as before, and all of layer 2 is."""
-    mask = jnp.array([[1.0, 0.0], [1.0, 1.0]])
-    first, second = jax.tree.leaves(heads.masked(theirs, module, mask))
-    by_hand = theirs["h.0.proj.weight"].at[:, 3:].set(0)
-    return bool((first == by_hand).all() and (second == theirs["h.1.proj.weight"]).all())
+    """Return whether head 2 of layer 1 writes nothing and all else is as before."""
+    closed = heads.mask_heads(theirs, module, jnp.array([[1.0, 0.0], [1.0, 1.0]]))
+    kernel = theirs["block_0"]["out"]["kernel"]
+    by_hand = theirs | {"block_0": theirs["block_0"] | {"out": {"kernel": kernel.at[1].set(0)}}}
+    pairs = zip(jax.tree.leaves(closed), jax.tree.leaves(by_hand), strict=True)
+    return all(bool((ours == expected).all()) for ours, expected in pairs)
 
 
 solved = False
@@ -354,7 +358,7 @@ print("solved" if solved else "not yet")
 # <details><summary>A solution</summary>
 #
 # ```python
-# module = "h.*.proj.weight:D(2k)"
+# module = "block_*/out/kernel"
 # ```
 #
 # </details>

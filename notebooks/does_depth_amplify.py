@@ -140,7 +140,7 @@ ratios = log_ratios(stacks, batch, weight_scale)
 @jax.jit
 def readings(ratios):  # [R, B, L] -> [R, L] twice
     spread, _ = jax.vmap(disparity.median_of_finite)(jnp.abs(ratios))
-    return spread, jax.vmap(disparity.summary)(ratios).median
+    return spread, jax.vmap(disparity.summarise)(ratios).median
 
 
 layers = np.arange(1, num_layers + 1)
@@ -155,10 +155,10 @@ picture
 
 # %% [markdown]
 # Medians hide the pairs that go the other way, and those of which a flow overflowed: linear
-# attention is a polynomial of degree $3^L$. `disparity.summary` counts both.
+# attention is a polynomial of degree $3^L$. `disparity.summarise` counts both.
 
 # %%
-summary = jax.jit(jax.vmap(disparity.summary))(ratios)
+summary = jax.jit(jax.vmap(disparity.summarise))(ratios)
 print(f"ratio larger after layer 6 than after layer 1: {summary.larger.mean():.0%} of the pairs")
 print(f"the other demonstration ahead after layer 6:   {summary.flips.mean():.0%} of the pairs")
 print(f"left out for an overflow: {summary.dropped.sum()} of {runs * pairs}")

@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from lsa_lab import prompts, training
-from lsa_lab.analyses import clipping, head_subsets, heads, probes
+from lsa_lab.analyses import clipping, heads, probes
 from lsa_lab.analyses.common_map import best_common_map
 from lsa_lab.estimators import (
     bayes,
@@ -117,7 +117,7 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: fit(key=0), r"give a random key, jax.random.key\(0\)"),
         (lambda: fit(optimizer="adam"), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(optimizer=optax.adam), r"give one of optax, optax.adam\(1e-3\)"),
-        (lambda: fit(per_run=jnp.ones(())), r"with per_run it is values -> optax.adam\(values\)"),
+        (lambda: fit(per_run=jnp.ones(())), r"beside per_run it is own -> optax.adam\(own\)"),
         (lambda: baselines.stratified(KEY, I2, 1), r"labels are \[m\], one for each candidate"),
         (lambda: diversity.leverage(I2.astype(jnp.bfloat16)), "points is bfloat16: no matrix is"),
         (lambda: best_common_map(TOKENS.astype("float16"), TOKENS[None]), "tokens is float16: no"),
@@ -129,7 +129,6 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: pools.take(POOL, POOL.y > 0), r"give np.flatnonzero\(mask\)"),
         (lambda: gradient_matching.gap(I2, [True, False]), r"give np.flatnonzero\(mask\)"),
         (lambda: clipping.clip(PARAMS, [True], "w_kq", 0.5), "layer = True: it is a whole number"),
-        (lambda: clipping.clip(PARAMS, 0, "w_kq", 0.5, heads=[True, False]), "head = True: it is"),
         (lambda: Template(("bad", "good")).label_ids(None), "tokenizer is None: give that of the"),
         (lambda: text.ask(Template(("bad", "good")), SENTENCES, SENTENCES, None, 9), "is None"),
         (lambda: fit(files="fit.ckpt"), r"give Files\('fit.ckpt'\)"),
@@ -194,7 +193,6 @@ PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
         lambda whole: constructions.gradient_descent_plus_plus([0.1, 0.2], whole(PLAIN[0]), 2),
         lambda whole: constructions.prior_attention(whole(PLAIN[0]), np.array([0.5, 0.2])),
         lambda whole: constructions.preprocess_then_optimise(2, 2, whole(PLAIN[0]), [0.5, 0.2])[0],
-        lambda whole: head_subsets.shapley(whole(np.array([3, 2, 2, 0]))),
         lambda whole: baselines.moment_features(whole(PLAIN)),
         lambda whole: matching.moment_spread(whole(np.vander([1, 2, 3, 5], 2))),
         lambda whole: moments.layer_maps(PARAMS, whole(np.eye(3, dtype=int))),

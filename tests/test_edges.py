@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from lsa_lab import estimators
-from lsa_lab.analyses import amplification, clipping, disparity, head_subsets, heads
-from lsa_lab.analyses.clipping import ranks
+from lsa_lab.analyses import amplification, clipping, disparity, heads
 from lsa_lab.models import linear_attention, sparse_constructions, transformer
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.prompts import Prompt
@@ -134,22 +133,11 @@ EDGES = {  # a call, what it takes, what it refuses
     ),
     "a rank": (lambda rank: clipping.kept_rank(rank, 0.5), [1], [0]),
     "a rate": (lambda rate: clipping.kept_rank(4, rate), [0, 0.99], [-0.1, 1, "drop"]),
-    "a matrix": (ranks.checked, [ROWS], [ROWS[0], ROWS.astype(int)]),
-    "subsets of heads": (head_subsets.subsets, [1, 14], [0, 15]),
-    "losses of subsets": (
-        lambda count: head_subsets.shapley(jnp.arange(float(count))),
-        [2, 4],
-        [0, 1, 3],
-    ),
+    "a matrix": (clipping.singular_values, [ROWS], [ROWS[0], ROWS.astype(int)]),
     "the importance of heads": (
         lambda given: heads.importance(lambda mask: mask.sum(), *given),
         [(1, 2), (2, 1)],
         [(1, 1)],
-    ),
-    "another prompt's writes": (
-        lambda count: heads.resampled_fill(jnp.ones((count, 1, 1, 1, 1))),
-        [2],
-        [1],
     ),
     "flows to compare": (
         lambda count: amplification.amplification_ratio(jnp.ones((1, count, 2))),
@@ -161,7 +149,7 @@ EDGES = {  # a call, what it takes, what it refuses
         [(1, 2), (3, 4), (0, 4)],
         [(2, 2), (-1, 2), (3, 5), (3, 2)],
     ),
-    "layers to compare": (lambda count: disparity.summary(jnp.ones((2, count))), [2], [1]),
+    "layers to compare": (lambda count: disparity.summarise(jnp.ones((2, count))), [2], [1]),
     "groups of coordinates": (
         lambda num_heads: sparse_constructions.coordinate_groups(3, num_heads),
         [1, 3],

@@ -136,7 +136,7 @@ def measure_random(forward, params, pairs):  # Params [R, ...], Prompt [R, B] ->
     def run(row):
         logs = jax.vmap(partial(log_ratio, row[0]))(row[1])  # [B, L]
         spread, dropped = disparity.median_of_finite(jnp.abs(logs))
-        grows = disparity.summary(logs).larger
+        grows = disparity.summarise(logs).larger
         return {"disparity": spread, "grows": grows, "dropped": dropped}
 
     return jax.lax.map(run, (params, pairs), batch_size=16)

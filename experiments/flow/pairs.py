@@ -82,11 +82,11 @@ def least_risks(batches, noise_var):  # Prompt [R, B] -> [R]
 
 @jax.jit
 def summarise(logs):  # [..., B, L] -> {name: [..., L] or [...]}
-    """``disparity.summary``, and the spread: the median of |log ratio|, whoever is ahead."""
+    """``disparity.summarise``, and the spread: the median of |log ratio|, whoever is ahead."""
 
     def summary(rows):
         spread, _ = disparity.median_of_finite(jnp.abs(rows))
-        return vars(disparity.summary(rows)) | {"spread": spread}
+        return vars(disparity.summarise(rows)) | {"spread": spread}
 
     values = jax.vmap(summary)(logs.reshape(-1, *logs.shape[-2:]))
     return jax.tree.map(lambda x: x.reshape(*logs.shape[:-2], *x.shape[1:]), values)

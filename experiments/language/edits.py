@@ -9,28 +9,29 @@ import numpy as np
 
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
-from lsa_lab.files import cache_folder
 from lsa_lab.lm import halts, text
 from lsa_lab.lm.decoder import Params, logits
+from lsa_lab.models.matrices import matrices
 
 Edit = tuple[int, str, float | str]  # layer, module, rate of clipping or "drop"
 
 
 class Clipped:
-    """A decoder and edits of its single layers; the factors of its matrices stay in the cache."""
+    """A decoder and edits of its single layers; the factors of these layers stay in memory."""
 
     def __init__(self, decoder: lm.Decoder):
-        self.decoder = decoder
-        self.factors = clipping.Factors(
-            cache_folder() / "factors", decoder.params, ("attention", "mlp")
-        )
+        self.decoder, self.pieces = decoder, {}
 
     def layer(self, edit: Edit) -> Params:
-        """The layer's own leaves, those of a module cut at a rate, the heads of each stacked."""
+        """Return one layer's leaves with a module truncated, its heads joined."""
         layer, module, rate = edit
-        edit = clipping.Edit((layer,), (module,), rate)
-        keep = clipping.keep_masks(self.decoder.params, self.factors, edit)
-        return clipping.rebuild_layer(self.decoder.params, self.factors, keep, layer)
+        params = jax.tree.map(lambda leaf: leaf[None], halts.layer_of(self.decoder.params, layer))
+        if (layer, module) not in self.pieces:
+            stacks = matrices(params, module)
+            self.pieces[layer, module] = clipping.by_singular_value(stacks)
+        kept = clipping.kept_ranks(params, clipping.Edit(0, module, rate))
+        clipped = clipping.rebuild(params, self.pieces[layer, module], kept)
+        return jax.tree.map(lambda leaf: leaf[0], clipped)
 
     def disturbed(self, edit: Edit, seed: int) -> Params:
         """The layer's own leaves with a Gaussian matrix in the place of what the cut takes away,

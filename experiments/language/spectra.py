@@ -10,20 +10,12 @@ import xarray as xr
 
 from experiments.language import decoders
 from experiments.language.language_config import PARTS
-from lsa_lab.analyses.clipping.ranks import condition
-from lsa_lab.models import leaves
+from lsa_lab.models.matrices import matrices
 
 
 def deepest_of(conditions: np.ndarray, top_k: int) -> int:  # [L]
     """The deepest of the ``top_k`` layers with the largest condition numbers, as A2 takes it."""
     return int(max(np.argsort(conditions, kind="stable")[-top_k:]))
-
-
-def condition_numbers(params, module: str) -> np.ndarray:  # [L]
-    """s_1/s_min of each layer, of a module's matrices the largest; heads are stacked."""
-    every = leaves.matrices(params, module).values()
-    values = (np.linalg.svd(np.asarray(x, float), compute_uv=False) for x in every)
-    return np.max([np.asarray(condition(each)) for each in values], axis=0)
 
 
 def rounding_error(rng, matrix, bits, block):  # [p, q] -> [p, q]
@@ -54,7 +46,7 @@ def values_at(matrix, shares):  # [p, q] -> [S]
 def by_layer(config, params, progress=None, folder=None, label="spectra"):
     """Singular values of each layer's matrices, in float64, heads stacked as in A2: a Dataset
     (depth, matrix, draw, share) of those stored, rounded once more and random ones."""
-    stacks = leaves.matrices(params, PARTS.values())
+    stacks = matrices(params, PARTS.values())
 
     def of_layer(layer):
         rng = np.random.default_rng([config.seed, layer])

@@ -1,1 +1,1 @@
-"""What a model does with a prompt: functions of (forward, params, prompts), for any weights."""
+"""Measurements of a model on prompts: functions of (forward, params, prompts)."""

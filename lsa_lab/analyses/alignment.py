@@ -1,10 +1,10 @@
-"""Which algorithm a model's layers resemble: distances to the paths of known ones.
+"""Distances of a model's layers to the paths of known algorithms.
 
-A path is weights [S, d], one row for each step of an algorithm on one prompt. The measures are
+A path is weights [S, d], one row for each step of an algorithm on one prompt. The distances are
 those of von Oswald et al. (2212.07677): the difference of predictions, and the difference and the
 angle of sensitivities ∂ŷ/∂x_query, every layer against every step. ``estimators.gradient_descent``
-is a path; the others are below, each a function of (prompt, parameters). Fit these on prompts
-of their own with ``training.fit``, ``mismatch`` as the loss, and measure on others.
+is a path; the others are below, each a function of (prompt, parameters). Fit the parameters with
+``training.fit`` and the loss ``mismatch``, and measure distances on other prompts.
 """
 
 import functools
@@ -25,11 +25,11 @@ Path = Callable[[Prompt, Any], Array]  # (prompt, parameters) -> [S, d]
 
 
 class Distances(flax.struct.PyTreeNode):
-    """Every layer (first axis) against every step of a path (second), on one prompt."""
+    """Distances of every layer (first axis) to every step of a path (second), on one prompt."""
 
     prediction: Array  # [L+1, S]  |ŷ_t - w_s·x_query|
     sensitivity: Array  # [L+1, S]  |∂ŷ_t/∂x_query - w_s|
-    cosine: Array  # [L+1, S]  of the two; 0 where either vanishes
+    cosine: Array  # [L+1, S]  of these two; 0 where one vanishes
 
 
 def distances(
@@ -38,7 +38,7 @@ def distances(
     path: Array,  # [S, d]
     x_query: Array,  # [d]
 ) -> Distances:
-    """How far each layer of a model is from each step of an algorithm, on one prompt.
+    """Return the distances of each layer of a model to each step of an algorithm, on one prompt.
 
     Average over prompts as von Oswald et al. do, or take the root of the mean square.
     """
@@ -57,11 +57,11 @@ def distances(
 
 
 def mismatch(path: Path, parameters: Any, batch: Prompt, targets: Array) -> Array:  # []
-    """Mean over prompts [B] of (w_S·x_query - target)², w_S the last weights of the path.
+    """Return the mean over prompts [B] of (w_S·x_query - target)², w_S the path's last weights.
 
-    The objective for fitting parameters: against y_query it gives the best algorithm of its kind,
-    against a model's predictions the one most like the model. Neither reads the steps between.
-    Fit what must be positive through its logarithm.
+    Minimised over parameters with the targets y_query it gives the best algorithm of its kind, with
+    a model's predictions the one nearest to the model. It does not depend on earlier steps. Fit
+    positive parameters by their logarithm.
     """
     chex.assert_equal_shape([targets, batch.y_query], custom_message="one target for each prompt")
 
@@ -72,25 +72,22 @@ def mismatch(path: Path, parameters: Any, batch: Prompt, targets: Array) -> Arra
 
 
 def descent_plus_plus(prompt: Prompt, parameters: tuple[Array, Array]) -> Array:  # [S, d]
-    """GD++ with parameters (step_sizes, gammas), each [S-1] (docs/theory, "GD++")."""
+    """Return the path of GD++ with parameters (step_sizes, gammas), each [S-1]."""
     return estimators.gradient_descent_plus_plus(prompt, *parameters)
 
 
 def preconditioned_descent(prompt: Prompt, preconditioners: Array) -> Array:  # [S, d]
-    """w_{t+1} = w_t + A_t Xᵀ(y - Xw_t)/n with the matrices A_t [S-1, d, d].
-
-    docs/theory, "Layers are preconditioned steps".
-    """
+    """Return the path w_{t+1} = w_t + A_t Xᵀ(y - Xw_t)/n with the matrices A_t [S-1, d, d]."""
     ones = jnp.ones(preconditioners.shape[0], jnp.result_type(preconditioners))
     return estimators.gradient_descent(prompt, ones, preconditioners)
 
 
 def newton(prompt: Prompt, num_steps: int, scale: Real = 1.0) -> Array:  # [num_steps+1, d]
-    """Least squares by Newton's iteration for the inverse of H = XᵀX/n, from w = 0.
+    """Return the path of least squares by Newton's iteration for the inverse of H = XᵀX/n.
 
-    w_t = M_t Xᵀy/n, M_1 = scale H/|H|_F², M_{t+1} = 2 M_t - M_t H M_t, hence 1 - h m_{t+1} =
-    (1 - h m_t)² for every eigenvalue h. It converges for 0 < scale < 2 (Schulz 1933; as a rival of
-    descent in context: Fu et al. 2310.17086).
+    w_0 = 0, w_t = M_t Xᵀy/n, M_1 = scale H/|H|_F², M_{t+1} = 2 M_t - M_t H M_t, hence
+    1 - h m_{t+1} = (1 - h m_t)² for every eigenvalue h. It converges for 0 < scale < 2 (Schulz
+    1933; as an algorithm in context: Fu et al. 2310.17086).
     """
     num_steps = check_at_least(num_steps, "num_steps")
     return _newton(admit(prompt), num_steps, scale)
@@ -111,5 +108,5 @@ def _newton(prompt: Prompt, num_steps: int, scale: Real) -> Array:  # [num_steps
 
 
 def ridge_path(prompt: Prompt, log_penalties: Array) -> Array:  # [S, d]
-    """Ridge along penalties exp(log_penalties) [S], usually falling: the path without steps."""
+    """Return the weights of ridge for penalties exp(log_penalties) [S], usually falling."""
     return jax.vmap(lambda log: estimators.ridge(prompt, jnp.exp(log)))(log_penalties)

@@ -1,9 +1,9 @@
-"""How far the tokens of any model are from sharing one linear map per layer.
+"""The linear map of each layer that is nearest to the stream of all tokens of a prompt.
 
 A2's Theorem 1 needs h_t = W_t h_0 with the same W_t for all tokens of a prompt. Softmax, norm, MLP
-and causal masks have no such W_t; the best one, by least squares, says how much of the stream a
-linear map explains after all. W_t differs from prompt to prompt even in linear attention, so tokens
-of several prompts are never pooled.
+and causal masks have no such W_t; the residual of the best one, by least squares, measures the
+distance to the theorem. W_t differs from prompt to prompt even in linear attention, so tokens of
+several prompts are never pooled.
 """
 
 from collections.abc import Callable
@@ -22,34 +22,33 @@ from lsa_lab.prompts import Prompt, length
 
 
 class CommonMap(flax.struct.PyTreeNode):
-    """The best map of each layer, and what it misses; both shares are lengths, not squares."""
+    """The best map of each layer and its residual, relative to lengths, not squares."""
 
     maps: Array  # [L+1, D, e]
     residual: Array  # [L+1]  |H_t - H_0 W_tᵀ|_F / |H_t|_F
-    unexplained: (
-        Array  # [L+1]  |H_t - H_0 W_tᵀ|_F / |H_t - H_0|_F, what no map explains of the move
-    )
+    unexplained: Array  # [L+1]  |H_t - H_0 W_tᵀ|_F / |H_t - H_0|_F
 
 
 def best_common_map(
-    tokens: Array,  # [T, e]  what the model was given
+    tokens: Array,  # [T, e]  the input
     stream: Array,  # [L+1, T, D]  of its Trace; D = e without a read-in
 ) -> CommonMap:
-    """W_t = argmin Σ_tokens |h_t - W_t e|², by SVD, the shortest where several are best.
+    """Return W_t = argmin Σ_tokens |h_t - W_t e|², by SVD, the shortest of several minimisers.
 
-    A read-in is part of the map. At most e tokens always have a map, so more are needed; tokens
-    in a subspace (labels without noise, queries) need only exceed its dimension. Every row counts:
-    leave padding out, and a token whose stream outgrows all others. Which directions of the tokens
-    count is said by ``least_squares.column_space``.
+    A read-in is part of the map. At most e tokens always have a map, so more are needed; tokens in
+    a subspace (labels without noise, queries) need only exceed its dimension. Every row counts:
+    leave out padding and tokens that are much longer than all others. Directions of the tokens
+    below the rounding of ``least_squares.column_space`` do not count.
     """
     _check(tokens, stream)
     left = column_space(tokens)[0]
     coordinates = jnp.einsum("tr,lti->lri", left, stream)
     maps = jnp.einsum("jt,lti->lij", pseudo_inverse(tokens), stream)
-    missed = _size(stream - jnp.einsum("tr,lri->lti", left, coordinates))
-    # Layer 0 has not moved; where products and sums are fused s x - s x is not 0.
-    moved = jnp.concatenate([jnp.zeros_like(stream[:1]), stream[1:] - stream[:1]])
-    return CommonMap(maps, _share(missed, _size(stream)), _share(missed, _size(moved)))
+    missed = length(stream - jnp.einsum("tr,lri->lti", left, coordinates), (1, 2))
+    # Layer 0 does not change: fused products and sums may give s x - s x other than 0.
+    change = jnp.concatenate([jnp.zeros_like(stream[:1]), stream[1:] - stream[:1]])
+    sizes, changes = length(stream, (1, 2)), length(change, (1, 2))
+    return CommonMap(maps, _divide(missed, sizes), _divide(missed, changes))
 
 
 def best_common_query_map(
@@ -58,25 +57,21 @@ def best_common_query_map(
     prompt: Prompt,
     queries: Array,  # [m, d]
 ) -> CommonMap:
-    """The map common to many queries after the same demonstrations, each in a prompt of its own.
+    """Return the map common to many queries, each in a prompt with the same demonstrations.
 
-    This is the map that a prediction uses; the prompt's own query is not among them.
+    Predictions use this map; the query of ``prompt`` is not used.
     """
     d = prompt.x_query.shape[0]
     chex.assert_shape(queries, (None, d), custom_message="queries are [m, d], d as in the prompt")
 
-    def ask(x_query: Array) -> tuple[Array, Array]:  # [e], [L+1, D]
+    def run(x_query: Array) -> tuple[Array, Array]:  # [e], [L+1, D]
         tokens = prompts.tokens(prompt.replace(x_query=x_query))
         return tokens[-1], forward(params, tokens).stream[:, -1]
 
-    return best_common_map(*jax.vmap(ask, out_axes=(0, 1))(queries))
+    return best_common_map(*jax.vmap(run, out_axes=(0, 1))(queries))
 
 
-def _size(rows: Array) -> Array:  # [L+1, T, D] -> [L+1]
-    return length(rows, (1, 2))
-
-
-def _share(part: Array, whole: Array) -> Array:  # [L+1]
+def _divide(part: Array, whole: Array) -> Array:  # [L+1]
     return jnp.where(whole == 0, 0, part / jnp.where(whole == 0, 1, whole))  # NaN: NaN
 
 
@@ -90,6 +85,6 @@ def _check(tokens: Array, stream: Array) -> None:
     check_stream(stream.shape[-1], "a common map")
     if num_tokens <= e:
         raise ValueError(
-            f"{num_tokens} tokens of width {e} always have a common map and say nothing; use more "
-            f"than {e} tokens, or best_common_query_map with more than {e} queries"
+            f"{num_tokens} tokens of width {e} always have a common map; use more than {e} tokens, "
+            f"or best_common_query_map with more than {e} queries"
         )

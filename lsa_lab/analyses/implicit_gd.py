@@ -1,9 +1,9 @@
-"""The implicit gradient descent that attention performs: a map and an update for each layer.
+"""The implicit gradient descent of attention: a map and an update for each layer.
 
 In masked linear attention every token obeys h_t = W_t h_0 with one matrix, W_t = W_{t-1} + G_t, as
 if the layers were L steps of descent on W from W_0 = I (A2, Lemma 1 and Theorem 1; docs/theory,
 "The implicit update", "The common map"). Softmax, norm, MLP and causal masks have no such matrix:
-``common_map`` measures how far from it they are, and ``kernel`` writes softmax as A2's A.2 does.
+``common_map`` measures the distance to one, and ``kernel`` writes softmax as A2's A.2 does.
 """
 
 from collections.abc import Callable
@@ -21,11 +21,11 @@ from lsa_lab.models.blocks import Keys, check_keys
 from lsa_lab.models.trace import Trace, check_label_slot, layer_predictions
 from lsa_lab.prompts import Prompt, length
 
-_LONG = 2048  # more demonstrations than this are not walked through one by one
+_LONG = 2048  # demonstrations; of more, the forward pass takes a summary
 
 
 class Trajectory(flax.struct.PyTreeNode):
-    """The layer maps of one prompt, their differences, and how well the tokens obey them."""
+    """The layer maps of one prompt, their differences, and the error of the tokens' prediction."""
 
     maps: Array  # [L+1, e, e]  W_t
     updates: Array  # [L, e, e]  G_t = W_t - W_{t-1}
@@ -35,16 +35,18 @@ class Trajectory(flax.struct.PyTreeNode):
 def trajectory(
     params: linear_attention.Params, prompt: Prompt, *, keys: Keys = "demonstrations"
 ) -> Trajectory:
-    """The W_t and G_t with h_t = W_t h_0 for every token, of normalised linear attention.
+    """Return the W_t and G_t with h_t = W_t h_0 for every token, of normalised linear attention.
 
     G_t = Σ_h w_pv_h S_{t-1} w_kq_h W_{t-1},  S_t = W_t S_0 W_tᵀ  (A2, Theorem 1, in the sharper
     form derived here; docs/theory, "The common map"). With keys="all" S_0 gains the query's x xᵀ/n.
 
-    ``residual`` holds this against the forward pass: the largest |h_t - W_t h_0| over tokens and
-    layers, relative to the largest |h_t|. Beyond 2048 demonstrations the forward pass takes, in
-    their place, the e vectors √(nλ_k) v_k made of the eigenvectors of their second moment: equal
-    second moment, hence equal maps (docs/theory, "Moments suffice"), and every token is a
-    combination of them.
+    ``residual`` compares this with the forward pass: the largest |h_t - W_t h_0| over tokens and
+    layers, relative to the largest |h_t|. Above 2048 demonstrations the forward pass takes, in
+    their place, the e vectors √(nλ_k) v_k of the eigenvectors of their second moment: the second
+    moment is equal, hence the maps are (docs/theory, "Moments suffice"), and every token is a
+    combination of these vectors.
+
+    Raises TypeError for other Params, and ValueError for causal keys, which have no common map.
     """
     _check(params, keys)
     second_moment = prompts.second_moment(prompt)
@@ -65,15 +67,15 @@ def trajectory(
 
 
 def norms(trajectory: Trajectory) -> Array:  # [L]
-    """|G_t|_F, the sizes of the updates."""
+    """Return |G_t|_F, the norms of the updates."""
     return length(trajectory.updates, (-2, -1))
 
 
 def ranks(trajectory: Trajectory) -> np.ndarray:  # [L]
-    """The numerical rank of each G_t; leading axes of ``updates`` are kept.
+    """Return the numerical rank of each G_t; leading axes of ``updates`` are kept.
 
-    Singular values, in float64 on the host, above 10 e eps times the largest, eps being the
-    precision in which the updates were computed.
+    It counts singular values, in float64 on the host, above 10 e eps times the largest, eps being
+    that of the updates' dtype. Raises ValueError for an update that is not finite.
     """
     updates = np.asarray(trajectory.updates)
     if not np.isfinite(updates).all():
@@ -89,7 +91,7 @@ def implicit_update(
     w_q: Array,  # [k, e]
     demonstrations: Array,  # [n, e]
 ) -> Array:  # [e, e]
-    """ΔW = (Σ_i W_V h_i ⊗ W_K h_i) W_Q, so that one head takes h to h + ΔW h (A2, Lemma 1).
+    """Return ΔW = (Σ_i W_V h_i ⊗ W_K h_i) W_Q: one head takes h to h + ΔW h (A2, Lemma 1).
 
     As in the paper without 1/n: divide by n for the models of this library. The rank is at most
     that of the demonstrations and of each weight.
@@ -111,11 +113,11 @@ def upper_bounds(
     w_q: Array,  # [L, e, e]
     demonstrations: Array,  # [n, e]
 ) -> Array:  # [L]
-    """UB_t = (1/n) Σ_i |W_V h_i| |W_K h_i| |W_Q|_F, h_i = W_{t-1} h_i⁰ (A2, Example 1).
+    """Return UB_t = (1/n) Σ_i |W_V h_i| |W_K h_i| |W_Q|_F, h_i = W_{t-1} h_i⁰ (A2, Example 1).
 
-    One head of full width a layer. No less than |ΔW_t|_F, by the triangle inequality. It falls
-    whichever matrix of its layer is truncated; |G_t|_F = |ΔW_t W_{t-1}|_F need not
-    (docs/theory, "Norms under truncation").
+    For one head of full width in each layer. It bounds |ΔW_t|_F by the triangle inequality, and
+    falls with any truncation in its layer; |G_t|_F = |ΔW_t W_{t-1}|_F need not (docs/theory,
+    "Norms under truncation").
     """
     shape = (trajectory.updates.shape[0], demonstrations.shape[-1], demonstrations.shape[-1])
     words = "w_v, w_k and w_q are [L, e, e], those of the trajectory's layers"
@@ -126,19 +128,19 @@ def upper_bounds(
 
 
 def relaxed_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
-    """W_MLP ΔW, W_MLP = W_2 W_1: the MLP acts on what attention writes, its activation dropped.
+    """Return W_MLP ΔW, W_MLP = W_2 W_1: an MLP without activation after attention's output.
 
-    The first reading of A2's A.3, and the one that its Example 4 bounds (docs/theory, "Two readings
-    of the MLP").
+    The first reading of A2's A.3, which its Example 4 bounds (docs/theory, "Two readings of the
+    MLP").
     """
     return w_mlp @ update
 
 
 def block_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
-    """(I + W_MLP)(I + ΔW) - I = ΔW + W_MLP + W_MLP ΔW: a residual MLP after residual attention.
+    """Return (I + W_MLP)(I + ΔW) - I = ΔW + W_MLP + W_MLP ΔW: residual attention and MLP.
 
-    The second reading of A2's A.3, the block as transformers have it, its activation dropped
-    (docs/theory, "Two readings of the MLP").
+    The second reading of A2's A.3, the block of a transformer without activation (docs/theory,
+    "Two readings of the MLP").
     """
     return update + w_mlp + w_mlp @ update
 
@@ -146,11 +148,11 @@ def block_mlp_update(w_mlp: Array, update: Array) -> Array:  # [e, e]
 def implied_weights(
     forward: Callable[..., Trace], params: chex.ArrayTree, prompt: Prompt
 ) -> Array:  # [L+1, d]
-    """The weights that each layer's prediction implies, ∂ŷ_t/∂x_query, for any ``forward``.
+    """Return the weights that each layer's prediction implies, ∂ŷ_t/∂x_query, of any ``forward``.
 
     With a layer map the prediction is linear in x_query and they are -(W_t)_{e,1..d}: the path of
-    whatever algorithm the layers run. Otherwise they are its sensitivities at this query (the
-    measure of von Oswald et al. 2212.07677). One reverse pass, L+1 cotangents.
+    the algorithm that the layers run. Otherwise they are the sensitivities at this query (von
+    Oswald et al. 2212.07677). One reverse pass with L+1 cotangents.
     """
 
     def predictions(x_query: Array) -> Array:  # [L+1]
@@ -161,7 +163,7 @@ def implied_weights(
 
     numbers, pull = jax.vjp(predictions, prompt.x_query)
     basis = jnp.eye(len(numbers), dtype=numbers.dtype)
-    return jax.vmap(lambda cotangent: pull(cotangent)[0])(basis)  # as in ``amplification.flow``
+    return jax.vmap(lambda cotangent: pull(cotangent)[0])(basis)
 
 
 def _residual(maps: Array, stream: Array) -> Array:  # []
@@ -171,9 +173,9 @@ def _residual(maps: Array, stream: Array) -> Array:  # []
 
 def _check(params: linear_attention.Params, keys: str) -> None:
     if not isinstance(params, linear_attention.Params):
-        given = f"{type(params).__module__}.{type(params).__qualname__}"
+        kind = f"{type(params).__module__}.{type(params).__qualname__}"
         raise TypeError(
-            f"a trajectory exists for linear_attention.Params, not {given}, since softmax, norm "
+            f"a trajectory exists for linear_attention.Params, not {kind}, since softmax, norm "
             "and MLP have no common layer map: merge plain linear heads with transformer.merge, or "
             "measure the departure with common_map.best_common_map"
         )

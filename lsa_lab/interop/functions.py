@@ -2,15 +2,13 @@
 
     needs                 analyses and selection
 
-    the prediction        amplification.demonstration_flow, interactions;
-                          implicit_gd.implied_weights; prefix.example_loss, batch_loss,
-                          prefix_gradients; what takes flows, errors or losses: scores, oracles,
-                          heads, clipping
-    the stream            amplification.token_flow; common_map; probes.as_queries, fit
-    the heads             heads.mean_fill, resampled_fill
-    the heads, read_out   probes.contributions
-    merged weights        implicit_gd.trajectory; amplification.moment_flow, moment_token_flow;
-                          least_heads; scores.encode_flow; oracles.candidate_flows
+    the prediction        amplification.demonstration_flow; implicit_gd.implied_weights;
+                          prefix.example_loss, batch_loss, prefix_gradients; what takes
+                          flows, errors or losses: scores, oracles, heads, clipping
+    the stream            amplification.token_flow; common_map; probes.embed_as_queries, fit
+    the heads, read_out   probes.head_contributions
+    merged weights        implicit_gd.trajectory; amplification.moment_flow;
+                          scores.encode_flow; oracles.candidate_flows
 
 Who needs what a function does not return says so in one sentence. Merged weights are
 ``linear_attention.Params``: other models have no layer maps.

@@ -8,7 +8,7 @@ Layers go on from it together, each reading the prefix through its keys and valu
     scores = logits(params, last_rows(rows, last), config)                  # [B, V]
 
 An edited layer is the layer's own Params without the axis L (``layer_of``, changed by
-``clipping.rebuild_layer`` say). One program serves every layer and every edit, and
+``clipping.clip`` say). One program serves every layer and every edit, and
 its bits are those of a whole run from layer 0 of the edited model.
 """
 

@@ -8,7 +8,7 @@ A layer adds Σ_h w_pv_h S w_kq_h e_t to token t, with a symmetric S for every k
 and what is antisymmetric in N's two indices of S never shows. Heads can be mixed, which leaves N;
 w_pv = a bᵀ, w_kq = c dᵀ can become w_pv = a cᵀ, w_kq = b dᵀ, which leaves M alone. What a head is
 worth, and how many there are, is then a property of the weights that training happened to find
-(derived here; docs/theory, "Heads are not unique"; for the fewest heads: ``least_heads``).
+(derived here; docs/theory, "Heads are not unique").
 """
 
 import chex

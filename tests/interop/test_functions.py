@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 
 from lsa_lab import prompts
-from lsa_lab.analyses import amplification, common_map, heads, implicit_gd, least_heads, probes
+from lsa_lab.analyses import amplification, common_map, implicit_gd, probes
 from lsa_lab.interop import as_forward
 from lsa_lab.models import linear_attention, trace, transformer
 from lsa_lab.models.trace import layer_predictions, predict
@@ -56,7 +56,6 @@ ANALYSES = {
         "the prediction",
         lambda *m: amplification.demonstration_flow(*m, PROMPT),
     ),
-    "interactions": ("the prediction", lambda *m: amplification.interactions(*m, PROMPT)),
     "implied_weights": ("the prediction", lambda *m: implicit_gd.implied_weights(*m, PROMPT)),
     "example_loss": (
         "the prediction",
@@ -76,33 +75,19 @@ ANALYSES = {
         "the stream",
         lambda *m: common_map.best_common_query_map(*m, PROMPT, QUERIES).residual,
     ),
-    "as_queries": ("the stream", lambda *m: probes.as_queries(*m, PROMPT)),
+    "embed_as_queries": ("the stream", lambda *m: probes.embed_as_queries(*m, PROMPT)),
     "fit": (
         "the stream",
         lambda f, p: probes.fit(
             jnp.tile(f(p, TOKENS).stream[1], (25, 1)), jnp.ones((25 * (N + 1), 1))
         ),
     ),
-    "mean_fill": ("the heads", lambda f, p: heads.mean_fill(f(p, TOKENS).heads[None])),
-    "resampled_fill": (
-        "the heads",
-        lambda f, p: heads.resampled_fill(jnp.stack(2 * [f(p, TOKENS).heads])),
+    "head_contributions": (
+        "the heads, read_out",
+        lambda f, p: probes.head_contributions(f(p, TOKENS)),
     ),
-    "contributions": ("the heads, read_out", lambda f, p: probes.contributions(f(p, TOKENS))),
     "trajectory": ("merged weights", lambda _, p: implicit_gd.trajectory(p, PROMPT).updates),
     "moment_flow": ("merged weights", lambda _, p: amplification.moment_flow(p, PROMPT)),
-    "moment_token_flow": (
-        "merged weights",
-        lambda _, p: amplification.moment_token_flow(p, PROMPT),
-    ),
-    "least_error": (
-        "merged weights",
-        lambda _, p: least_heads.least_error(jax.random.key(0), p, 1, samples=8),
-    ),
-    "refitted": (
-        "merged weights",
-        lambda _, p: least_heads.refitted(jax.random.key(0), p, 1, restarts=0, sweeps=1)[1],
-    ),
     "encode_flow": ("merged weights", lambda _, p: scores.encode_flow(p, TOKENS[:-1])),
     "candidate_flows": (
         "merged weights",

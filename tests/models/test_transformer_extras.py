@@ -59,7 +59,7 @@ def test_the_final_norm_stands_before_the_read_out_at_every_layer():
     close(label_slots(trace), slots)
     close(predict(params, TOKENS, EXTRAS), -slots[-1, -1])
     with pytest.raises(ValueError, match="a label slot that is linear in the stream"):
-        probes.contributions(trace)
+        probes.head_contributions(trace)
 
 
 def test_a_prefix_with_positions_is_predicted_as_if_it_were_the_prompt():

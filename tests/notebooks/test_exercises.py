@@ -23,10 +23,7 @@ WRONG = {
         RISE.format("accuracy"),
         RISE.format("auc"),
     ],
-    "bring_your_own_model": [  # the other axis, other numbers of heads, and no heads
-        f"module = 'h.*.proj.weight{axes}'"
-        for axes in (":(2k)D", ":D(3k)", ":D(4k)", ":DH", ":pq", "")
-    ],
+    "bring_your_own_model": [f"module = '{name}/kernel'" for name in ("query", "value", "proj")],
     "choose_demonstrations": [
         f"{HIDDEN}; third = jnp.array([0.5, 1.0])",  # on the line through the two
         "token = jnp.array([2.0, 2.0, 2.0]); third = jnp.zeros(2)",  # the second one sees it
@@ -78,4 +75,4 @@ def test_control_a_wrong_answer_is_refused(name, wrong):
 
 
 def test_heads_may_be_named_by_a_path():
-    assert judged("bring_your_own_model", "module = 'proj/weight:D(2k)'")["solved"]
+    assert judged("bring_your_own_model", "module = 'out/kernel'")["solved"]

@@ -17,6 +17,7 @@ from lsa_lab.models import linear_attention, transformer
 from lsa_lab.prompts import Prompt
 
 N, D, L, HEADS, K = 7, 3, 3, 2, 2
+clip = jit_numpy(clipping.clip, static_argnums=(1, 2, 3))
 NAMES = {"merged": ("w_kq", "w_pv"), "linear": ("w_q", "w_k", "w_v", "w_o")}
 CASES = [(kind, name) for kind, names in NAMES.items() for name in names]
 follow = jit_numpy(implicit_gd.trajectory)
@@ -39,17 +40,10 @@ def last(params, tokens, kind):  # the stream after the last layer
     return transformer.forward(params, tokens, config).stream[-1]
 
 
-@functools.partial(jit_numpy, static_argnums=(1, 2, 3))
-def drop(params, t, name, rate):
-    pieces = clipping.by_singular_value(params, "attention")
-    masks = clipping.keep_masks(params, pieces, clipping.Edit(t, name, rate))
-    return clipping.rebuild(params, pieces, masks)
-
-
 def difference(seed, kind, t, name, rate=clipping.DROP):
     params, tokens = draw(seed, kind)
     others = jax.tree.map(lambda leaf: leaf[np.arange(L) != t], params)
-    edited = last(drop(params, t, name, rate), tokens, kind)
+    edited = last(clip(params, t, name, rate), tokens, kind)
     return np.abs(edited - last(others, tokens, kind)).max()
 
 
@@ -64,7 +58,7 @@ def test_the_update_of_that_layer_is_zero(name):
     params, rows = draw(0, "merged")
     prompt = Prompt(rows[:-1, :-1], rows[:-1, -1], rows[-1, :-1], rows[-1, -1])
     for t in range(L):
-        sizes = implicit_gd.norms(follow(drop(params, t, name, clipping.DROP), prompt))
+        sizes = implicit_gd.norms(follow(clip(params, t, name, clipping.DROP), prompt))
         np.testing.assert_array_equal(np.asarray(sizes) == 0, np.arange(L) == t)
 
 

@@ -15,10 +15,20 @@ from draws import draw_stack, forward, jit_numpy, relative_error, seeds
 from lsa_lab.analyses import clipping
 from lsa_lab.models import transformer
 
-split = jit_numpy(clipping.as_heads, static_argnums=1)
 truncate = jit_numpy(
     lambda params, rate: jax.tree.map(lambda w: clipping.truncate(w, rate), params)
 )
+
+
+def split(params, rate):
+    """w_kq = Σ s_i u_i v_iᵀ is W_Kᵀ W_Q with W_K = √s Uᵀ, W_Q = √s Vᵀ, and w_pv = W_O W_V."""
+    rank, factors = clipping.kept_rank(5, rate), []
+    for matrix in (params.w_kq, params.w_pv):
+        left, values, right = np.linalg.svd(matrix)
+        roots = np.sqrt(values[..., :rank])
+        factors += [left[..., :rank] * roots[..., None, :], right[..., :rank, :] * roots[..., None]]
+    w_k, w_q, w_o, w_v = factors
+    return transformer.Params(w_q=w_q, w_k=w_k.swapaxes(-1, -2), w_v=w_v, w_o=w_o)
 
 
 @functools.partial(jit_numpy, static_argnames="keys")

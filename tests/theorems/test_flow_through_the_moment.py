@@ -28,8 +28,14 @@ def flow_by_tokens(params, prompt, keys="demonstrations"):  # [L, n, e, e_out]
 
 @jit_numpy
 def flow_by_moment(params, prompt):  # [L, n, e], [L, n, e, e_out]
-    flow = amplification.moment_flow(params, prompt)
-    return flow, amplification.moment_token_flow(params, prompt)
+    rows = prompts.tokens(prompt)
+
+    def queries(second_moment):  # [L, e]
+        return moments.layer_maps(params, second_moment)[1:] @ rows[-1]
+
+    slopes = jax.jacfwd(queries)(prompts.second_moment(prompt))  # [L, e_out, e, e]
+    token_flow = jnp.einsum("ia,ltab->libt", rows[:-1], slopes + slopes.mT) / len(prompt.y)
+    return amplification.moment_flow(params, prompt), token_flow
 
 
 @jit_numpy

@@ -6,18 +6,18 @@ docs/theory, "Interactions need depth".
 
 import functools
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from draws import draw_prompt, draw_stack, jit_numpy, seeds
 from lsa_lab import prompts
-from lsa_lab.analyses import amplification
 from lsa_lab.models import linear_attention, trace, transformer
 
 N, D = 4, 2
 KEYS = ["demonstrations", "all", "causal"]
 FORWARDS = {keys: functools.partial(linear_attention.forward, keys=keys) for keys in KEYS}
-interactions = jit_numpy(amplification.interactions, static_argnums=0)
 
 
 def draw(seed, num_layers=1):
@@ -28,6 +28,17 @@ def draw(seed, num_layers=1):
 @functools.partial(jit_numpy, static_argnums=0)
 def predict(forward, params, prompt):
     return trace.predict(forward(params, prompts.tokens(prompt)))
+
+
+@functools.partial(jit_numpy, static_argnums=0)
+def interactions(forward, params, prompt):  # [n, n]
+    """∂²ŷ/∂α_i∂α_j at α = 1, demonstration i entering as α_i e_i."""
+    tokens = prompts.tokens(prompt)
+
+    def answer(gates):
+        return trace.predict(forward(params, tokens * jnp.append(gates, 1.0)[:, None]))
+
+    return jax.hessian(answer)(jnp.ones(N))
 
 
 def error(forward, params, prompt):

@@ -1,6 +1,6 @@
 """The median log ratio of pairs turned by their first layer is at most the median |log ratio|.
 
-Sides: ``disparity.summary``, which turns each pair so that it starts at or above 0; the median of
+Sides: ``disparity.summarise``, which turns each pair so that it starts at or above 0; the median of
 the sizes, which turns none. They agree at the first layer, so the lead never grows by more than the
 disparity does, and falls where layers only reshuffle. Derived here; docs/theory, "The amplification
 theorem".
@@ -14,7 +14,7 @@ from draws import seeds
 from lsa_lab.analyses import disparity
 
 B, L = 64, 5
-summary = jax.jit(disparity.summary)
+summary = jax.jit(disparity.summarise)
 
 
 def draw(seed):  # [B, L]

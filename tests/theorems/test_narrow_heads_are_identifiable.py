@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from draws import jit_numpy, seeds
-from lsa_lab.analyses.narrow_heads import condition_number
 from lsa_lab.models import head_gauge, linear_attention
 
-condition_number = jit_numpy(condition_number, static_argnames="width")
 layer_tensor = jit_numpy(head_gauge.layer_tensor)
 
 
@@ -27,6 +25,36 @@ def narrow_heads(seed, e, num_heads, k):  # w_pv, w_kq [H, e, e]
     outer = [np.moveaxis(f.reshape(e, num_heads, k), 1, 0) for f in factors(2, num_heads * k)]
     inner = factors(num_heads, 2 * k)
     return outer[0] @ inner[:, :, :k].swapaxes(1, 2), inner[:, :, k:] @ outer[1].swapaxes(1, 2)
+
+
+def tangents(matrix, rank):  # [e, e] -> [2 rank e, e, e]
+    """Directions in which a matrix keeps its rank: U X + Y Vᵀ, more of them than needed."""
+    (left, _, right), identity = np.linalg.svd(matrix), np.eye(len(matrix))
+    rows = np.einsum("ak,nb->knab", left[:, :rank], identity)
+    columns = np.einsum("na,kb->knab", identity, right[:rank])
+    return np.concatenate([rows, columns]).reshape(-1, *matrix.shape)
+
+
+def condition_number(w_pv, w_kq, width):
+    """The most that all heads' tensors M_h together can move for a small movement of their sum.
+
+    1/σ_min of the tangent spaces of all heads side by side, each in an orthonormal basis (the
+    condition number of a join decomposition, Breiding and Vannieuwenhoven 1611.08117).
+    """
+    e = len(w_pv[0])
+    free = 2 * width * (2 * e - width) - 1  # two matrices of this rank, without a scale
+    spaces = []
+    for pv, kq in zip(w_pv, w_kq, strict=True):
+        moves = np.concatenate(
+            [
+                np.einsum("mab,gc->mabgc", tangents(pv, width), kq),
+                np.einsum("ab,mgc->mabgc", pv, tangents(kq, width)),
+            ]
+        )
+        symmetric = (moves + moves.swapaxes(2, 3)) / 2
+        left, values, _ = np.linalg.svd(symmetric.reshape(len(moves), -1).T, full_matrices=False)
+        spaces.append(left[:, :free][:, values[:free] > 1e-9 * values[0]])
+    return 1 / np.linalg.svd(np.concatenate(spaces, axis=1), compute_uv=False)[-1]
 
 
 def tensor_of(w_pv, w_kq):  # [e, e, e, e]

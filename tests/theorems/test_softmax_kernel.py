@@ -18,7 +18,6 @@ SHAPES = [(5, 3, 1), (8, 2, 3)]  # n, d, H
 shapes = pytest.mark.parametrize("shape", SHAPES)
 DEGREE = 60  # of exp's series: |x z| stays below 10.3, the rest below 1e-20
 softmax_update = jax.jit(kernel.softmax_update)
-log_kernel_factors = jax.jit(kernel.log_kernel_factors)
 
 
 def draw(seed, shape):
@@ -65,10 +64,12 @@ def test_control_one_query_is_not_read_with_the_weights_of_another():
 
 @seeds
 def test_the_kernel_is_gaussian_but_for_the_sizes_of_key_and_query(seed):
-    keys, query = np.split(draw(seed, SHAPES[1])[0], [-1])
-    size_keys, gaussian, size_query = map(np.asarray, log_kernel_factors(keys, query[0]))
-    product = np.exp(size_keys) * np.exp(gaussian) * np.exp(size_query)
-    np.testing.assert_allclose(product, np.exp(keys @ query[0]), rtol=1e-10)
+    keys, (query,) = np.split(draw(seed, SHAPES[1])[0], [-1])
+    sizes = np.exp((keys**2).sum(1) / 2), np.exp(query @ query / 2)
+    gaussian = np.exp(-((keys - query) ** 2).sum(1) / 2)
+    np.testing.assert_allclose(sizes[0] * gaussian * sizes[1], np.exp(keys @ query), rtol=1e-10)
+    weights = np.asarray(softmax_update(*3 * [np.eye(len(query))], keys, query).weights)
+    np.testing.assert_allclose(weights, sizes[0] * gaussian / (sizes[0] @ gaussian), rtol=1e-10)
 
 
 def features(x):  # [...] -> [..., DEGREE]

@@ -12,6 +12,7 @@ from experiments.clipping.bound_and_gap.config import MODULES, Config
 from experiments.clipping.clipped_models import spec_of
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.implicit_gd import trajectory
+from lsa_lab.models.matrices import matrices
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.theory.generalization import measured_gap, trajectory_bound
@@ -44,15 +45,13 @@ def measure_stack(params, x, y, config):  # -> {name: []}, the bound [c]
     }
 
 
-def edits(params, rates):  # one model -> masks, each [C, ...]
+def edits(params, rates):  # one model -> ranks, each [C, L]
     """Every rate for each layer of each matrix."""
-    pieces = clipping.by_singular_value(params, MODULES)
+    everything = clipping.kept_ranks(params, clipping.Edit(0, MODULES, 0.0))
     layers = range(len(params.w_kq))
-    grid = [(name, t, rate) for name in MODULES for t in layers for rate in rates]
-    masks = [
-        clipping.keep_masks(params, pieces, clipping.Edit(t, name, rate)) for name, t, rate in grid
-    ]
-    return jax.tree.map(lambda *each: jnp.asarray(np.stack(each)), *masks)
+    grid = [clipping.Edit(t, name, rate) for name in MODULES for t in layers for rate in rates]
+    kept = [everything | clipping.kept_ranks(params, edit) for edit in grid]
+    return jax.tree.map(lambda *ranks: jnp.asarray(np.stack(ranks)), *kept)
 
 
 def random_edit(key, whole, clipped):
@@ -69,22 +68,22 @@ def random_edit(key, whole, clipped):
 
 
 @partial(jax.jit, static_argnames="config")
-def measure_edits(keys, params, pieces, masks, config):  # params [R, ...] -> {name: [R, C, ...]}
+def measure_edits(keys, params, pieces, table, config):  # params [R, ...] -> {name: [R, C, ...]}
     """What every truncation does, and the risk after as many random edits that are as large."""
     keys = [jax.random.split(key, len(params.w_kq)) for key in keys]
-    count = len(jax.tree.leaves(masks)[0])
+    count = len(jax.tree.leaves(table)[0])
 
     def measure_run(row):
         params, pieces, key, key_noise = row
         x, y = draw_pairs(key, config)
 
         def measure_edit(row):
-            keep, key = row
-            clipped = clipping.rebuild(params, pieces, keep)
+            kept, key = row
+            clipped = clipping.rebuild(params, pieces, kept)
             other = measure_stack(random_edit(key, params, clipped), x, y, config)
             return measure_stack(clipped, x, y, config) | {"random_risk": other["risk"]}
 
-        return jax.lax.map(measure_edit, (masks, jax.random.split(key_noise, count)))
+        return jax.lax.map(measure_edit, (table, jax.random.split(key_noise, count)))
 
     return jax.lax.map(measure_run, (params, pieces, *keys))
 
@@ -94,12 +93,13 @@ def clip_all(config: Config, finished):
     spec, params = spec_of(config), trained_models.float64_params(finished)
     params = jax.tree.map(jnp.asarray, params)
     rates = (*clipping.every_rate(spec.token_width), clipping.DROP)
-    masks = edits(jax.tree.map(lambda leaf: leaf[0], params), rates)
-    pieces = clipping.by_singular_value(params, MODULES)
+    table = edits(jax.tree.map(lambda leaf: leaf[0], params), rates)
+    stacks = jax.vmap(lambda params: matrices(params, MODULES))(params)
+    pieces = clipping.by_singular_value(stacks)
     key_edits, key_ridge, key_noise = jax.random.split(jax.random.key(config.clipped.seed), 3)
     shape = (len(MODULES), spec.architecture.depth, len(rates))
     data = {"status": (("start",), [str(status) for status in finished.status])}
-    edited = measure_edits((key_edits, key_noise), params, pieces, masks, config)
+    edited = measure_edits((key_edits, key_noise), params, pieces, table, config)
     for name, values in edited.items():
         values = np.asarray(values).reshape(len(values), *shape, *values.shape[2:])
         data[name] = (("run", "module", "layer", "rank", "update_noise")[: values.ndim], values)

@@ -14,6 +14,7 @@ from experiments.models.model import Model
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.models import moments
+from lsa_lab.models.matrices import matrices
 from lsa_lab.store import parts
 
 
@@ -92,15 +93,15 @@ def disturb_all(config: Disturbed, finished, spec):
         keys = jax.random.split(key, (depth, runs))
         for layer in range(depth):
             whole = jax.vmap(partial(matrix_of, name))(getattr(params, name)[:, layer])
-            matrices, share = versions(keys[layer], whole, config)
-            flat = matrices.reshape(runs, -1, *whole.shape[1:])
+            changed, share = versions(keys[layer], whole, config)
+            flat = changed.reshape(runs, -1, *whole.shape[1:])
             outcome = np.asarray(answers(replace_matrix(params, name, layer, flat), batch))
-            moves.append(moves_of(outcome.reshape(*matrices.shape[:3], -1)))
+            moves.append(moves_of(outcome.reshape(*changed.shape[:3], -1)))
             shares.append(np.asarray(share))
     grid = (len(names), depth)
     by_kind = np.stack(moves).reshape(*grid, runs, -1).transpose(2, 1, 0, 3)  # [R, L, M, K + 1]
-    matrices = clipping.matrices(params, names)
-    conditions = [clipping.condition_number(matrices[name]) for name in names]
+    stacks = jax.vmap(lambda params: matrices(params, names))(params)
+    conditions = [clipping.condition_number(stacks[name]) for name in names]
     axes = ("run", "layer", "module")
     return xr.Dataset(
         {
@@ -120,9 +121,10 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     finished, spec = models["transformer"], spec_of(config)
     path = trained_models.path_of(finished)
     params, modules = trained_models.final(path), list(MODULES.values())
-    matrices = clipping.matrices(path, modules)  # each [R', P, L, p, q]
+    read = jax.vmap(jax.vmap(lambda params: matrices(params, modules)))
+    stacks = read(path)  # each [R', P, L, p, q]
     conditions, ranks = (
-        np.stack([measure(matrices[name]) for name in modules], axis=-1)
+        np.stack([measure(stacks[name]) for name in modules], axis=-1)
         for measure in (clipping.condition_number, clipping.stable_rank)
     )
     task = distribution(spec.task, dtype=jnp.float32)

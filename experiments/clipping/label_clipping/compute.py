@@ -16,6 +16,7 @@ from experiments.models.model import Model
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import readings
+from lsa_lab.models.matrices import matrices
 
 _WARM = 5  # one sweep in so many is thrown away, the first ones
 
@@ -99,18 +100,19 @@ def answers(spec, params, edits, batch):  # params, prompts [R, ...] -> [R, 1 + 
     rows = []
     for run in range(len(params.w_q)):
         own, prompts = jax.tree.map(operator.itemgetter(run), (params, batch))
-        pieces = clipping.by_singular_value(own, tuple(PARTS.values()))
-        masks = [clipping.keep_masks(own, pieces, edit) for edit in edits]
-        masks = [jax.tree.map(np.ones_like, masks[0]), *masks]  # first the whole model
-        table = jax.tree.map(lambda *each: np.stack(each), *masks)
+        modules = tuple(PARTS.values())
+        pieces = clipping.by_singular_value(matrices(own, modules))
+        everything = clipping.kept_ranks(own, clipping.Edit(0, modules, 0.0))
+        kept = [everything, *(everything | clipping.kept_ranks(own, edit) for edit in edits)]
+        table = jax.tree.map(lambda *ranks: np.stack(ranks), *kept)
         rows.append(np.asarray(edited_answers(spec, own, pieces, table, prompts), float))
     return np.stack(rows)
 
 
 @partial(jax.jit, static_argnums=0)
-def edited_answers(spec, params, pieces, table, batch):  # each mask [E, ...] -> [E, B]
-    def answer(keep):
-        return Model(spec, clipping.rebuild(params, pieces, keep)).predict(batch)
+def edited_answers(spec, params, pieces, table, batch):  # ranks [E, L] -> [E, B]
+    def answer(kept):
+        return Model(spec, clipping.rebuild(params, pieces, kept)).predict(batch)
 
     return jax.lax.map(answer, table)
 

@@ -30,6 +30,7 @@ from experiments.models.model import Model, clip_predictions
 from lsa_lab.analyses import clipping
 from lsa_lab.lm import readings
 from lsa_lab.models import moments
+from lsa_lab.models.matrices import matrices
 
 
 class Edited:
@@ -37,14 +38,12 @@ class Edited:
 
     def __init__(self, spec, params, seed):
         self.spec, self.params, self.seed = spec, params, seed
-        self.pieces = clipping.by_singular_value(params, tuple(PARTS.values()))
+        self.pieces = clipping.by_singular_value(matrices(params, PARTS.values()))
 
     def params_of(self, kind, edit):
         layer, module, rate = edit
-        mask = clipping.keep_masks(
-            self.params, self.pieces, clipping.Edit((layer,), (module,), rate)
-        )
-        clipped = clipping.rebuild(self.params, self.pieces, mask)
+        kept = clipping.kept_ranks(self.params, clipping.Edit(layer, module, rate))
+        clipped = clipping.rebuild(self.params, self.pieces, kept)
         return disturbed(self.params, clipped, self.seed) if kind == KINDS[1] else clipped
 
     def answers(self, edits, batch):  # [E] of (kind, edit), None for none; Prompt [B] -> [E, B]

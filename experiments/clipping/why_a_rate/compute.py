@@ -20,6 +20,7 @@ from experiments.clipping.why_a_rate.rate_rules import (
 )
 from experiments.models import tasks
 from lsa_lab.analyses import clipping
+from lsa_lab.models.matrices import matrices
 
 CUTS = tuple(MODULES.values())
 AXES = {
@@ -58,8 +59,9 @@ def batches(key, spec, runs, config):  # -> {condition: three of Prompt [R, B]}
 
 
 def spectra(params):  # -> [R, L, M, p]
-    pieces = clipping.by_singular_value(params, MATRICES)
-    return np.stack([np.asarray(pieces[name].values) for name in MATRICES], axis=2)
+    stacks = jax.vmap(lambda params: matrices(params, MATRICES))(params)
+    values = [np.asarray(clipping.singular_values(stacks[name])) for name in MATRICES]
+    return np.stack(values, axis=2)
 
 
 def measure(spec, params, prompts, splits, matched, config):
@@ -69,7 +71,7 @@ def measure(spec, params, prompts, splits, matched, config):
     rates = (*config.rates, clipping.DROP)
     curves = partial(trained_models.relative_curve, spec, params, modules=CUTS)
     risks, changes = zip(*(curves(batch, rates=rates) for batch in (validation, test)), strict=True)
-    rivals = [curves(test, rates=config.rival_rates, split=split)[1] for split in splits]
+    rivals = [curves(test, rates=config.rival_rates, decompose=split)[1] for split in splits]
     searched = [best_edits(changes[0], modules) for modules in SEARCHES.values()]
     edits = [
         [(layer, CUTS[module], rates[rate]) for layer, module, rate in each]

@@ -59,13 +59,13 @@ def _features(models, prompt: Prompt) -> list:  # of [n+1, D]
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
 
     def read_queries(model, prompt):
-        return probes.project_out(probes.as_queries(_forward, model, prompt), slot)
+        return probes.project_out(probes.embed_as_queries(_forward, model, prompt), slot)
 
     return [
         read_queries(full, wide),
         read_queries(single, wide),
         jnp.concatenate([prompt.x, prompt.x_query[None]]),
-        probes.preprocessed(prompt),
+        probes.preprocess(prompt),
     ]
 
 

@@ -121,7 +121,7 @@ def _reader(learned: int):
             ]
             probe = probes.fit(states[kept], targets[kept])
             judged = fresh_states[fresh_kept], fresh_targets[fresh_kept]
-            return jnp.stack([*risks, probes.explained(probe, *judged).mean()])
+            return jnp.stack([*risks, probes.r_squared(probe, *judged).mean()])
 
         return jax.lax.map(read_layer, (tokens.swapaxes(0, 1), fresh_tokens.swapaxes(0, 1))).T
 
@@ -134,7 +134,7 @@ def _tokens(model: Model, batch: Prompt):
 
     def read_prompt(prompt: Prompt):
         own, scale = prompts.normalised(prompt)
-        return model.forward(prompt).stream[:, -1], scale, probes.preprocessed(own)[-1]
+        return model.forward(prompt).stream[:, -1], scale, probes.preprocess(own)[-1]
 
     return jax.lax.map(read_prompt, batch, batch_size=min(_TOGETHER, len(batch.y)))
 

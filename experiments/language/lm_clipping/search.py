@@ -6,6 +6,7 @@ from functools import partial
 from experiments.language import decoders, sentences, spectra
 from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.lm_clipping.config import PARTS, SEARCHES, WIDE
+from lsa_lab.analyses import clipping
 from lsa_lab.lm import readings
 
 READ = ("accuracy", "auc", "fitted")
@@ -50,7 +51,7 @@ def candidates(config, params) -> dict[str, list[tuple]]:
     """The edits (layer, module, rate) that each search tries, the smallest rates first."""
     by_search = {}
     for module, name in zip(PARTS.values(), SEARCHES, strict=False):
-        layer = spectra.deepest_of(spectra.condition_numbers(params, module), config.top_k)
+        layer = spectra.deepest_of(clipping.condition_numbers(params, module), config.top_k)
         by_search[name] = [(layer, module, rate) for rate in config.rates]
     grid = itertools.product(config.wide_rates, config.wide_layers, PARTS.values())
     return by_search | {WIDE: [(layer, module, rate) for rate, layer, module in grid]}

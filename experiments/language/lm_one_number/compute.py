@@ -9,13 +9,14 @@ from experiments.language.edits import Answers, Clipped, split_content_free
 from experiments.language.language_config import PARTS
 from experiments.language.lm_one_number import config as names
 from experiments.language.lm_one_number.config import KINDS, METHODS, SEARCHES, Config
+from lsa_lab.analyses import clipping
 from lsa_lab.lm import readings
 
 
 def compute(config: Config, *, progress=None, checkpoints=None):
     clipped = Clipped(decoders.decoder(config))
     decoder = clipped.decoder
-    conditions = [spectra.condition_numbers(decoder.params, name) for name in PARTS.values()]
+    conditions = [clipping.condition_numbers(decoder.params, name) for name in PARTS.values()]
     deepest = [spectra.deepest_of(each, config.top_k) for each in conditions]
     pools = [  # invented sentences have one width as they are
         sentences.of_one_width(task, decoder.tokenizer, config.width, task.source != "invented")

@@ -1,40 +1,47 @@
-"""Risk over the rate, the layer, the module, the shots and the seed, always on the same prompts."""
+"""Risk over the rate, the layer, the module, the shots and the run, always on the same prompts."""
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from lsa_lab.analyses.clipping.cells import Averages, Shorten, averages
 from lsa_lab.analyses.clipping.edits import (
+    Decompose,
     Edit,
     Layers,
-    Risk,
-    check_groups,
-    distinct,
-    keep_masks,
-    several,
+    Pieces,
+    Ranks,
+    as_tuple,
+    by_singular_value,
+    kept_ranks,
+    rebuild,
 )
 from lsa_lab.analyses.clipping.ranks import RATES, Rate
-from lsa_lab.analyses.clipping.splits import Split, by_singular_value
-from lsa_lab.models import leaves
-from lsa_lab.prompts import Prompt
+from lsa_lab.models.matrices import matrices
+from lsa_lab.models.moments import compiled
 
-_ONE = (
-    "the first axis of every leaf is that of runs; give one model such an axis of length 1, "
-    "jax.tree.map(lambda leaf: leaf[None], params)"
-)
+Risk = Callable[[Any, Any], Array]  # (params of one model, prompts [B]) -> the error of each [B]
+
+
+class Averages(flax.struct.PyTreeNode):
+    """The mean and the median over prompts. Stacks of linear layers explode on rare prompts: there
+    only the median is informative."""
+
+    mean: Array | np.ndarray
+    median: Array | np.ndarray
 
 
 class Curve(flax.struct.PyTreeNode):
-    """R runs, S shots, K choices of layers, M of modules, Q rates.
+    """Risks of R runs, S shots, K choices of layers, M of modules and Q rates.
 
     ``change`` is the average of clipped - unclipped over the same prompts: below 0, clipping helps.
-    It is 0 exactly where a rate cuts nothing. Its spread is over runs: R numbers at each place.
+    It is exactly 0 where a rate cuts nothing. Its spread is over runs: R numbers at each place.
     """
 
     unclipped: Averages  # [R, S]
@@ -45,95 +52,123 @@ class Curve(flax.struct.PyTreeNode):
 def curve(
     risk: Risk,
     params: Any,  # every leaf [R, ...]
-    batch: Any,  # Prompt or any other that ``risk`` takes, every leaf [B, ...]
+    batch: Any,  # every leaf [B, ...]
     *,
     modules: Sequence[str | tuple[str, ...]],
     layers: Sequence[Layers] | None = None,
     rates: Sequence[Rate] = RATES,
     shots: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
-    groups: Sequence[int] | None = None,
-    split: Split = by_singular_value,
-    shorten: Shorten | None = None,
+    decompose: Decompose = by_singular_value,
 ) -> Curve:
-    """``risk`` of every model after every single edit, on the same prompts.
+    """Return the risk of every model after every single edit, on the same prompts.
 
-    A tuple in ``modules`` or ``layers`` is cut together; by default each layer alone. Prompts with
-    fewer ``shots`` are the first demonstrations of the same prompts; of a batch that is no Prompt
-    they are shorten(batch, n). ``split``: a rival such as
-    ``by_magnitude``; ``heads``, ``groups``: see ``clip``. A matrix is decomposed once and edits
-    that keep the same ranks are run once, one after the other, from the stream before their first
-    layer: memory holds the errors [S, B] of one edit and that stream for each device, over which
-    runs and edits are spread. ``risk`` is compiled once for each function object and first layer,
-    so define it once; an error that overflows makes the averages NaN.
+    Args:
+        risk: returns the errors [B] of one model. It is compiled once for each function object and
+            number of shots, so define it once.
+        params: models of R runs; the first axis of every leaf is that of runs.
+        batch: a Prompt or anything else that ``risk`` takes.
+        modules: names or patterns of ``matrices``; those in a tuple are cut together.
+        layers: by default each layer alone; those in a tuple are cut together.
+        rates: shares of the singular values to cut, or "drop".
+        shots: numbers of demonstrations; the first ones of the same prompts. All by default.
+        decompose: the baseline ``by_magnitude``, or ``by_random_direction`` with a key.
+
+    Returns:
+        A Curve. An error that overflows makes the averages NaN.
+
+    Raises:
+        ValueError: leaves without a common axis of runs; a module, layer or number of shots that
+            does not exist; errors of another shape.
     """
-    num_runs = _num_runs(params)
-    shots, shorten = _shots(batch, shots, shorten)
+    num_runs = _count_runs(params)
     model = jax.tree.map(lambda leaf: leaf[0], params)
-    together = _resolved(model, modules)
-    every = tuple(itertools.chain(*together))
-    check_groups(model, every, groups)
-    pieces = split(params, every, per_head=heads is not None or groups is not None)
-    first = jax.tree.map(lambda leaf: leaf[0], pieces)
+    together = [as_tuple(module) for module in modules]
+    names = list(dict.fromkeys(itertools.chain(*together)))
+    stacks = jax.vmap(lambda model: matrices(model, names))(params)
     if layers is None:
-        layers = range(next(iter(first.values())).places[0])
-    grid = itertools.product(map(several, layers), together, rates)
-    masks = [keep_masks(model, first, Edit(*edit), heads, groups) for edit in grid]
-    table, place = distinct(masks)
-    unclipped, clipped, change = averages(
-        (params, pieces), table, batch, risk=risk, shots=shots, shorten=shorten
-    )
-    shape = (num_runs, len(shots), len(layers), len(together), len(rates))
+        layers = range(next(iter(stacks.values())).shape[1])
+    grid = itertools.product(map(as_tuple, layers), together, rates)
+    table, places, whole = tabulate(model, names, [Edit(*edit) for edit in grid])
+    models, batches = (params, decompose(stacks)), _shorten(batch, shots)
+    averages = [_averages(models, table, part, whole, risk=risk) for part in batches]
+    shape = (num_runs, len(batches), len(layers), len(together), len(rates))
 
-    def at(uncut: np.ndarray, cells: np.ndarray) -> np.ndarray:  # [R, S], [R, C, S]
-        every = np.concatenate([uncut[:, None], cells], axis=1)
-        return every[:, place + 1].swapaxes(1, 2).reshape(shape)
+    def arrange(*cells: Array) -> np.ndarray:  # S of [R, C] -> [R, S, K, M, Q]
+        return np.stack(cells, axis=1)[:, :, places].reshape(shape)
 
-    nothing = jax.tree.map(np.zeros_like, unclipped)
-    both = jax.tree.map(at, (unclipped, nothing), (clipped, change))
-    return Curve(unclipped, *both)
+    clipped, change = (jax.tree.map(arrange, *parts) for parts in zip(*averages, strict=True))
+    stacked = jax.tree.map(lambda *cells: np.stack(cells, axis=1), *(part for part, _ in averages))
+    return Curve(jax.tree.map(lambda cells: cells[:, :, whole], stacked), clipped, change)
 
 
-def _num_runs(params: Any) -> int:
+def tabulate(
+    params: Any, modules: Sequence[str], edits: Sequence[Edit]
+) -> tuple[Ranks, np.ndarray, int]:  # each [C, L]; [E]; a row
+    """Return the distinct ranks that edits keep, the row of each edit, and that of no edit.
+
+    Rates that keep the same rank are one row, which is computed once.
+    """
+    everything = kept_ranks(params, Edit(0, tuple(modules), 0.0))
+    kept = [everything, *(everything | kept_ranks(params, edit) for edit in edits)]
+    flat = np.stack([np.concatenate(list(ranks.values())) for ranks in kept])
+    _, first, places = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+    table = {name: np.stack([kept[row][name] for row in first]) for name in everything}
+    places = places.reshape(-1)
+    return table, places[1:], int(places[0])
+
+
+def edited_errors(
+    risk: Risk, params: Any, pieces: Pieces, table: Ranks, batch: Any
+) -> Array:  # [C, B]
+    """Return the errors of one model after each edit of ``table``, one edit after the other."""
+    num_prompts = len(jax.tree.leaves(batch)[0])
+
+    def measure(kept: dict[str, Array]) -> Array:
+        errors = risk(rebuild(params, pieces, kept), batch)
+        if errors.shape != (num_prompts,):
+            raise ValueError(
+                f"risk returns shape {errors.shape}: expected ({num_prompts},), the error of each "
+                "prompt"
+            )
+        return errors
+
+    return jax.lax.map(measure, table)
+
+
+@functools.partial(compiled, static_argnames="risk")
+def _averages(
+    models: tuple[Any, Pieces], table: Ranks, batch: Any, whole: Array, *, risk: Risk
+) -> tuple[Averages, Averages]:  # [R, C]
+    """Average the errors after each edit, and their differences to the row without an edit."""
+
+    def average(model: tuple[Any, Pieces]) -> tuple[Averages, Averages]:
+        errors = edited_errors(risk, *model, table, batch)
+        change = errors - errors[whole][None]
+        return (
+            Averages(errors.mean(1), jnp.median(errors, axis=1)),
+            Averages(change.mean(1), jnp.median(change, axis=1)),
+        )
+
+    return jax.lax.map(average, models)
+
+
+def _count_runs(params: Any) -> int:
     counts = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(params)}
     if len(counts) != 1 or () in counts:
         listed = sorted(count for shape in counts for count in shape)
         raise ValueError(
-            f"the leaves of params have first axes of different sizes, {listed}: {_ONE}"
+            f"the leaves of params have first axes of different sizes, {listed}: the first axis of "
+            "every leaf is that of runs; give one model such an axis of length 1, "
+            "jax.tree.map(lambda leaf: leaf[None], params)"
         )
     return counts.pop()[0]
 
 
-def _resolved(model: Any, modules: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The names of each module's matrices in one run, whose leaves have lost their first axis."""
-    try:
-        return [leaves.resolve(model, module) for module in modules]
-    except ValueError as error:
-        raise ValueError(f"in the first run, {error}. In a curve {_ONE}") from None
-
-
-def first_shots(batch: Prompt, n: int) -> Prompt:
-    """The first n demonstrations of every prompt."""
-    return batch.replace(x=batch.x[:, :n], y=batch.y[:, :n])
-
-
-def whole(batch: Any, n: int) -> Any:
-    """The batch as it is, whatever n."""
-    return batch
-
-
-def _shots(
-    batch: Any, shots: Sequence[int] | None, shorten: Shorten | None
-) -> tuple[tuple[int, ...], Shorten]:
+def _shorten(batch: Any, shots: Sequence[int] | None) -> list[Any]:
+    """Return the batch with each number of demonstrations."""
     if shots is None:
-        return (0,), whole
-    if shorten is None:
-        if not isinstance(batch, Prompt):
-            raise TypeError(
-                f"shots {tuple(shots)} of a batch that is {type(batch).__name__} and no Prompt: "
-                "give shorten, a function (batch, n) -> the batch with n demonstrations"
-            )
-        available = batch.x.shape[1]
-        if not all(0 <= n <= available for n in shots):
-            raise ValueError(f"shots {tuple(shots)}: the prompts have {available} demonstrations")
-    return tuple(int(n) for n in shots), shorten or first_shots
+        return [batch]
+    available = batch.x.shape[1]
+    if not all(0 <= n <= available for n in shots):
+        raise ValueError(f"shots {tuple(shots)}: the prompts have {available} demonstrations")
+    return [batch.replace(x=batch.x[:, :n], y=batch.y[:, :n]) for n in shots]

@@ -1,156 +1,178 @@
-"""An edit: which places of which matrices in which layers are kept."""
+"""An edit keeps the first places of the matrices of some modules in some layers.
+
+A2 truncates a projection as it is stored, with its heads joined into one matrix (``matrices``);
+the merged w_kq and w_pv [L, H, e, e] are products of one head's projections and are edited per
+head. Heads that a layer lacks are stored as zeros and count towards the joined matrix.
+
+A matrix has min(p, q) places: the terms of its SVD, terms along random directions, or parts of its
+entries in order of magnitude. All three keep the same number of parameters at the same rate.
+"""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import flax.struct
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.analyses.clipping.factors import Factors
-from lsa_lab.analyses.clipping.ranks import DROP, Rate, check_rate, kept_rank
-from lsa_lab.analyses.clipping.rebuilds import rebuild, rebuild_touched
-from lsa_lab.analyses.clipping.splits import Masks, Pieces, Split, by_singular_value
+from lsa_lab.analyses.clipping import ranks
+from lsa_lab.analyses.clipping.ranks import DROP, Rate, check_rate, kept_rank, truncate
 from lsa_lab.arguments import check_whole
-from lsa_lab.models import leaves
+from lsa_lab.models.matrices import matrices, replace_matrices
 
 Layers = int | tuple[int, ...]  # one layer, or several edited together
-Risk = Callable[[Any, Any], Array]  # (params of one model, prompts [B]) -> the error of each [B]
+Ranks = dict[str, np.ndarray]  # the places kept in each layer [L], by the name of the matrix
+
+
+class Terms(flax.struct.PyTreeNode):
+    """A matrix as Σ_i values_i left_i right_i, with r = min(p, q) terms."""
+
+    left: Array  # [..., p, r]
+    values: Array  # [..., r]
+    right: Array  # [..., r, q]
+
+    def keep(self, matrix: Array, rank: Array) -> Array:  # [..., p, q]
+        """Return the sum of the first ``rank`` terms."""
+        place = jax.lax.broadcasted_iota(rank.dtype, self.values.shape, self.values.ndim - 1)
+        values = jnp.where(place < rank[..., None], self.values, 0)
+        return ((self.left * values[..., None, :]) @ self.right).astype(matrix.dtype)
+
+
+class Pruning(flax.struct.PyTreeNode):
+    """The magnitudes of the entries of a matrix in falling order."""
+
+    magnitudes: Array  # [..., p q]
+
+    def keep(self, matrix: Array, rank: Array) -> Array:  # [..., p, q]
+        """Return the ``count_parameters`` largest entries, and all that equal the last of them."""
+        count = count_parameters(matrix.shape[-2], matrix.shape[-1], rank)
+        last = jnp.take_along_axis(self.magnitudes, jnp.maximum(count, 1)[..., None] - 1, -1)
+        is_kept = (jnp.abs(matrix) >= last[..., None]) & (count > 0)[..., None, None]
+        return jnp.where(is_kept, matrix, 0)
+
+
+Pieces = Mapping[str, Terms] | Mapping[str, Pruning]  # by the name of the matrix
+Decompose = Callable[[Mapping[str, Array]], Pieces]
+
+
+def by_singular_value(stacks: Mapping[str, Array]) -> dict[str, Terms]:
+    """Return the singular value decomposition of each matrix [..., p, q] of ``matrices``."""
+    return {name: Terms(*ranks.svd(stack)) for name, stack in stacks.items()}
+
+
+def by_random_direction(key: Array, stacks: Mapping[str, Array]) -> dict[str, Terms]:
+    """Return W = Σ_i (W o_i) o_iᵀ along a random orthonormal basis o_i, drawn for each matrix.
+
+    Keeping r of them is W O_r O_rᵀ, a random projection to the rank that clipping keeps. The basis
+    is on the smaller side, (p < q: O_r O_rᵀ W), so that all terms together are W.
+    """
+    keys = jax.random.split(key, len(stacks))
+    pairs = zip(keys, stacks.items(), strict=True)
+    return {name: _project(key, jnp.asarray(stack)) for key, (name, stack) in pairs}
+
+
+def by_magnitude(stacks: Mapping[str, Array]) -> dict[str, Pruning]:
+    """Return the sorted magnitudes of the entries of each matrix."""
+
+    def sort(stack: Array) -> Pruning:
+        return Pruning(-jnp.sort(-jnp.abs(stack).reshape(*stack.shape[:-2], -1)))
+
+    return {name: sort(jnp.asarray(stack)) for name, stack in stacks.items()}
+
+
+def count_parameters(p: int, q: int, rank: Any) -> Any:
+    """Return r (p + q - r), the number of parameters of a p x q matrix of rank r; p q at full rank.
+
+    Its two factors hold r (p + q) numbers, and r² of them choose a basis.
+    """
+    return rank * (p + q - rank)
 
 
 @dataclasses.dataclass(frozen=True)
 class Edit:
-    """One rate for some modules of some layers, each of their matrices cut to its own kept rank.
+    """One rate for some modules of some layers, which keeps the kept rank of each matrix.
 
-    The rate "drop" keeps nothing; of attention and MLP together it removes a layer (A2's B.6).
+    The rate "drop" keeps nothing; for attention and MLP together it removes a layer (A2's B.6).
     """
 
-    layers: tuple[int, ...]
-    modules: tuple[str, ...]
+    layers: Layers
+    modules: str | tuple[str, ...]
     rate: Rate
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "layers", several(self.layers))
-        object.__setattr__(self, "modules", several(self.modules))
+        object.__setattr__(self, "layers", as_tuple(self.layers))
+        object.__setattr__(self, "modules", as_tuple(self.modules))
         if self.rate != DROP:
             check_rate(self.rate)
 
 
-def keep_masks(
-    params: Any,
-    pieces: Pieces,
-    edit: Edit,
-    heads: Sequence[int] | None = None,
-    groups: Sequence[int] | None = None,
-) -> Masks:
-    """True at every place of ``pieces`` (those of one model) that the edit keeps.
+def kept_ranks(params: Any, edit: Edit) -> Ranks:
+    """Return the number of places that an edit of one model keeps in each layer of each matrix."""
+    layers, modules = as_tuple(edit.layers), as_tuple(edit.modules)
+    kept = {}
+    for name, stack in jax.eval_shape(lambda params: matrices(params, modules), params).items():
+        num_layers, full = stack.shape[0], min(stack.shape[-2:])
+        _check_layers(layers, num_layers)
+        kept[name] = np.full(num_layers, full)
+        kept[name][list(layers)] = 0 if edit.rate == DROP else kept_rank(full, edit.rate)
+    return kept
 
-    ``heads``, ``groups``: only these (see ``clip``), with pieces taken per head.
+
+@jax.jit
+def rebuild(params: Any, pieces: Pieces, kept: Mapping[str, Array]) -> Any:
+    """Return the params of one model with only the places that are kept.
+
+    Args:
+        params: the params of one model.
+        pieces: their matrices, decomposed; names beyond those in ``kept`` are not read.
+        kept: the number of places in each layer [L] of some matrices, as from ``kept_ranks``.
+
+    Returns:
+        Params like the given ones. A matrix that keeps all its places keeps its bits.
     """
-    masks = {name: np.ones(piece.places, bool) for name, piece in pieces.items()}
-    stacks = leaves.stacks(params, edit.modules)
-    for name in (stack.name for stack in stacks):
-        if name not in masks:
-            raise ValueError(f"no pieces of {name}: split the params by every module edited")
-        _check_indices("layer", edit.layers, masks[name].shape[0])
-    where: dict[str, Any] = {stack.name: list(edit.layers) for stack in stacks}
-    if heads is not None or groups is not None:
-        chosen = _per_head(stacks, masks, heads, groups)
-        where = {name: np.ix_(edit.layers, indices) for name, indices in chosen.items()}
-    for name, places in where.items():
-        full = masks[name].shape[-1]
-        rank = 0 if edit.rate == DROP else kept_rank(full, edit.rate)
-        masks[name][places] = np.arange(full) < rank
-    return masks
+    edited = {}
+    for name, stack in matrices(params, list(kept)).items():
+        rank = jnp.asarray(kept[name]).reshape(-1, *(1,) * (stack.ndim - 3))
+        rank = jnp.broadcast_to(rank, stack.shape[:-2])
+        is_whole = rank == min(stack.shape[-2:])
+        edited[name] = jnp.where(is_whole[..., None, None], stack, pieces[name].keep(stack, rank))
+    return replace_matrices(params, edited)
 
 
-def clip(
-    params: Any,
-    layers: Layers,
-    modules: str | Iterable[str],
-    rate: Rate,
-    *,
-    heads: Sequence[int] | None = None,
-    groups: Sequence[int] | None = None,
-    split: Split = by_singular_value,
-) -> Any:
-    """The params of one model, some modules of some layers cut at ``rate``; the first layer is 0.
+def clip(params: Any, layers: Layers, modules: str | Iterable[str], rate: Rate) -> Any:
+    """Return the params of one model with some modules of some layers truncated at ``rate``.
 
-    The heads of a projection are stacked into one matrix, unless ``heads`` names those whose own
-    matrices are cut (see ``splits``). Where heads share keys and values, these are the heads of W_Q
-    and W_O, and ``groups`` names the matrices of W_K and W_V. ``split``: another way to cut to the
-    same size, or ``Factors``, so that no other layer is decomposed. A module of another model is a
-    pattern of paths, ``layers_*/mlp/kernel`` (see ``models.leaves``).
+    Only the matrices of these layers are decomposed. The first layer is 0.
     """
-    edit = Edit(several(layers), several(modules), rate)
-    leaves.check_one_model(params, edit.modules)
-    check_groups(params, edit.modules, groups)
-    pieces = split(params, edit.modules, per_head=heads is not None or groups is not None)
-    masks = keep_masks(params, pieces, edit, heads, groups)
-    put_back = rebuild_touched if isinstance(pieces, Factors) else rebuild
-    return put_back(params, pieces, masks)
+    layers, edited = as_tuple(layers), {}
+    for name, stack in matrices(params, modules).items():
+        _check_layers(layers, len(stack))
+        rows = stack[np.array(layers)]
+        new = jnp.zeros_like(rows) if rate == DROP else truncate(rows, rate)
+        edited[name] = stack.at[np.array(layers)].set(new)
+    return replace_matrices(params, edited)
 
 
-def distinct(masks: Sequence[Masks]) -> tuple[Masks, np.ndarray]:  # each [C', ...], [C]
-    """The different masks among C that cut something, and where each of the C stands among them.
-
-    Rates of one rank are one edit. Where nothing is cut the place is -1.
-    """
-    flat = np.stack([np.concatenate([m.ravel() for m in mask.values()]) for mask in masks])
-    rows, first, place = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-    place = place.reshape(-1)
-    cutting = ~rows.all(1)
-    table = {name: np.stack([mask[name] for mask in masks])[first[cutting]] for name in masks[0]}
-    renumbered = np.where(cutting, np.cumsum(cutting) - 1, -1)
-    return table, renumbered[place]
-
-
-def _check_indices(name: str, indices: Sequence[int], count: int) -> None:
-    if not len(indices) or not all(0 <= check_whole(index, name) < count for index in indices):
-        raise ValueError(f"{name}s {tuple(indices)}: this model has 0 to {count - 1}")
-
-
-def check_groups(params: Any, modules: Iterable[str], groups: Sequence[int] | None) -> None:
-    """Raise if groups are named where every head has its own keys and values."""
-    if groups is not None and not any(s.axes.has_groups for s in leaves.stacks(params, modules)):
-        raise ValueError(
-            f"groups are given, and no matrix of {', '.join(modules)} is shared by heads: name "
-            "heads alone"
-        )
-
-
-def _per_head(
-    stacks: Iterable[leaves.Stack],
-    masks: Masks,
-    heads: Sequence[int] | None,
-    groups: Sequence[int] | None,
-) -> dict[str, Sequence[int]]:
-    """The heads or groups of each matrix that are edited."""
-    chosen: dict[str, Sequence[int]] = {}
-    counts: dict[str, int] = {}
-    for stack in stacks:
-        name = stack.name
-        kind, indices = ("group", groups) if stack.axes.has_groups else ("head", heads)
-        if masks[name].ndim != 3:
-            raise ValueError(f"{kind}s are given, but {name} is not split per head")
-        if indices is None:
-            raise ValueError(
-                f"{name} has one matrix for each {kind}, and no {kind}s are given: give {kind}s= "
-                "too, or choose other modules"
-            )
-        count = masks[name].shape[1]
-        if counts.setdefault(kind, count) != count:
-            raise ValueError(
-                f"{name} has {count} {kind}s and the module before it {counts[kind]}: cut one "
-                "after the other"
-            )
-        _check_indices(kind, indices, count)
-        chosen[name] = indices
-    return chosen
-
-
-def several(values: Any) -> tuple:
-    """Values as a tuple, one value too."""
+def as_tuple(values: Any) -> tuple:
+    """Return values as a tuple, a single value too."""
     if isinstance(values, str | int | np.integer):
         return (values,)
     return tuple(values)
+
+
+def _check_layers(layers: tuple[int, ...], count: int) -> None:
+    if not layers or not all(0 <= check_whole(layer, "layer") < count for layer in layers):
+        raise ValueError(f"layers {layers}: this model has 0 to {count - 1}")
+
+
+def _project(key: Array, matrix: Array) -> Terms:
+    *lead, p, q = matrix.shape
+    side = min(p, q)
+    basis = jnp.linalg.qr(jax.random.normal(key, (*lead, side, side), matrix.dtype))[0]
+    values = jnp.ones((*lead, side), matrix.dtype)
+    if p < q:
+        return Terms(basis, values, basis.mT @ matrix)
+    return Terms(matrix @ basis, values, basis.mT)

@@ -1,4 +1,4 @@
-"""How much each head matters, exactly and to first order.
+"""The importance of each head, exactly and to first order.
 
 >>> rises = jnp.array([[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, -1.0]])  # Δ of two layers
 >>> print(effective_heads(rises))
@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import chex
 import jax
@@ -15,6 +16,7 @@ from jax import Array
 
 from lsa_lab.arguments import cached_if_jitted, check_finite, is_concrete, side_by_side
 from lsa_lab.models import moments
+from lsa_lab.models.matrices import matrices, replace_matrices
 
 Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
 
@@ -22,10 +24,10 @@ Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
 def losses(
     loss: Loss, head_masks: Array, *, together: int | None = None
 ) -> Array:  # [M, L, H] -> [M]
-    """The loss of every mask, in one program, ``together`` of them side by side.
+    """Return the loss of every mask, computed in one program, ``together`` masks side by side.
 
-    More than 64 toys, the default on a CPU, would not fit into its caches; of a large model 1 is
-    enough. A mask that keeps no head at all is refused. A loss that is jitted is compiled once.
+    By default 64 on a CPU, whose caches hold no more toys; for a large model choose 1. A loss that
+    is jitted is compiled once. Raises ValueError for a mask without heads.
     """
     width = side_by_side(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
@@ -36,14 +38,14 @@ def losses(
                 f"head_mask {empty[0]} of {len(head_masks)} is all zero: the prediction would be "
                 "that of an empty network, whatever the prompt; keep at least one head"
             )
-    return _losses(loss, width, is_concrete(head_masks))(head_masks)
+    return _compile(loss, width, is_concrete(head_masks))(head_masks)
 
 
 @cached_if_jitted
-def _losses(loss: Loss, width: int, outermost: bool) -> Callable[[Array], Array]:
-    """The program of ``losses``; one inside another has no compiler options of its own."""
+def _compile(loss: Loss, width: int, outermost: bool) -> Callable[[Array], Array]:
+    """Return the program of ``losses``; inside another one it has no compiler options."""
 
-    def judge(mask: Array) -> Array:
+    def check(mask: Array) -> Array:
         risk = loss(mask)
         if risk.shape != ():
             raise ValueError(f"loss gives shape {risk.shape}: expected (), the risk of all prompts")
@@ -51,16 +53,17 @@ def _losses(loss: Loss, width: int, outermost: bool) -> Callable[[Array], Array]
 
     options = moments.compiler_options() if outermost else None
     return jax.jit(
-        lambda masks: jax.lax.map(judge, masks, batch_size=width), compiler_options=options
+        lambda masks: jax.lax.map(check, masks, batch_size=width), compiler_options=options
     )
 
 
 def importance(
     loss: Loss, num_layers: int, num_heads: int, *, together: int | None = None
 ) -> Array:
-    """Δ_{l,h} = loss(all heads but (l,h)) - loss(all heads) [L, H], raw; absent heads get 0.
+    """Return Δ_{l,h} = loss(all heads but (l,h)) - loss(all heads) [L, H]; 0 for absent heads.
 
-    One program for all L H + 1 masks. Negative where the model is better off without the head.
+    It is negative where the model is better without the head. One program computes all L H + 1
+    masks.
     """
     count = num_layers * num_heads
     if count < 2:
@@ -74,22 +77,21 @@ def importance(
 
 
 def first_order(loss: Loss, num_layers: int, num_heads: int) -> Array:  # [L, H]
-    """-∂loss/∂mask at the open gates: ``importance`` as if the loss were linear in each gate.
+    """Return -∂loss/∂mask at the open gates: ``importance`` if the loss were linear in each gate.
 
-    loss(mask - 1_{l,h}) ≈ loss(mask) - ∂loss/∂mask_{l,h}, so that it estimates Δ with its sign, in
-    one reverse pass for all heads. Michel et al. (1905.10650) take the mean over examples of the
-    absolute value: give a loss of one example for that. A median has the slope of its middle.
+    It estimates Δ with its sign, in one reverse pass for all heads. Michel et al. (1905.10650)
+    average the absolute value over examples: give the loss of one example for that.
     """
-    return -_slopes(loss)(jnp.ones((num_layers, num_heads)))
+    return -_compile_slopes(loss)(jnp.ones((num_layers, num_heads)))
 
 
 @cached_if_jitted
-def _slopes(loss: Loss) -> Callable[[Array], Array]:
+def _compile_slopes(loss: Loss) -> Callable[[Array], Array]:
     return jax.jit(jax.grad(loss))
 
 
 def normalised(importance: Array) -> Array:  # [L, H] -> [L, H]
-    """max(Δ_{l,h}, 0) / Σ_h' max(Δ_{l,h'}, 0): shares of a layer, all 0 where no head matters."""
+    """Return max(Δ_{l,h}, 0) / Σ_h' max(Δ_{l,h'}, 0), all 0 in a layer where no head matters."""
     if importance.ndim < 2:
         raise ValueError(f"importance has shape {importance.shape}: expected [L, H]")
     check_importance(importance)
@@ -99,16 +101,35 @@ def normalised(importance: Array) -> Array:  # [L, H] -> [L, H]
 
 
 def effective_heads(importance: Array) -> Array:  # [L, H] -> [L]
-    """N_l = exp(-Σ_h p_h log p_h) of the normalised importance p: H equal heads count H.
+    """Return N_l = exp(-Σ_h p_h log p_h) of the normalised importance p: H equal heads count H.
 
-    A layer without a head that matters counts 0: look at it, do not average over it.
+    A layer where no head matters has N_l = 0: report it, and do not average over it.
     """
     shares = normalised(importance)
     entropy = -jnp.sum(jax.scipy.special.xlogy(shares, shares), axis=-1)
     return jnp.where(shares.any(-1), jnp.exp(entropy), 0)
 
 
+def mask_heads(params: Any, module: str, head_mask: Array) -> Any:
+    """Return the params with the output of each head multiplied by its gate in ``head_mask``.
+
+    For a model that takes no mask [L, H]: ``module`` names the matrix that heads write with, such
+    as "attn/out/kernel" in Flax (``models.matrices``).
+
+        def loss(mask):
+            return risk(heads.mask_heads(params, "attn/out/kernel", mask), prompts)
+    """
+    stacks = matrices(params, module, per_head=True)
+    if len(stacks) != 1:
+        raise ValueError(f"module {module!r} is {', '.join(stacks)}: heads write with one of them")
+    ((name, stack),) = stacks.items()
+    words = f"head_mask is [L, H], those of {name}"
+    chex.assert_shape(head_mask, stack.shape[:2], custom_message=words)
+    gates = jnp.asarray(head_mask, stack.dtype)[:, :, None, None]
+    return replace_matrices(params, {name: gates * stack})
+
+
 def check_importance(importance: Array) -> None:
-    """Raise if a concrete importance is not finite."""
+    """Raise ValueError if a concrete importance is not finite."""
     advice = "the model explodes without that head; take the median over prompts as the loss"
     check_finite(importance, "importance", advice)
