@@ -2,9 +2,6 @@
 
 # In the order in which they are run and reported.
 EXPERIMENTS = (
-    "descent.common_map",
-    "descent.order",
-    "descent.implicit_trajectories",
     "flow.many_shot_flow",
     "flow.bayes_flows",
     "flow.offline_encoding",

@@ -191,8 +191,8 @@ A2 = (
         "Models depend on the order of the demonstrations, and read both ends of a prompt best, "
         "as other work reports.",
         "order", "share",
-        "In causal stacks the spread of answers over orders is {percent} % of their spread over "
-        "other demonstrations.",
+        "In trained causal attention the spread of answers over orders is {percent} % of their "
+        "spread over other demonstrations.",
         null="0",
         counterexample="tests/theorems/test_order_of_demonstrations.py"),
     Statement("A2, Theorem 1",
@@ -259,9 +259,9 @@ A2 = (
         null="0"),
     Statement("A2, Section 4 (i)",
         "How does the theory extend to standard transformers?",
-        "common_map", "softmax",
-        "In softmax attention the best common matrix for all tokens misses {percent} % of what "
-        "the layers write.",
+        "common_map", "misses[softmax attention]",
+        "In trained softmax attention the best common matrix for all tokens misses {percent} % of "
+        "what the layers write.",
         null="0, as in linear attention"),
     Statement("A2, Appendix B.3",
         "Truncating W_K alone, at a searched rate, gains next to nothing.",

@@ -215,7 +215,9 @@ def plot_training(ax, result):
         plotting.mean_points(ax, thousands, runs, statistic="ratio", lw=0.8, **look)
     plotting.line(ax, [0, float(result["step"][-1]) / 1000], [1, 1], "ridge regression", style=":")
     plotting.log_axes(ax, y=True)
-    ax.set_yticks((1, 1.5, 2, 3, 5), ("1", "1.5", "2", "3", "5"))
+    highest = float((result["risk"] / result["ridge"]).isel(step=1).max())
+    ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20) if tick < highest]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set(xlabel="thousands of steps", ylabel="risk / ridge's", title="Risk in training")
     ax.legend()
 
@@ -229,6 +231,7 @@ def plot_factors(ax, result):
         plotting.mean_points(ax, factors, runs, label, "ratio", **look)
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     ax.set(xlabel="factor of what is shrunk", ylabel="risk / that unshrunk")
+    ax.set_xticks(result["factor"].values[1:])
     ax.set_title("Shrinking, on noisy labels")
     ax.legend()
 

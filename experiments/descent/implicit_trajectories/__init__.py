@@ -1,1 +1,0 @@
-"""Which algorithm do trained layers follow, layer by layer?"""
