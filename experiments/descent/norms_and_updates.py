@@ -196,7 +196,7 @@ def plot(result, config):  # -> Figure, caption
     return figure, (
         f"Norms multiply the risk by {norms:.3g}. On labels with {config.noisier:g} times the "
         f"noise of training, shrinking all writes of models without norms multiplies it by "
-        f"{writes:.3g}, and shrinking the answers alone by {answers:.3g}. Risks end at {ends} "
+        f"{writes:.2f}, and shrinking the answers alone by {answers:.2f}. Risks end at {ends} "
         "times that of ridge regression. Points are geometric means of seeds."
     )
 
