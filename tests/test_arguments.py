@@ -33,9 +33,7 @@ from lsa_lab.tasks.pools import PoolTask
 from lsa_lab.theory import (
     amplification,
     generalization,
-    head_bound,
     matching,
-    moving_demonstration,
     optimum,
     risk,
     training_dynamics,
@@ -182,13 +180,11 @@ PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
     "call",
     [
         lambda whole: amplification.geometric_gain(whole(1), 70),
-        lambda whole: moving_demonstration.cubic_gains(whole(1), 7),
         lambda whole: training_dynamics.vector_field(1.5, whole(PLAIN), I2, 4),
         lambda whole: training_dynamics.solve(whole(np.arange(2)), I2, 4, 0.5, whole(PLAIN)).U,
         lambda whole: generalization.trajectory_bound(whole(PLAIN[None]), 1.5, 1.0, 4),
         lambda whole: generalization.measured_gap(whole(PLAIN[0]), whole(PLAIN[1]), 0.0, 1.5),
         lambda whole: risk.gradient_descent(whole(PLAIN[0]), np.array([0.5, 0.1]), 4, 0.1),
-        lambda whole: head_bound.layer(whole(PLAIN), 2),
         lambda whole: descent_predictions(whole(PLAIN[0]), whole(PLAIN[1]), [0.3], [1, 2]),
         lambda whole: constructions.gradient_descent_plus_plus([0.1, 0.2], whole(PLAIN[0]), 2),
         lambda whole: constructions.prior_attention(whole(PLAIN[0]), np.array([0.5, 0.2])),

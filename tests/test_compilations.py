@@ -50,10 +50,11 @@ from lsa_lab.theory import (
     asymptotics,
     depth,
     generalization,
+    iteration,
     learning_curves,
     matching,
-    moving_demonstration,
     optimum,
+    plateaus,
     risk,
     training_dynamics,
 )
@@ -223,17 +224,12 @@ CALLS = {
         STEPS, 2, 3, 1.0, 0.1
     ),
     "training_dynamics.solve": lambda: training_dynamics.solve(jnp.arange(3.0), I2, N, 0.5, I2),
-    "training_dynamics.solve_heads": lambda: training_dynamics.solve_heads(
-        jnp.arange(3.0), VALUES, N, STEPS
-    ),
+    "solve_heads": lambda: plateaus.solve_heads(jnp.arange(3.0), VALUES, N, STEPS),
     "asymptotics.ridgeless_risk": lambda: asymptotics.ridgeless_risk(STEPS, 1.0, 2.0, 0.1),
     "asymptotics.ridge_risk": lambda: asymptotics.ridge_risk(STEPS, 1.0, 2.0, 0.1, 0.1),
     "amplification.one_shot_jacobian": lambda: closed_forms.one_shot_jacobian(W, W, W[0], W[1]),
     "amplification.frozen_demonstration": lambda: closed_forms.frozen_demonstration(
         W, W, W[0], W[1], 3
-    ),
-    "amplification.frozen_demonstration_untied": lambda: closed_forms.frozen_demonstration_untied(
-        W[None], W[None], W[0], W[1]
     ),
     "amplification.self_coupling": lambda: closed_forms.self_coupling(W, W, W[0]),
     "generalization.trajectory_bound": lambda: generalization.trajectory_bound(
@@ -242,21 +238,16 @@ CALLS = {
     "depth.best_descent": lambda: depth.best_descent(2.0, 0.1, 3),
     "learning_curves.additive": lambda: learning_curves.additive(N, D, 0.1),
     "learning_curves.delta_rule": lambda: learning_curves.delta_rule(N, D, 0.1),
-    "learning_curves.delta_rule_limit": lambda: learning_curves.delta_rule_limit(2.0, 0.1),
     "learning_curves.implicit": lambda: learning_curves.implicit(N, D, 0.1),
     "learning_curves.delta": lambda: learning_curves.delta(N, 3, 0.1),
     "learning_curves.gated_delta": lambda: learning_curves.gated_delta(N, 3, 0.1, 0.3, 0.9),
     "learning_curves.lms": lambda: learning_curves.lms(N, D, 0.1, 0.1),
-    "learning_curves.lms, any covariance": lambda: learning_curves.lms(
-        N, D, 0.1, 0.1, eigenvalues=VALUES, drift=0.9
-    ),
-    "depth.iterated_limit": lambda: depth.iterated_limit(2.0, 0.1, 3),
+    "iterated_risk_limit": lambda: iteration.iterated_risk_limit(2.0, 0.1, 3),
     "kalman_filter": lambda: estimators.kalman_filter(PROMPT, 0.1, 0.9),
     "effective.attention": lambda: effective.attention(W, W, step=W[0], gate=W[1]),
     "effective.states": lambda: effective.states(W, W, step=W[0], gate=W[1]),
     "learning_curves.ridge": lambda: learning_curves.ridge(N, D, 0.1),
     "matching.descent_gap": lambda: matching.descent_gap(POOL[:, :D], POOL[:, D], STEPS, 0.1),
-    "moving_demonstration.cubic_gains": lambda: moving_demonstration.cubic_gains(0.5, 3),
     "demonstration_flow of a transformer": lambda: amplification.demonstration_flow(
         softmax(), FACTORS, PROMPT
     ),

@@ -20,7 +20,7 @@ from lsa_lab.tasks import curricula, tables
 from lsa_lab.tasks.linear import LinearTask
 from lsa_lab.tasks.polynomial import PolynomialTask
 from lsa_lab.tasks.pools import PoolTask
-from lsa_lab.theory import asymptotics, generalization, head_bound, risk, wishart
+from lsa_lab.theory import asymptotics, generalization, risk
 
 INF = float("inf")
 KEY = jax.random.key(0)
@@ -78,7 +78,7 @@ EDGES = {  # a call, what it takes, what it refuses
     "least squares": (lambda n: risk.ols(n, 3, 1.0), [5], [4, 3]),
     "the shortest interpolator": (lambda n: risk.min_norm(n, 3, 1.0), [1], [2, 0]),
     "the sizes of a bound": (
-        lambda given: wishart.rotation_invariant_bound(*given),
+        lambda given: risk.rotation_invariant_bound(*given),
         [(1, 1, 0.0), (1, 2, 1.0, 0.1)],
         [(0, 1, 0.0), (1, 0, 0.0), (1, 1, -0.1), (1, 1, INF), (1, 1, 1.0, 0), (1, 1, 1.0, INF)],
     ),
@@ -97,11 +97,6 @@ EDGES = {  # a call, what it takes, what it refuses
         lambda count: generalization.summands(UPDATES[:count], 1.0, centred=True),
         [2],
         [1],
-    ),
-    "shrunk covariances": (
-        lambda given: generalization.noise_covariance(UPDATES[: given[0]], given[1]),
-        [(2, 1), (2, 0.1)],
-        [(1, 1), (2, 0), (2, 1.1)],
     ),
     "clipped losses": (
         lambda high: generalization.measured_gap(UPDATES[0, 0, 0], UPDATES[0, 0, 0], 0.0, high),
@@ -185,11 +180,6 @@ EDGES = {  # a call, what it takes, what it refuses
         lambda penalty: estimators.lasso_duality_gap(PROMPT, PROMPT.x_query, penalty),
         [0.0],
         [-0.1],
-    ),
-    "heads that bound a residual": (
-        lambda num_heads: head_bound.least_residual(jnp.eye(2), num_heads),
-        [0, 3],
-        [-1],
     ),
 }
 

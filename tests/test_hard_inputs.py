@@ -17,7 +17,7 @@ from lsa_lab.theory import (
     implicit_updates,
     matching,
     optimum,
-    training_dynamics,
+    plateaus,
 )
 from lsa_lab.theory.alignment import aligned_risk
 
@@ -34,13 +34,13 @@ def prompt(x, y, dtype, scale=1.0):
 ridge_risk = jax.jit(asymptotics.ridge_risk)
 aligned = jax.jit(aligned_risk)
 spread, gap = jax.jit(matching.moment_spread), jax.jit(matching.least_squares_gap)
-one_layer, one_layer_risk, rank_limited_risk, plateaus, shape = (
+one_layer, one_layer_risk, rank_limited_risk, plateau_losses, shape = (
     jax.jit(form, static_argnames="n")
     for form in (
         optimum.one_layer,
         optimum.one_layer_risk,
         optimum.rank_limited_risk,
-        training_dynamics.plateaus,
+        plateaus.plateaus,
         implicit_updates.shape,
     )
 )
@@ -105,7 +105,7 @@ def test_risks_of_long_prompts_are_not_lost_in_single_precision(n):
     for risk in (
         one_layer_risk(best, covariance, identity, n=n, noise_var=noise_var),
         rank_limited_risk(covariance, identity, n=n, noise_var=noise_var)[-1],
-        2 * plateaus(eigenvalues.astype(SINGLE), n=n, noise_var=noise_var)[-1],
+        2 * plateau_losses(eigenvalues.astype(SINGLE), n=n, noise_var=noise_var)[-1],
     ):
         assert risk.dtype == SINGLE
         np.testing.assert_allclose(risk, lost, rtol=1e-5)

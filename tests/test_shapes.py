@@ -14,7 +14,7 @@ from lsa_lab.prompts import Prompt
 from lsa_lab.selection import gradient_matching, scores
 from lsa_lab.tasks import linear as tasks
 from lsa_lab.theory import amplification as flows
-from lsa_lab.theory import asymptotics, generalization, optimum, risk, training_dynamics
+from lsa_lab.theory import asymptotics, generalization, optimum, plateaus, risk, training_dynamics
 
 # n = 3, d = 2, e = 3, L = H = 2, m = 5; one array of every shape, so that no call makes one.
 SHAPES = [(), (1,), (2,), (3,), (4,), (2, 1), (3, 1), (1, 2), (2, 2), (3, 3), (2, 3), (5, 3)]
@@ -116,7 +116,7 @@ REFUSED = [
     ("U", "(2, 2)", "(3, 3)", lambda: training_dynamics.solve(A[2,], A[2, 2], 3, 0.1, A[3, 3])),
     ("times", "[m]", "()", lambda: training_dynamics.solve(A[()], A[2, 2], 3, 0.1, A[2, 2])),
     ("t", "broadcast", "(3,)", lambda: training_dynamics.isotropic_step(A[3,], 2, 3, A[2,], 0.1)),
-    ("eigenvalues", "[d]", "(2, 2)", lambda: training_dynamics.plateaus(A[2, 2], 3)),
+    ("eigenvalues", "[d]", "(2, 2)", lambda: plateaus.plateaus(A[2, 2], 3)),
     ("token", "[e]", "(3, 1)", lambda: flows.one_shot_jacobian(A[3, 3], A[3, 3], A[3, 1], A[3,])),
     ("query", "(3)", "(2,)", lambda: flows.frozen_demonstration(A[3, 3], A[3, 3], A[3,], A[2,], 3)),
     ("weights", "(3, 3)", "(2, 2)", lambda: flows.self_coupling(A[3, 3], A[2, 2], A[3,])),

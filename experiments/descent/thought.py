@@ -22,7 +22,7 @@ from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.moments import compiler_options, layer_maps, predictions_from_moments
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
-from lsa_lab.theory import depth
+from lsa_lab.theory.iteration import iterated_risk
 from lsa_lab.training import Training, fit
 from lsa_lab.training.status import refuse_divergence
 
@@ -147,7 +147,7 @@ def compute(config, models):
     for name, own in axes.items():
         values = np.stack([row[name] for row in rows])
         data[name] = (("noise", "run", *own), values.reshape(*shape, *values.shape[1:]))
-    closed = [depth.iterated(config.n, config.d, noise, config.most) for noise in config.noises]
+    closed = [iterated_risk(config.n, config.d, noise, config.most) for noise in config.noises]
     data["closed_form"] = (("noise", "steps"), np.stack(closed))
     coordinates = {"noise": list(config.noises), "model": list(MODELS)}
     coordinates |= {"steps": np.arange(config.most + 1), "statistic": ["mean", "median"]}
@@ -156,7 +156,7 @@ def compute(config, models):
 
 def predictions(config):
     """Return the closed form of the risk, and the best number of applications, to be registered."""
-    curves = {noise: depth.iterated(config.n, config.d, noise, 16) for noise in config.noises}
+    curves = {noise: iterated_risk(config.n, config.d, noise, 16) for noise in config.noises}
     return {
         f"noise {noise}": {"best": int(curve.argmin()), "risks": [float(r) for r in curve]}
         for noise, curve in curves.items()

@@ -20,7 +20,7 @@ from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.prompts import second_moments
 from lsa_lab.tasks.linear import LinearTask, sample_batch
-from lsa_lab.theory import learning_curves
+from lsa_lab.theory import correlated_prompts
 from lsa_lab.training import Training, fit
 from lsa_lab.training.status import refuse_divergence
 
@@ -119,7 +119,7 @@ def predict(config, correlation, noise_var):  # -> [2]
     """Return the risk that theory predicts, and that of n_eff independent demonstrations."""
     n, d = config.n, config.d
     lags = correlation ** np.arange(n)
-    theory = float(learning_curves.additive(n, d, noise_var, correlation=lags)[-1])
+    theory = float(correlated_prompts.additive(n, d, noise_var, lags)[-1])
     share = 1 + 2 * np.sum((1 - np.arange(1, n) / n) * lags[1:] ** 2)  # n / n_eff
     shorter = share * (d + 1 + d * noise_var) / n
     return np.array([theory, shorter / (1 + shorter)])

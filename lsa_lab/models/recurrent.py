@@ -106,20 +106,15 @@ def predict_prefixes(
     return -traces.label_slots(forward(params, tokens, config, head_mask))[-1]
 
 
-def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
+def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T(, J)]
     """The α_ti = q_tᵀ [Π_{i<s≤t} (diag(g_s) - a_s r_sᵀ)] b_i, the latest s on the left, with which
     token t (third axis) reads the value v_i of token i (fourth); 2403.01590 has it for Mamba.
 
     For mesa α_ti is q_tᵀ (Σ βkkᵀ + λI)⁻¹ β_i k_i Π_{i<s≤t} g_s. An additive layer with
     ``normalise`` divides it by how many tokens have written. The values of gdn2 are those that its
-    gate lets through. ``effective.attention`` has α from raw arrays.
+    gate lets through. Where a token writes J > 1 values, a last axis J counts them.
+    ``effective.attention`` has α from raw arrays.
     """
-    if config.keys_a_token > 1:
-        raise ValueError(
-            f"inner is {config.inner}: a token of {config.kind} writes {config.inner} values, and "
-            "no single weight says how they are read; attention is for one value a token"
-        )
-
     return _of_layers(_weights, params, trace, config)
 
 
@@ -158,8 +153,11 @@ def _condition_numbers(head: Params, rows: Array, config: Config) -> Array:  # [
     return values[:, -1] / values[:, 0]
 
 
-def _weights(head: Params, rows: Array, config: Config) -> Array:  # [T, T]
-    return _read(head, rows, config, jnp.eye(len(rows), dtype=rows.dtype))
+def _weights(head: Params, rows: Array, config: Config) -> Array:  # [T, T] or [T, T, J]
+    length, per_token = len(rows), config.keys_a_token
+    units = jnp.eye(length * per_token, dtype=rows.dtype).reshape(length, -1)
+    read = _read(head, rows, config, units)  # [T, T J]
+    return read if per_token == 1 else read.reshape(length, length, per_token)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3))

@@ -5,10 +5,10 @@
     h1_t = E|G_t - g_t|² + tr C_t,   h2_t = log det C_t
 
 (Wang and Mao 2211.10691 for SGD, A2 for attention with g_t = 0; docs/theory, "The trajectory
-bound"). A term is twice the least KL(N(G_t, C_t) ‖ N(g_t, σ²I)) over σ², averaged over prompts, and
-never negative.
+bound"). A term is twice the least KL(N(G_t, C_t) ‖ N(g_t, σ²I)) over σ², at σ² = h1_t/D, averaged
+over prompts, and never negative.
 
-Caveats, for whoever prints a value. Implicit descent is deterministic given the prompt: C_t, the
+Caveats to print next to a value. Implicit descent is deterministic given the prompt: C_t, the
 covariance of noise in the updates, is an added modelling step and a free parameter, and without it
 the bound is infinite. The weights come from pretraining, not from I alone. Demonstrations are few,
 so that 1/n is loose. R needs a bounded loss: clip it to [a, b], R = (b - a)/2. And a smaller bound
@@ -22,23 +22,34 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import Real, as_floats, check_at_least, is_concrete
+from lsa_lab.theory.domains import check
 
 
 def trajectory_bound(
-    updates: Array,  # [L, e, e], or [B, L, e, e] of prompts
-    noise_cov: ArrayLike,  # [], [e², e²] or [L, e², e²]  C_t; a number c stands for cI
-    subgaussian: Real,  # R
+    updates: Array,
+    noise_cov: ArrayLike,
+    subgaussian: Real,
     n: int,
     *,
     centred: bool = False,
 ) -> Array:  # []
-    """√((R²/n) Σ_t summand_t), A2's bound on the gap of a loss that is R-sub-Gaussian.
+    """Return √((R²/n) Σ_t summand_t), A2's bound on the gap of a loss that is R-sub-Gaussian.
 
-    The noise covariance is an assumption, the loss must be bounded and n is small: see the module.
+    Args:
+        updates: G_t [L, e, e], or [B, L, e, e] of B prompts.
+        noise_cov: C_t, an assumption, as a number c for cI, or [e², e²], or [L, e², e²].
+        subgaussian: R, half the range of a bounded loss.
+        n: the demonstrations of a prompt.
+        centred: take the mean over prompts for g_t in place of 0; see ``summands``.
+
+    Returns:
+        The bound; NaN for updates that are not finite.
+
+    Raises:
+        ValueError: a shape or a number is out of range, or C_t is not a covariance.
     """
     check_at_least(n, "n")
-    if is_concrete(subgaussian) and not 0 < subgaussian < jnp.inf:
-        raise ValueError(f"subgaussian = {subgaussian}: it is positive and finite")
+    check(subgaussian=subgaussian)
     total = summands(updates, noise_cov, centred=centred).sum()
     # The root has no slope at 0: that of 0 is taken. NaN, of a run that diverged, stays NaN.
     share = jnp.where(total <= 0, 1, total) / n
@@ -51,54 +62,21 @@ def summands(
     *,
     centred: bool = False,
 ) -> Array:  # [L]
-    """D log(1 + E|G_t - g_t|²/tr C) + [ D log(tr C/D) - log det C ]: two terms, neither negative.
+    """Return D log(1 + E|G_t - g_t|²/tr C) + [ D log(tr C/D) - log det C ], two terms of no sign.
 
-    The same as D log(h1/D) - h2; for C = cI it is D log(1 + E|G|²/(D c)) ≤ E|G|²/c. The mean over
+    Their sum is D log(h1/D) - h2; for C = cI it is D log(1 + E|G|²/(D c)) ≤ E|G|²/c. The mean over
     prompts stands inside the logarithm, which by Jensen's inequality only enlarges the conditional
     form of the theorem. g_t = 0, or, ``centred``, the mean over prompts, which gives a smaller
     bound in expectation; spread about the mean of the same B prompts is divided by B - 1, so that
-    few of them can give a larger one. C is an assumption and may be anything (see the module).
+    few of them can give a larger one.
     """
-    updates = _checked(updates)
+    updates = as_floats(updates)
+    if updates.ndim not in (3, 4) or updates.shape[-1] != updates.shape[-2]:
+        raise ValueError(f"updates have shape {updates.shape}: expected [L, e, e] or [B, L, e, e]")
     entries = updates.shape[-1] ** 2
     trace, unevenness = _trace_and_unevenness(noise_cov, updates)
-    sizes = _sizes(updates, centred)
-    return entries * jnp.log1p(sizes / trace) + unevenness
-
-
-def optimal_prior_variance(
-    updates: Array, noise_cov: ArrayLike, *, centred: bool = False
-) -> Array:  # [L]
-    """σ_t² = h1_t/D, the variance of the prior N(g_t, σ²I) at which the bound is least.
-
-    The prior is part of the proof, not of the model; C is an assumption (see the module).
-    """
-    updates = _checked(updates)
-    trace, _ = _trace_and_unevenness(noise_cov, updates)
-    return (_sizes(updates, centred) + trace) / updates.shape[-1] ** 2
-
-
-def noise_covariance(updates: Array, shrinkage: float) -> Array:  # [..., e², e²]
-    """An estimate of C_t from the updates [B, ..., e, e] of resampled prompts.
-
-    (1 - s) Ĉ + s (tr Ĉ/D) I, Ĉ the sample covariance of the B flattened updates; s in (0, 1] is
-    ``shrinkage``. Ĉ alone has rank below B and no logarithm, so the bound depends on s: state it.
-    The total variance tr Ĉ is kept. That this spread is Gaussian noise of descent is A2's
-    Assumption 1, not a fact (see the module).
-    """
-    if updates.ndim < 3 or updates.shape[0] < 2:
-        raise ValueError(
-            f"updates have shape {updates.shape}: expected [B, ..., e, e] with B >= 2 prompts"
-        )
-    if not 0 < shrinkage <= 1:
-        raise ValueError(f"shrinkage = {shrinkage}: it lies in (0, 1], or C is singular")
-    flat = updates.reshape(*updates.shape[:-2], -1)
-    flat = flat - flat.mean(0, keepdims=True)
-    sample = jnp.einsum("b...i,b...j->...ij", flat, flat) / (flat.shape[0] - 1)
-    entries = flat.shape[-1]
-    level = jnp.trace(sample, axis1=-2, axis2=-1) / entries
-    identity = jnp.eye(entries, dtype=sample.dtype)
-    return (1 - shrinkage) * sample + shrinkage * jnp.einsum("...,ij->...ij", level, identity)
+    mean_squares = _mean_squares(updates, centred)
+    return entries * jnp.log1p(mean_squares / trace) + unevenness
 
 
 class Gap(flax.struct.PyTreeNode):
@@ -111,17 +89,28 @@ class Gap(flax.struct.PyTreeNode):
 
 
 def measured_gap(
-    population_losses: Array,  # [m]  on fresh pairs of the prompt's task
-    demonstration_losses: Array,  # [n]  on its demonstrations
+    population_losses: Array,
+    demonstration_losses: Array,
     low: Real,
     high: Real,
 ) -> Gap:
-    """What the bound bounds, on one prompt: mean clipped loss on the population and on the prompt.
+    """Measure the bounded gap on one prompt: mean clipped losses on its population and on it.
 
-    Both losses of the same W_L. The theorem is about its mean over prompts; average with jax.vmap.
-    The bound adds noise C that this W_L does not have, so it is a comparison, not a test (module).
+    The theorem is about the gap's mean over prompts: average with jax.vmap. The bound adds noise C
+    that this W_L does not have, so a gap above it is no contradiction.
+
+    Args:
+        population_losses: losses of W_L on fresh pairs of the prompt's task, [m].
+        demonstration_losses: losses of the same W_L on the prompt's demonstrations, [n].
+        low, high: the interval to which losses are clipped.
+
+    Returns:
+        The gap, its two risks, and R.
+
+    Raises:
+        ValueError: ``low`` is not below ``high``.
     """
-    losses = [as_floats(each) for each in (population_losses, demonstration_losses)]
+    losses = [as_floats(values) for values in (population_losses, demonstration_losses)]
     chex.assert_rank(losses, 1, custom_message="losses are [m] and [n]; use jax.vmap for a batch")
     if is_concrete(low) and is_concrete(high) and not low < high:
         raise ValueError(f"low = {low}, high = {high}: a loss is clipped to low < high")
@@ -131,15 +120,8 @@ def measured_gap(
     return Gap(population - empirical, population, empirical, (high - low) / 2)
 
 
-def _checked(updates: Array) -> Array:
-    updates = as_floats(updates)
-    if updates.ndim not in (3, 4) or updates.shape[-1] != updates.shape[-2]:
-        raise ValueError(f"updates have shape {updates.shape}: expected [L, e, e] or [B, L, e, e]")
-    return updates
-
-
-def _sizes(updates: Array, centred: bool) -> Array:  # [L]
-    """E |G_t - g_t|²."""
+def _mean_squares(updates: Array, centred: bool) -> Array:  # [L]
+    """Return E |G_t - g_t|²."""
     batch = updates if updates.ndim == 4 else updates[None]
     if not centred:
         return (batch**2).sum((2, 3)).mean(0)
@@ -150,15 +132,14 @@ def _sizes(updates: Array, centred: bool) -> Array:  # [L]
 
 
 def _trace_and_unevenness(noise_cov: ArrayLike, updates: Array) -> tuple[Array, Array]:
-    """tr C and D log(tr C/D) - log det C, each [] or [L]; the latter is 0 for C = cI alone."""
+    """Return tr C and D log(tr C/D) - log det C, which is 0 for C = cI alone, each [] or [L]."""
     noise_cov = jnp.asarray(noise_cov, updates.dtype)
     num_layers, entries = updates.shape[-3], updates.shape[-1] ** 2
     expected = ((), (entries, entries), (num_layers, entries, entries))
     if noise_cov.shape not in expected:
         raise ValueError(f"noise_cov has shape {noise_cov.shape}: expected one of {expected}")
     if noise_cov.ndim == 0:
-        if is_concrete(noise_cov) and not 0 < noise_cov < jnp.inf:
-            raise ValueError(f"noise_cov = {noise_cov}: a variance is positive and finite")
+        check(noise_cov=noise_cov)
         return entries * noise_cov, jnp.zeros_like(noise_cov)
     factor = jnp.linalg.cholesky(noise_cov)
     _check_covariance(noise_cov, factor)
@@ -174,7 +155,4 @@ def _check_covariance(noise_cov: Array, factor: Array) -> None:
     if not asymmetry <= 100 * jnp.finfo(noise_cov.dtype).eps * jnp.abs(noise_cov).max():
         raise ValueError(f"noise_cov is not symmetric: entries differ by {float(asymmetry):.1e}")
     if not jnp.isfinite(factor).all():
-        raise ValueError(
-            "noise_cov is not positive definite: add a multiple of the identity, as "
-            "noise_covariance does by its shrinkage"
-        )
+        raise ValueError("noise_cov is not positive definite: add a multiple of the identity")

@@ -1,11 +1,10 @@
-"""The first implicit update over random demonstrations: its size, and the shape of its noise.
+"""The shape of the noise in the first implicit update of random demonstrations.
 
     G = Σ_h w_pv_h S w_kq_h,   S = (1/n) Σ_i z_i z_iᵀ,   z_i ~ N(0, Σ) independent
 
-(A2, Lemma 1, its ΔW divided by n; docs/theory, "The size of an update" and "The noise of an update
-is not Gaussian"). Given a task w the tokens [x, w·x + ε] of Gaussian prompts are such z. A later
-layer that reads demonstrations of its own has the same laws, with w_pv W and Wᵀ w_kq W in place of
-w_pv and w_kq.
+(A2, Lemma 1, its ΔW divided by n; docs/theory, "The noise of an update is not Gaussian"). Given a
+task w the tokens [x, w·x + ε] of Gaussian prompts are such z. A later layer that reads fresh
+demonstrations has the same law, with w_pv W and Wᵀ w_kq W in place of w_pv and w_kq.
 """
 
 import chex
@@ -18,46 +17,22 @@ from lsa_lab.arguments import check_at_least, check_symmetric, is_concrete
 from lsa_lab.prompts import near_one
 
 
-class MeanSquare(flax.struct.PyTreeNode):
-    """E|G|² in two parts."""
-
-    mean: Array  # []  |E G|², whatever n
-    noise: Array  # []  E|G - E G|² = tr C, in proportion to 1/n
-
-
 class Shape(flax.struct.PyTreeNode):
-    """How a number departs from a Gaussian one of the same variance; both are 0 for that."""
+    """Departures of a random number from a Gaussian one, for which both are 0."""
 
     skewness: Array  # []
     excess_kurtosis: Array  # []
 
 
-def mean_square(w_kq: Array, w_pv: Array, second_moment: Array, n: int) -> MeanSquare:
-    """E|G|² = |Ḡ|² + (1/n) Σ_hg [ tr(Q Σ Mᵀ Σ) + tr(Q Σ) tr(M Σ) ],
-
-    Ḡ = Σ_h P_h Σ K_h, Q = P_gᵀ P_h, M = K_h K_gᵀ (derived here, from E (zᵀM z) z zᵀ = tr(MΣ) Σ +
-    Σ M Σ + Σ Mᵀ Σ). A2's ΔW = n G has n² times as much: it grows with n, and G falls.
-    """
-    _check(w_kq, w_pv, second_moment)
-    check_at_least(n, "n")
-    mean = jnp.einsum("hij,jk,hkl->il", w_pv, second_moment, w_kq)
-    read = jnp.einsum("gij,hik,kl->ghjl", w_pv, w_pv, second_moment)  # Q Σ
-    keys = jnp.einsum("hij,gkj,kl->ghil", w_kq, w_kq, second_moment)  # M Σ
-    turned = jnp.einsum("hij,gkj,il->ghkl", w_kq, w_kq, second_moment)  # Mᵀ Σ
-    noise = jnp.einsum("ghij,ghji->", read, turned)
-    noise = noise + jnp.einsum("ghii,ghjj->", read, keys)
-    return MeanSquare((mean**2).sum(), noise / n)
-
-
 def shape(direction: Array, w_kq: Array, w_pv: Array, second_moment: Array, n: int) -> Shape:
-    """R·G = tr(A S), A the symmetric part of Σ_h K_h Rᵀ P_h, has, with B = A Σ,
+    """Return the shape of R·G = tr(A S), A the symmetric part of Σ_h K_h Rᵀ P_h: with B = A Σ,
 
         skewness √(8/n) tr B³ / (tr B²)^{3/2},   excess kurtosis (12/n) tr B⁴ / (tr B²)².
 
     From the cumulants 2^{r-1} (r-1)! tr(B^r) / n^{r-1} of a quadratic form in Gaussian tokens
     (classical). tr B⁴ lies between (tr B²)² / rank A and (tr B²)²: for no weights, directions and
     tasks is the excess kurtosis below 12 / (n e) or above 12 / n, and G is never Gaussian. Raises
-    ValueError where A Σ is seen to be 0: what does not vary has no shape.
+    ValueError if A Σ is 0: a constant has no shape.
     """
     _check(w_kq, w_pv, second_moment)
     chex.assert_shape(direction, second_moment.shape, custom_message="direction is [e, e], as G")
@@ -66,7 +41,7 @@ def shape(direction: Array, w_kq: Array, w_pv: Array, second_moment: Array, n: i
     a = jnp.einsum("hij,kj,hkl->il", w_kq, direction, w_pv)
     b = near_one((a + a.T) / 2 @ near_one(second_moment)[0])[0]
     if is_concrete(b) and not np.any(np.asarray(b)):
-        raise ValueError("R·G is 0 for all demonstrations: what does not vary has no shape")
+        raise ValueError("R·G is 0 for all demonstrations: a constant has no shape")
     square = b @ b
     second, third, fourth = jnp.trace(square), jnp.trace(square @ b), jnp.trace(square @ square)
     return Shape((8 / n) ** 0.5 * third / second**1.5, 12 / n * fourth / second**2)

@@ -1,4 +1,4 @@
-"""How differently a subset of a pool can teach, given the whitened objective of its gradients.
+"""Bounds on the difference between a subset and its pool, from the whitened objective.
 
 With the pool's covariance C of the gradients and the difference δ of the two means, the objective
 is ω = (δᵀ C⁺ δ)^{1/2}: the largest deviation of any linear statistic of the gradients, in standard
@@ -8,8 +8,7 @@ every quadratic statistic of x and yx, so that with H = XᵀX/m and z = H^{-1/2}
     |H^{-1/2} (H_S - H) H^{-1/2}|_F ≤ κ ω,    κ² = λ_max(Cov(z zᵀ)),
     |ḡ_S(w) - ḡ(w)|                 ≤ ω λ_max(Cov(g(w)))^{1/2},
 
-whatever the checkpoints were (derived here; docs/theory, "The whitened gap bound"). An objective ω
-that is seen to be negative or no finite number is refused.
+whatever the checkpoints were (derived here; docs/theory, "The whitened gap bound").
 """
 
 import chex
@@ -18,13 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import as_floats, check_spread
+from lsa_lab.arguments import as_floats
+from lsa_lab.theory.domains import check
 
 
 def moment_spread(x: Array) -> Array:  # [m, d] -> []
-    """κ, the largest standard deviation of zᵀBz over symmetric B of Frobenius norm 1.
+    """Return κ, the largest standard deviation of zᵀBz over symmetric B of Frobenius norm 1.
 
-    √2 for a large Gaussian pool; for heavy tails as large as their fourth moments.
+    It is √2 for a large Gaussian pool; for heavy tails as large as their fourth moments.
     """
     chex.assert_rank(x, 2)
     z = _white(as_floats(x))
@@ -36,15 +36,15 @@ def moment_spread(x: Array) -> Array:  # [m, d] -> []
 def descent_gap(
     x: Array, y: Array, step_sizes: Array, objective: Array
 ) -> Array:  # [m, d] -> [L+1]
-    """A bound on |w_l(S) - w_l(pool)| for l steps w ← w + η Xᵀ(y - Xw)/n from 0, l = 0, ..., L.
+    """Return a bound on |w_l(S) - w_l(pool)| after l = 0, ..., L steps w ← w + η Xᵀ(y - Xw)/n.
 
         b_{l+1} = (1 - η_l μ) b_l + η_l ω λ_max(Cov(g(w_l)))^{1/2},    μ = (1 - κω) λ_min(H),
 
-    w_l the pool's own path. It holds if κω < 1 and η_l (1 + κω) λ_max(H) ≤ 1, and is infinite
-    otherwise. For any depth it is at most ω max_l λ_max(Cov(g(w_l)))^{1/2} / μ.
+    w_l is the pool's own path from 0. The bound holds if κω < 1 and η_l (1 + κω) λ_max(H) ≤ 1; it
+    is infinite otherwise. For any depth it is at most ω max_l λ_max(Cov(g(w_l)))^{1/2} / μ.
     """
     chex.assert_rank([x, y, step_sizes], [2, 1, 1])
-    check_spread(objective, "objective", "ω")
+    check(objective=objective)
     return _descent_gap(x, y, step_sizes, objective)
 
 
@@ -68,14 +68,14 @@ def _descent_gap(x: Array, y: Array, step_sizes: Array, objective: Array) -> Arr
 
 
 def least_squares_gap(x: Array, y: Array, objective: Array) -> Array:  # [m, d], [m], [] -> []
-    """A bound on the root of (w_S - w)ᵀ H (w_S - w), the solutions of subset and pool.
+    """Return a bound on the root of (w_S - w)ᵀ H (w_S - w), w_S and w the least-squares solutions.
 
-        ω s / (1 - κω),    s² = λ_max(Cov(z (y - w·x))),
+        ω s / (1 - κω),    s² = λ_max(Cov(z (y - w·x)))
 
-    which is σ for noise of that size: nothing depends on the units of x. Infinite if κω ≥ 1.
+    s is σ for noise of that size: nothing depends on the units of x. It is infinite if κω ≥ 1.
     """
     chex.assert_rank([x, y], [2, 1])
-    check_spread(objective, "objective", "ω")
+    check(objective=objective)
     z = _white(x)
     residuals = y - z @ (y @ z / len(x))
     share = moment_spread(x) * objective
@@ -84,7 +84,7 @@ def least_squares_gap(x: Array, y: Array, objective: Array) -> Array:  # [m, d],
 
 
 def _white(x: Array) -> Array:  # [m, d] -> [m, d]
-    """H^{-1/2} x of every row, turned: √m Q of x = QR, which does not square what x is."""
+    """Return H^{-1/2} x of every row up to a rotation: √m Q of x = QR, which squares nothing."""
     m, d = x.shape
     if m < d:
         raise ValueError(f"x has {m} rows of width {d}: H = XᵀX/m has no inverse; give d or more")
@@ -92,6 +92,6 @@ def _white(x: Array) -> Array:  # [m, d] -> [m, d]
 
 
 def _largest_deviation(rows: Array) -> Array:  # [m, q] -> []
-    """The largest standard deviation of u·row over unit vectors u."""
+    """Return the largest standard deviation of u·row over unit vectors u."""
     centred = rows - rows.mean(0)[None]
     return jnp.linalg.norm(centred, ord=2) / len(rows) ** 0.5

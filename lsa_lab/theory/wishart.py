@@ -1,49 +1,22 @@
-"""Eigenvalues of XᵀX for a Gaussian X, in closed form, and the bound that follows; without jax.
-
-X is [n, d] with independent N(0, 1) entries.
-"""
+"""Expected density of the eigenvalues of XᵀX, X [n, d] with independent N(0, 1) entries."""
 
 import functools
 import math
-import operator
-from typing import Any
 
 import numpy as np
 
 _LARGEST = 300  # above it the smallest Laguerre function leaves the range of float64
 _NODES = 24  # Gauss-Legendre nodes in a panel
-_SPLITS = 20  # of the first panel, by fours: enough for 1/(x + κ) with κ above 1e-24
+SPLITS = 20  # of the first panel, by fours: enough for 1/(x + κ) with κ above 1e-24
 _TAIL = 9.0  # so far outside the support the density of √x is below 1e-20
-
-
-def rotation_invariant_bound(
-    n: int, d: int, noise_var: float, signal_norm_sq: float = 1.0
-) -> float:  # []
-    """The least risk of any rule g(H) Xᵀy/n with g spectral, whatever w of that length.
-
-    (σ²/n) E tr(H + (σ²d/(n|w|²)) I)⁻¹: turn X by a random rotation; w becomes uniform on a sphere,
-    its second moment is (|w|²/d) I, and ridge with penalty σ²d/(n|w|²) beside H is the best linear
-    rule for that moment (derived here; docs/theory, "The rotation-invariant bound"). Computed on
-    the host in float64, without sampling, to about 1e-13; not for use under jit.
-    """
-    n, d = sizes(n, d, noise_var)
-    noise_var, signal_norm_sq = float(noise_var), float(signal_norm_sq)
-    if not 0 < signal_norm_sq < float("inf"):
-        raise ValueError(f"signal_norm_sq = {signal_norm_sq}: it is positive and finite")
-    penalty = noise_var * d / signal_norm_sq
-    splits = max(_SPLITS, math.ceil(-math.log(penalty, 16))) if penalty > 0 else _SPLITS
-    eigenvalues, expected_counts = wishart_quadrature(n, d, splits)
-    shrinkage = noise_var / (signal_norm_sq * eigenvalues + noise_var * d)
-    unseen = max(d - n, 0) / d  # eigenvalues that are exactly zero, σ² divided out of each
-    return signal_norm_sq * (float(expected_counts @ shrinkage) + unseen)
 
 
 @functools.lru_cache(maxsize=256)
 def wishart_quadrature(
-    n: int, d: int, splits: int = _SPLITS, degree: int = 0
+    n: int, d: int, splits: int = SPLITS, degree: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:  # [q], [q]
-    """Nodes x and weights m with E Σ_k f(x_k) = Σ_q m_q f(x_q), x_k the min(n, d) positive
-    eigenvalues of XᵀX; no sampling.
+    """Return nodes x and weights m with E Σ_k f(x_k) = Σ_q m_q f(x_q), without sampling; x_k are
+    the min(n, d) positive eigenvalues of XᵀX.
 
     They are distributed as Π_k v(x_k) Π_{j<k} |x_j - x_k|, v = x^{(a-1)/2} e^{-x/2}, a = |n - d|,
     K = min(n, d). Take ψ_j = p_j v with deg p_j = j < K, (εψ)(x) = ½ ∫ sgn(x - y) ψ(y) dy and the
@@ -54,8 +27,8 @@ def wishart_quadrature(
 
     with, for odd K, one more row and column c_i = ∫ ψ_i in A and one more term Σ_i (A⁻¹)_Ki ψ_i(x).
     The orthonormal Laguerre functions of x^a e^{-x}, over √x, keep A well conditioned (de Bruijn
-    1955; Adler, Forrester, Nagao and van Moerbeke, solv-int/9907001; assembled here). Functions f
-    that grow like x^degree have nodes as far out as they need them.
+    1955; Adler, Forrester, Nagao and van Moerbeke, solv-int/9907001; assembled here). For functions
+    f that grow like x^degree the nodes reach further out. Raises ValueError for min(n, d) > 300.
     """
     size = min(n, d)
     if size > _LARGEST:
@@ -73,16 +46,16 @@ def wishart_quadrature(
     if size % 2:
         density = density + np.tensordot(inverse[size, :size], psi, axes=1)
     nodes, counts = (roots**2).ravel(), (density * weights).ravel()
-    nodes.flags.writeable = counts.flags.writeable = False  # the cache hands out these very arrays
+    nodes.flags.writeable = counts.flags.writeable = False  # the cache returns these arrays
     return nodes, counts
 
 
 def _panels(
     n: int, d: int, splits: int, degree: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # [p, g], [p, g], [p]
-    """Gauss-Legendre panels for u = √x over the support |√n - √d| to √n + √d and its tails: even
-    ones with about four zeros of ψ each, the first split by fours to resolve 1/(x + κ) at a κ not
-    far below 16^-splits."""
+    """Return Gauss-Legendre panels for u = √x over the support |√n - √d| to √n + √d and its tails:
+    even ones with about four zeros of ψ each, the first split by fours to resolve 1/(x + κ) at a κ
+    not far below 16^-splits."""
     lower = max(0.0, abs(math.sqrt(n) - math.sqrt(d)) - _TAIL)
     upper = math.sqrt((math.sqrt(n) + math.sqrt(d)) ** 2 + 2 * degree) + _TAIL  # x^degree e^{-x/2}
     count = math.ceil((upper - lower) * max(1.0, math.sqrt(min(n, d)) / 8))
@@ -96,7 +69,7 @@ def _panels(
 
 
 def _laguerre_functions(size: int, a: int, roots: np.ndarray) -> np.ndarray:  # [size, p, g]
-    """φ_j at x = u², orthonormal in x, from φ_0 = √(x^a e^{-x}/Γ(a+1)) by the recurrence
+    """Return φ_j at x = u², orthonormal in x, from φ_0 = √(x^a e^{-x}/Γ(a+1)) by the recurrence
 
     √((j+1)(j+1+a)) φ_{j+1} = (2j + 1 + a - x) φ_j - √(j(j+a)) φ_{j-1}.
     """
@@ -111,7 +84,7 @@ def _laguerre_functions(size: int, a: int, roots: np.ndarray) -> np.ndarray:  # 
 
 
 def _integrate(values: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Integrals [size, p, g] from zero to every node, and [size] over everything.
+    """Return the integrals [size, p, g] from zero to every node, and [size] over all of them.
 
     In a panel f = Σ_k (k + ½) P_k Σ_i w_i P_k(t_i) f_i, (2k + 1) ∫_{-1}^t P_k = P_{k+1} - P_{k-1}.
     """
@@ -122,22 +95,3 @@ def _integrate(values: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.n
     panels = halves * (values @ weights)  # [size, p]
     before = np.cumsum(panels, axis=1) - panels
     return before[..., None] + halves[:, None] * (values @ within.T), panels.sum(1)
-
-
-def sizes(n: int, d: int, noise_var: Any) -> tuple[int, int]:
-    """n and d as integers of at least 1; raises, too, for what is no variance."""
-    try:
-        if isinstance(n, bool) or isinstance(d, bool):
-            raise TypeError
-        counts = operator.index(n), operator.index(d)
-    except TypeError:
-        raise ValueError(f"n = {n}, d = {d}: both are whole numbers") from None
-    if min(counts) < 1:
-        raise ValueError(f"n = {n}, d = {d}: both are at least 1")
-    try:
-        variances = np.asarray(noise_var, float)
-    except TypeError:  # it is being traced, and cannot be read
-        return counts
-    if not np.all((variances >= 0) & (variances < np.inf)):
-        raise ValueError(f"noise_var = {noise_var}: a variance is finite and not negative")
-    return counts

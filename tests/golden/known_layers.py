@@ -145,7 +145,7 @@ SETTINGS = {
     "delta_product": (UNIT | dict(pairs=True),  # two demonstrations a token
                       learning_curves.delta(2 * DEMONSTRATIONS, D, NOISE, STEP)[-1]),
     "ttt": (UNIT, learning_curves.delta(
-        DEMONSTRATIONS, D, NOISE, learning_curves.inner_steps(STEP, 2))[-1]),
+        DEMONSTRATIONS, D, NOISE, 1 - (1 - STEP) ** 2)[-1]),
     "rwkv7": (UNIT, learning_curves.delta(DEMONSTRATIONS, D, NOISE, STEP)[-1]),  # erases with it
     "mesa": (dict(), learning_curves.ridge(DEMONSTRATIONS, D, NOISE, PENALTY)[-1]),
 }  # fmt: skip

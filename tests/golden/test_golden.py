@@ -11,8 +11,9 @@ import pytest
 from lsa_lab import estimators, interop
 from lsa_lab.models import constructions, linear_attention, recurrent, trace
 from lsa_lab.prompts import Prompt
-from lsa_lab.theory import depth, training_dynamics
+from lsa_lab.theory import depth
 from lsa_lab.theory.asymptotics import ridgeless_risk
+from lsa_lab.theory.plateaus import plateaus
 
 FOLDER = Path(__file__).parent
 
@@ -95,7 +96,7 @@ def test_plateaus_of_training_are_those_of_zhang_and_others():
     for d, n in ((4, 31), (8, 10)):
         eigenvalues = jnp.arange(1.0, d + 1) / (d * (d + 1) / 2)
         expected = table[table[:, 0] == d][:, 3]
-        losses = training_dynamics.plateaus(eigenvalues, n)
+        losses = plateaus(eigenvalues, n)
         np.testing.assert_allclose(2 * losses, expected, rtol=1e-12)
 
 

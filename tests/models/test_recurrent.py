@@ -199,10 +199,15 @@ def test_attention_of_a_batch_by_chunks_is_that_of_each_prompt_and_both_mesa_way
     np.testing.assert_allclose(read_through(weights, config, params, own), own.heads, atol=1e-11)
 
 
-def test_attention_of_tokens_that_write_several_values_is_refused():
+def test_attention_of_tokens_that_write_several_values_has_an_axis_for_them():
     config, params, tokens = drawn("delta_product")
-    with pytest.raises(ValueError, match="writes 2 values, and no single weight"):
-        recurrent.attention(params, forward(params, tokens, config), config)
+    walked = jax.device_get(forward(params, tokens, config))
+    weights = np.asarray(attention(params, walked, config))
+    assert weights.shape == (2, 2, T, T, config.inner)
+    values = np.einsum("lhve,lte->lhtv", params.w_v, walked.stream[:-1])
+    values = values.reshape(2, 2, T, config.inner, V)
+    written = np.einsum("lhdv,lhtij,lhijv->lhtd", params.w_o, weights, values)
+    np.testing.assert_allclose(written, walked.heads, rtol=1e-9, atol=1e-11)
 
 
 def changes_of(seed, m, k, v, gates):

@@ -35,18 +35,25 @@ def risk(sharpness, covariance):  # exact: linear in w, in the noise and in the 
 
 
 SLOPES = jit_numpy(jax.grad(risk)), jit_numpy(jax.grad(jax.grad(risk)))
-best_temperature = jit_numpy(optimum.best_temperature, static_argnums=3)
+label_moments = jit_numpy(optimum.label_moments, static_argnums=2)
+
+
+def best_temperature(covariance):
+    """((n - 1)/n) tr(Λ Aᵀ S A)/tr(Λ Aᵀ ΛW), S = E b bᵀ at n - 1 demonstrations."""
+    outer, cross = label_moments(covariance, TASKS, N - 1, NOISE)
+    shrink = np.trace(covariance @ A.T @ outer @ A) / np.trace(covariance @ A.T @ cross)
+    return (N - 1) / N * shrink
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.5])
 def test_at_the_closed_form_the_risk_is_least(scale):
-    temperature = best_temperature(A, scale * COVARIANCE, TASKS, N, NOISE)
+    temperature = best_temperature(scale * COVARIANCE)
     slope, curvature = (f(1 / temperature, scale * COVARIANCE) for f in SLOPES)
     assert abs(slope / curvature) < 1e-12
     assert curvature > 0
 
 
 def test_control_the_temperature_of_training_is_too_sharp_for_a_larger_covariance():
-    temperature = best_temperature(A, COVARIANCE, TASKS, N, NOISE)
-    assert best_temperature(A, 2.5 * COVARIANCE, TASKS, N, NOISE) > 2 * temperature
+    temperature = best_temperature(COVARIANCE)
+    assert best_temperature(2.5 * COVARIANCE) > 2 * temperature
     assert SLOPES[0](1 / temperature, 2.5 * COVARIANCE) > 0.1

@@ -14,7 +14,7 @@ import pytest
 
 from draws import jit_numpy, z_score
 from lsa_lab.tasks.linear import LinearTask, sample_batch
-from lsa_lab.theory import learning_curves
+from lsa_lab.theory import correlated_prompts, learning_curves
 
 N, D, C, NOISE = 24, 5, 0.7, 0.3
 
@@ -30,9 +30,7 @@ def test_drawn_prompts_at_their_best_scale_have_the_risk_of_the_curve():
     products, targets = sums(task, jax.random.key(0))
     errors = ((products @ targets) / (products @ products) * products - targets) ** 2
     correlations = C ** np.arange(N), (C - 0.2) ** np.arange(N), [1.0]
-    stated, *wrong = (
-        learning_curves.additive(N, D, NOISE, correlation=c)[-1] for c in correlations
-    )
+    stated, *wrong = (correlated_prompts.additive(N, D, NOISE, c)[-1] for c in correlations)
     assert abs(z_score(errors - stated)) < 4
     assert min(abs(z_score(errors - other)) for other in wrong) > 4  # Control: another, and none
 
@@ -47,19 +45,19 @@ def sum_over_pairs(t, c):
 
 @pytest.mark.parametrize("correlation", [0.9 ** np.arange(9), np.array([1, -0.5, 0.2] + 6 * [0.0])])
 def test_the_curve_is_the_sum_over_all_pairs(correlation):
-    curve = learning_curves.additive(9, D, NOISE, correlation=correlation)
+    curve = correlated_prompts.additive(9, D, NOISE, correlation)
     expected = [1.0] + [sum_over_pairs(t, correlation) for t in range(1, 10)]
     np.testing.assert_allclose(curve, expected, rtol=1e-12)
 
 
 def test_without_lags_it_is_the_curve_of_independent_prompts_and_with_noise_no_shorter_one():
     lags, plain = np.arange(40), learning_curves.additive(40, D, NOISE)
-    independent = learning_curves.additive(40, D, NOISE, correlation=[1.0])
+    independent = correlated_prompts.additive(40, D, NOISE, [1.0])
     np.testing.assert_allclose(independent, plain, rtol=1e-12)
     t_eff = 40 / (1 + 2 * ((1 - lags / 40) * C ** (2 * lags))[1:].sum())
     np.testing.assert_allclose(t_eff, 40 * (1 - C**2) / (1 + C**2), rtol=0.05)
     for noise_var, same in ((0.0, True), (NOISE, False)):
         shorter = 1 / (1 + t_eff / (D + 1 + D * noise_var))
-        risk = learning_curves.additive(40, D, noise_var, correlation=C**lags)[-1]
+        risk = correlated_prompts.additive(40, D, noise_var, C**lags)[-1]
         assert (abs(risk / shorter - 1) < 1e-12) == same
         assert risk < shorter + 1e-12

@@ -14,7 +14,6 @@ import numpy as np
 from draws import jit_numpy, relative_error, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
-from lsa_lab.theory import moving_demonstration as theory
 
 E, L = 4, 5
 
@@ -28,13 +27,31 @@ def path(w_kq, scale, d, q):  # -> [L+1, e], with P = scale I
 network, network_flow = jit_numpy(path), jit_numpy(jax.jacfwd(path, 2))
 
 
-@jit_numpy
-def closed_forms(w_kq, scale, d, query):  # the path, its flow, and |flow|²
-    first, second = theory.cubic_gains(scale * d @ w_kq @ d, L)
-    squares = scale**2 * jnp.stack([first**2, 2 * first * second, second**2])
-    closed = theory.moving_demonstration(w_kq, scale * jnp.eye(E), d, query, L)
-    size = theory.flow_terms(w_kq, d, query) @ squares
-    return closed, theory.moving_flow(w_kq, scale, d, query, L), size
+def cubic_gains(coupling):  # [L+1], [L+1]
+    """A_l = (ρ_l - 1)/κ and B_l = κ ∂A_l/∂κ with ρ ← ρ + κρ³, without dividing by κ."""
+    rho, gain, bend, gains = 1.0, 0.0, 0.0, [(0.0, 0.0)]
+    for _ in range(L):
+        slope = gain + coupling * bend  # ∂ρ/∂κ
+        gain, bend = gain + rho**3, bend + 3 * rho**2 * slope
+        rho += coupling * rho**3
+        gains.append((gain, coupling * bend))
+    return np.array(gains).T
+
+
+def flow_parts(w_kq, d, query):
+    """M_0 = sI + d (Kq)ᵀ, which is Eq. 2, and M_1 = (s/d·Kd) d ((K + Kᵀ)d)ᵀ, the gain by moving."""
+    s = d @ w_kq @ query
+    moved = s / (d @ w_kq @ d) * np.outer(d, (w_kq + w_kq.T) @ d)
+    return s * np.eye(len(d)) + np.outer(d, w_kq @ query), moved
+
+
+def closed_forms(w_kq, scale, d, query):
+    """q_l = q + A_l s P d, J_l = λ (A_l M_0 + B_l M_1), and |J_l|²."""
+    (first, second), parts = cubic_gains(scale * d @ w_kq @ d), flow_parts(w_kq, d, query)
+    states = query + np.outer(first, d @ w_kq @ query * scale * d)
+    a, b, c = (np.vdot(parts[i], parts[j]) for i, j in ((0, 0), (0, 1), (1, 1)))
+    size = scale**2 * (a * first**2 + 2 * b * first * second + c * second**2)
+    return states, scale * np.einsum("kl,kij->lij", [first, second], parts), size
 
 
 def draw(seed):  # K, λ, two demonstrations, query
@@ -77,7 +94,7 @@ def test_the_lead_of_the_longer_and_better_aligned_grows_with_every_layer(seed):
 @seeds
 def test_depth_amplifies_a_longer_copy_whatever_the_keys(seed):
     w_kq, scale, (d, _), query = draw(seed)
-    hypothesis.assume(d @ w_kq @ d > 1e-3 and theory.flow_terms(w_kq, d, query)[1] >= 0)
+    hypothesis.assume(d @ w_kq @ d > 1e-3 and np.vdot(*flow_parts(w_kq, d, query)) >= 0)
     assert np.diff(log_ratios(w_kq, scale, (1.2 * d, d), query)).min() > 0
 
 

@@ -29,7 +29,7 @@ def search(curve, start):
 def test_the_best_of_all_weights_has_the_stated_risk_and_is_geometric(place):
     d, noise_var, rho = place
     stated, lags = drift.additive(*place), np.abs(np.subtract.outer(np.arange(601), np.arange(601)))
-    weights, risk = learning_curves.best_weights(rho**lags, d, noise_var)
+    weights, risk = drift.best_weights(rho**lags, d, noise_var)
     curve = learning_curves.additive(600, d, noise_var, rho)
     np.testing.assert_allclose([stated.risk, curve[-1]], risk, rtol=1e-10)
     geometric = stated.scale * stated.gate ** np.arange(20.0)

@@ -10,10 +10,8 @@ import numpy as np
 
 import population
 from draws import draw_covariance, jit_numpy, seed_and
-from lsa_lab.theory import training_dynamics
 
 D, N = 3, 5
-conserved = jit_numpy(training_dynamics.conserved)
 
 
 @jit_numpy
@@ -38,7 +36,8 @@ def test_u_squared_minus_the_norm_of_U_squared_is_conserved(seed, noise_var):
     covariance, u, U = draw(seed)
     assert rate_of_change(covariance, u, U, noise_var, rate_of_u=1.0) < 1e-10
     path = population.train_flow(np.linspace(0.0, 4.0, 10), covariance, N, u, U, noise_var)
-    assert np.abs(conserved(*path) - (u**2 - (U**2).sum())).max() < 1e-7
+    later = path.u**2 - (path.U**2).sum((1, 2))
+    assert np.abs(later - (u**2 - (U**2).sum())).max() < 1e-7
 
 
 def test_control_unequal_learning_rates_break_the_conservation():

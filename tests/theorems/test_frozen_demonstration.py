@@ -4,6 +4,8 @@ ratio of two contributions grows with depth iff κ_1 > κ_2, both above -1.
 Derived here. docs/theory, "The frozen demonstration", "Self-coupling decides growth".
 """
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
@@ -15,7 +17,6 @@ from lsa_lab.theory import amplification
 L = 6
 widths = pytest.mark.parametrize("e", [5, 2])
 tied = jit_numpy(amplification.frozen_demonstration, static_argnums=4)
-untied = jit_numpy(amplification.frozen_demonstration_untied)
 self_coupling = jit_numpy(amplification.self_coupling)
 gain = jit_numpy(amplification.geometric_gain, static_argnums=1)
 flow = jit_numpy(jax.jacfwd(amplification.frozen_demonstration, 2), static_argnums=4)
@@ -40,6 +41,13 @@ def walk(w_kq, w_pv, d, q):  # only the query moves
     for keys, values in zip(w_kq, w_pv, strict=True):
         path.append(path[-1] + values @ d * (d @ keys @ path[-1]))
     return np.stack(path)
+
+
+def untied(w_kq, w_pv, d, q):
+    """(I + P_l d dᵀ K_l) ... (I + P_1 d dᵀ K_1) q."""
+    maps = np.eye(len(q)) + w_pv @ np.outer(d, d) @ w_kq
+    products = itertools.accumulate(maps, lambda before, layer: layer @ before)
+    return np.stack([q, *(product @ q for product in products)])
 
 
 def network(w_kq, w_pv, d, q):

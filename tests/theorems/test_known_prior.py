@@ -22,8 +22,9 @@ build = jit_numpy(constructions.prior_attention)
 flow = jit_numpy(
     jax.jacrev(lambda *args: trace.layer_predictions(linear_attention.forward(*args)), 1)
 )
-contribution, degeneracy, self_coupling = map(
-    jit_numpy, (amplification.contribution, amplification.degeneracy, amplification.self_coupling)
+contribution, jacobian, self_coupling = map(
+    jit_numpy,
+    (amplification.contribution, amplification.one_shot_jacobian, amplification.self_coupling),
 )
 
 
@@ -95,9 +96,7 @@ def test_a_learned_pair_adds_nothing_but_flows_and_no_pair_couples_to_itself(see
     weights, query = (params.w_kq[0, 0], params.w_pv[0, 0]), np.append(x[-1], 0.0)
     learned, new = np.append(x[0], x[0] @ prior), np.append(x[0], y[0])
     assert np.abs(contribution(*weights, learned, query)).max() < 1e-10
-    state = degeneracy(*weights, learned, query)
-    assert state.learned
-    assert not state.flow_vanishes
+    assert np.abs(jacobian(*weights, learned, query)).max() > 1e-6
     added = contribution(*weights, new, query)[-1]
     assert abs(added + step_sizes[0] * (x[0] @ x[-1]) * (y[0] - prior @ x[0])) < 1e-10
     assert self_coupling(*weights, new) == 0

@@ -17,12 +17,14 @@ D, N = 3, 5
 IN_HALF_TIMES = np.linspace(0.0, 3.0, 10)  # the fourth is the half-time
 
 
-@jit_numpy
+step_at = jit_numpy(training_dynamics.isotropic_step, static_argnums=(1, 2))
+
+
 def law(times, eigenvalue, size, noise_var):  # -> the half-time, steps and losses [10]
-    task, initial = (D, N, eigenvalue), size**2 / D**0.5
-    steps = training_dynamics.isotropic_step(times, *task, initial, noise_var)
-    losses = training_dynamics.isotropic_loss(steps, *task, noise_var)
-    return training_dynamics.half_time(*task, initial, noise_var), steps, losses
+    gamma, initial = ((N + 1 + D) * eigenvalue + noise_var) / N, size**2 / D**0.5
+    steps = step_at(times, D, N, eigenvalue, initial, noise_var)
+    losses = D * eigenvalue * (eigenvalue * steps * (gamma * steps - 2) + 1) / 2
+    return np.log(1 / (gamma * initial) - 1) / (2 * eigenvalue**2 * D**0.5), steps, losses
 
 
 @jit_numpy

@@ -16,6 +16,7 @@ import draws
 import population
 from draws import jit_numpy
 from lsa_lab.theory import training_dynamics
+from lsa_lab.theory.plateaus import plateaus as plateau_losses
 
 D, N = 3, 5
 
@@ -79,7 +80,7 @@ def saddles(eigenvalues, basis, noise_var):
         return loss, jnp.max(jnp.stack([jnp.max(jnp.abs(s)) for s in slopes])), more, alone
 
     closed = (jnp.sum(eigenvalues) - SUBSETS @ (eigenvalues**2 / gammas)) / 2
-    plateaus = training_dynamics.plateaus(eigenvalues, N, noise_var)
+    plateaus = plateau_losses(eigenvalues, N, noise_var)
     return jax.vmap(at)(jnp.asarray(SUBSETS)), closed, plateaus
 
 

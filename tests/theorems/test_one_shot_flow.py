@@ -20,7 +20,6 @@ from lsa_lab.theory import amplification
 SHAPES = [(1, 3, "demonstrations"), (3, 5, "all")]  # n, e, keys
 shapes = pytest.mark.parametrize("shape", SHAPES)
 closed_form = jit_numpy(amplification.one_shot_jacobian)
-norm_sq = jit_numpy(amplification.one_shot_flow_norm_sq)
 
 
 def draw(seed, shape):
@@ -87,11 +86,10 @@ def norm_disagreement(seed, shape, joint=True, orthogonal=False):
     w_pv = np.linalg.qr(w_pv)[0] if orthogonal else w_pv
     flow, _ = network_flow(w_kq, w_pv, tokens, shape[2])
     size, s = (shape[0] ** 2) * np.sum(np.square(flow)), d @ w_kq @ q
-    stated = norm_sq(w_kq, w_pv, d, q)
+    stated = s**2 * np.sum(w_pv**2) + np.sum((w_pv @ d) ** 2) * np.sum((w_kq @ q) ** 2)
+    stated += joint * 2 * s * (w_pv @ w_kq @ q) @ (w_pv @ d)
     if orthogonal:
         stated = (len(d) + 2 * joint) * s**2 + (d @ d) * np.sum((w_kq @ q) ** 2)
-    elif not joint:
-        stated = s**2 * np.sum(w_pv**2) + np.sum((w_pv @ d) ** 2) * np.sum((w_kq @ q) ** 2)
     return abs(size - stated) / (1 + size)
 
 

@@ -37,8 +37,9 @@ def network(w_kq, w_pv, tokens, keys, num_layers):
 def closed_forms(w_kq, w_pv, demonstration, query):
     weights_and_tokens = w_kq, w_pv, demonstration, query
     score = amplification.relevance(w_kq, demonstration, query)
+    jacobian = amplification.one_shot_jacobian(*weights_and_tokens)
     return (
-        amplification.radial_flow(*weights_and_tokens),
+        jacobian @ demonstration,
         amplification.contribution(*weights_and_tokens),
         score * (w_pv @ demonstration),
     )

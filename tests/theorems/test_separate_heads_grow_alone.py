@@ -14,7 +14,7 @@ import numpy as np
 import draws
 import population
 from draws import jit_numpy
-from lsa_lab.theory import training_dynamics
+from lsa_lab.theory.plateaus import head_growth
 
 D, N = 3, 5
 
@@ -29,7 +29,7 @@ def slopes(heads, covariance, noise_var, shared_key=False):
     return population.one_layer_loss(A, covariance, N, noise_var)
 
 
-growth_of = jit_numpy(training_dynamics.head_growth, static_argnums=2)
+growth_of = jit_numpy(head_growth, static_argnums=2)
 
 
 def draw(seed):

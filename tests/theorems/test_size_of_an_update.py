@@ -1,6 +1,6 @@
 """A2's Remark 6: E|ΔW|² grows with n, and that of ΔW/n, which our layers add, falls.
 
-    E|ΔW/n|² = |E G|² + (E|G_1|² - |E G|²)/n,   for Gaussian tokens as in ``mean_square``.
+    E|ΔW/n|² = |E G|² + (E|G_1|² - |E G|²)/n,   for Gaussian tokens.
 
 Sides: the network's updates of every prompt of n tokens from a grid that has the Gaussian's moments
 up to the fifth, summed with the grid's weights; the closed form. docs/theory, "The size of an
@@ -15,12 +15,10 @@ import pytest
 
 from draws import jit_numpy, seeds
 from lsa_lab.analyses.implicit_gd import implicit_update
-from lsa_lab.theory import implicit_updates
 from population import gauss_hermite
 
 E = 3
 shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (2, 2)])
-closed = jit_numpy(implicit_updates.mean_square, static_argnames="n")
 
 
 def draw(seed, heads):
@@ -46,9 +44,16 @@ def measured(seed, heads, n):  # -> |E ΔW|², E|ΔW - E ΔW|²
 
 
 def stated(seed, heads, n, power):
+    """|Ḡ|², Ḡ = Σ_h P_h Σ K_h, and (1/n) Σ_hg [tr(Q Σ Mᵀ Σ) + tr(Q Σ) tr(M Σ)], Q = P_gᵀ P_h and
+    M = K_h K_gᵀ."""
     w_kq, w_pv, root = draw(seed, heads)
-    size = closed(w_kq, w_pv, root @ root.T, n=n)
-    return n**power * size.mean, n**power * size.noise
+    covariance = root @ root.T
+    mean = np.einsum("hij,jk,hkl->il", w_pv, covariance, w_kq)
+    read = np.einsum("gij,hik,kl->ghjl", w_pv, w_pv, covariance)
+    keys = np.einsum("hij,gkj,kl->ghil", w_kq, w_kq, covariance)
+    turned = np.einsum("hij,gkj,il->ghkl", w_kq, w_kq, covariance)
+    noise = np.einsum("ghij,ghji->", read, turned) + np.einsum("ghii,ghjj->", read, keys)
+    return n**power * (mean**2).sum(), n**power * noise / n
 
 
 @shapes

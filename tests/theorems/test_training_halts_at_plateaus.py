@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from draws import jit_numpy, seed_and
-from lsa_lab.theory import training_dynamics
+from lsa_lab.theory import plateaus, training_dynamics
 
 N = 10
 SPECTRUM = np.array([2.0, 1.0, 0.5])
-heads_at = jit_numpy(training_dynamics.solve_heads, static_argnums=2)
+heads_at = jit_numpy(plateaus.solve_heads, static_argnums=2)
 
 
 def limits(eigenvalues, noise_var):
@@ -47,15 +47,15 @@ def levels(sizes, noise_var):
     loss = jax.vmap(
         lambda m: training_dynamics.loss(1.0, jnp.diag(m**3), jnp.diag(SPECTRUM), N, noise_var)
     )
-    return loss(sizes), training_dynamics.plateaus(SPECTRUM, N, noise_var)
+    return loss(sizes), plateaus.plateaus(SPECTRUM, N, noise_var)
 
 
 def distance_from_plateaus(size, noise_var):
     """How far the loss is half-way between escapes, at the worst plateau but the last."""
     escapes = arrivals(SPECTRUM, noise_var, size)
     times = (np.append(0, escapes[:-1]) + escapes) / 2
-    losses, plateaus = levels(heads_at(times, SPECTRUM, N, np.full(3, size), noise_var), noise_var)
-    return np.abs(losses - plateaus[:-1]).max()
+    losses, stated = levels(heads_at(times, SPECTRUM, N, np.full(3, size), noise_var), noise_var)
+    return np.abs(losses - stated[:-1]).max()
 
 
 @seed_and(noise_var=(0.0, 2.0), size=(0.02, 0.2))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lsa_lab.theory import learning_curves
+from lsa_lab.theory.drift import best_weights
 from population import drifting_tasks, gauss_hermite, linear_risk
 
 N, D, NOISE = 3, 2, 0.3
@@ -23,12 +23,12 @@ def risk(weights, drift):  # []
 
 
 def test_the_closed_form_is_the_risk_of_its_weights_and_no_others_have_less():
-    weights, stated = learning_curves.best_weights(DRIFT, D, NOISE)
+    weights, stated = best_weights(DRIFT, D, NOISE)
     np.testing.assert_allclose(risk(weights, DRIFT), stated, rtol=1e-10)
     np.testing.assert_allclose(jax.grad(risk)(weights, DRIFT), np.zeros(N), atol=1e-10)
     assert weights[0] < weights[1] < weights[2]  # the nearer in time, the more
 
 
 def test_control_with_another_drift_they_are_not_stationary():
-    weights, _ = learning_curves.best_weights(DRIFT**2, D, NOISE)
+    weights, _ = best_weights(DRIFT**2, D, NOISE)
     assert jnp.abs(jax.grad(risk)(weights, DRIFT)).max() > 1e-2

@@ -19,7 +19,6 @@ from lsa_lab.theory import amplification
 
 E = 4
 FLAGS = list(itertools.product([False, True], repeat=4))
-degeneracy = jax.jit(amplification.degeneracy)
 
 
 def draw(seed, irrelevant, learned, asks_nothing, writes_nothing):
@@ -58,11 +57,6 @@ def test_the_flow_needs_more_zeros_than_the_contribution(flags, seed):
     flow, added = (size < 1e-10 for size in network_sizes(*case))
     assert added == (irrelevant or asks_nothing or learned or writes_nothing)
     assert flow == (writes_nothing or asks_nothing or (irrelevant and learned))
-    stated = degeneracy(*case)
-    assert stated.irrelevant == (irrelevant or asks_nothing)
-    assert stated.learned == (learned or writes_nothing)
-    assert stated.flow_vanishes == flow
-    assert stated.contribution_vanishes == added
 
 
 @seeds
@@ -70,7 +64,6 @@ def test_control_one_zero_of_the_two_leaves_a_flow_without_a_contribution(seed):
     for flags in ([True, False, False, False], [False, True, False, False]):
         case = draw(seed, *flags)
         flow, added = network_sizes(*case)
-        assert degeneracy(*case).contribution_vanishes
         assert added < 1e-10
         assert flow > 1e-6
 

@@ -7,7 +7,7 @@ of Wishart matrices, and a sum over the joint density of two eigenvalues. No sam
 import numpy as np
 import pytest
 
-from lsa_lab.theory import wishart
+from lsa_lab.theory import risk, wishart
 
 NOISE_VAR = 0.5
 
@@ -38,11 +38,11 @@ two_eigenvalues = pytest.mark.parametrize(("n", "d"), [(6, 2), (2, 7)])
 
 @two_eigenvalues
 def test_the_bound_of_two_eigenvalues_agrees_with_their_joint_density(n, d):
-    bound = wishart.rotation_invariant_bound(n, d, NOISE_VAR)
+    bound = risk.rotation_invariant_bound(n, d, NOISE_VAR)
     np.testing.assert_allclose(bound, bound_by_density(n, d), rtol=1e-10)
 
 
 @two_eigenvalues
 def test_control_one_demonstration_more_has_another_bound(n, d):
-    bound = wishart.rotation_invariant_bound(n + 1, d, NOISE_VAR)
+    bound = risk.rotation_invariant_bound(n + 1, d, NOISE_VAR)
     assert abs(bound - bound_by_density(n, d)) > 1e-3

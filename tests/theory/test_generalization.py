@@ -22,92 +22,66 @@ def covariance(seed=1):
     return root @ root.T + np.eye(D)
 
 
-def test_the_bound_is_the_root_of_the_mean_of_its_summands():
-    found = generalization.trajectory_bound(updates()[0], covariance(), 0.5, 20)
-    total = generalization.summands(updates()[0], covariance()).sum()
-    assert found.shape == ()
-    np.testing.assert_allclose(found, np.sqrt(0.25 / 20 * total))
-
-
-def test_the_paper_form_of_a_summand():
+def test_the_bound_is_the_root_of_the_mean_of_its_summands_in_the_paper_form():
     """D log(h1/D) - h2 with h1 = |G|² + tr C and h2 = log det C, for one prompt."""
     found = generalization.summands(updates()[0], covariance())
     h1 = (updates()[0] ** 2).sum((1, 2)) + np.trace(covariance())
     h2 = np.linalg.slogdet(covariance())[1]
     np.testing.assert_allclose(found, D * np.log(h1 / D) - h2, rtol=1e-12)
+    bound = generalization.trajectory_bound(updates()[0], covariance(), 0.5, 20)
+    np.testing.assert_allclose(bound, np.sqrt(0.25 / 20 * found.sum()))
 
 
-def test_layers_may_have_covariances_of_their_own():
-    each = np.stack([covariance(seed) for seed in range(L)])
-    found = generalization.summands(updates(), each)
+def test_every_layer_may_have_its_covariance():
+    covariances = np.stack([covariance(seed) for seed in range(L)])
+    found = generalization.summands(updates(), covariances)
     for t in range(L):
-        alone = generalization.summands(updates()[:, t : t + 1], each[t])
+        alone = generalization.summands(updates()[:, t : t + 1], covariances[t])
         np.testing.assert_allclose(found[t], alone[0])
 
 
-def test_centring_helps_where_updates_have_a_mean_and_is_unbiased():
+def test_centring_lowers_the_bound_where_updates_have_a_mean():
     plain = generalization.trajectory_bound(updates(), 0.1, 1.0, 20)
     assert generalization.trajectory_bound(updates(), 0.1, 1.0, 20, centred=True) < plain
-    prior = jax.jit(generalization.optimal_prior_variance, static_argnames="centred")
-    variances = [prior(updates(seed)[:2], 1e-9, centred=True) for seed in range(200)]
-    assert abs(np.mean(variances) - 1) < 5 * np.std(variances) / np.sqrt(200 * L)
-    with pytest.raises(ValueError, match="at least 2 prompts"):
-        generalization.summands(updates()[0], 0.1, centred=True)
+    few = updates()[:3]
+    expected = D * np.log1p(few.var(0, ddof=1).sum((1, 2)) / (D * 0.1))
+    np.testing.assert_allclose(generalization.summands(few, 0.1, centred=True), expected)
 
 
-def test_a_run_that_diverged_has_no_bound():
+def test_a_run_that_diverged_has_no_bound_and_no_update_the_bound_zero():
     broken = updates()[0]
     broken[0, 0, 0] = np.nan
     assert np.isnan(generalization.trajectory_bound(broken, 0.1, 1.0, 20))
-    still = np.zeros_like(broken)
-    assert generalization.trajectory_bound(still, 0.1, 1.0, 20) == 0
-
-
-def test_an_estimated_covariance_keeps_the_variance_and_can_be_used():
-    few = updates()[:3]
-    found = generalization.noise_covariance(few, 0.2)
-    assert found.shape == (L, D, D)
-    flat = few.reshape(3, L, D)
-    for t in range(L):
-        sample = np.cov(flat[:, t].T)
-        expected = 0.8 * sample + 0.2 * np.trace(sample) / D * np.eye(D)
-        np.testing.assert_allclose(found[t], expected, atol=1e-12)
-    assert generalization.trajectory_bound(few, found, 1.0, 20) > 0
+    assert generalization.trajectory_bound(np.zeros_like(broken), 0.1, 1.0, 20) == 0
 
 
 @pytest.mark.parametrize(
-    ("noise_cov", "words"),
+    "noise_cov",
     [
-        (0.0, "noise_cov = 0.0"),
-        (jnp.eye(D).at[0, 1].set(0.5), "not symmetric: entries differ by 5"),
-        (jnp.eye(D).at[0, 0].set(-1.0), "not positive definite"),
-        (jnp.zeros((D, D)), "not positive definite"),
-        (jnp.full((D, D), jnp.nan), "not symmetric"),
+        0.0,
+        jnp.eye(D).at[0, 1].set(0.5),
+        jnp.eye(D).at[0, 0].set(-1.0),
+        jnp.zeros((D, D)),
+        jnp.full((D, D), jnp.nan),
     ],
 )
-def test_covariances_that_are_none_are_refused(noise_cov, words):
-    with pytest.raises(ValueError, match=words):
+def test_a_matrix_that_is_no_covariance_is_refused(noise_cov):
+    with pytest.raises(ValueError, match="noise_cov"):
         generalization.trajectory_bound(updates(), noise_cov, 1.0, 20)
 
 
-def test_a_measured_gap_clips_both_losses():
+def test_a_measured_gap_clips_the_losses():
     population, demonstrations = jnp.array([0.5, 9.0, 1.0]), jnp.array([-1.0, 0.5])
     found = generalization.measured_gap(population, demonstrations, 0.0, 2.0)
     np.testing.assert_allclose(found.population, 3.5 / 3)
     np.testing.assert_allclose(found.empirical, 0.25)
     np.testing.assert_allclose(found.gap, 3.5 / 3 - 0.25)
     assert found.subgaussian == 1.0
-    with pytest.raises(ValueError, match="low < high"):
-        generalization.measured_gap(population, demonstrations, 2.0, 2.0)
 
 
-def test_all_sign_vectors_have_a_moment_spread_of_root_two():
-    """zᵀBz has no variance along the diagonal, and that of √2 z_i z_j beside it."""
+def test_no_quadratic_statistic_spreads_further_than_the_moment_spread_in_any_units():
     signs = jnp.array(list(itertools.product((-1.0, 1.0), repeat=3)))
     np.testing.assert_allclose(matching.moment_spread(signs), 2**0.5, rtol=1e-12)
-
-
-def test_no_quadratic_statistic_spreads_further_in_any_units():
     rng = np.random.default_rng(0)
     x = rng.standard_t(5, size=(400, 3)) @ rng.normal(size=(3, 3))
     spread = float(matching.moment_spread(jnp.array(x)))
@@ -117,8 +91,7 @@ def test_no_quadratic_statistic_spreads_further_in_any_units():
     matrices /= np.linalg.norm(matrices, axis=(1, 2), keepdims=True)
     z = x @ root
     tried = np.einsum("ni,bij,nj->bn", z, matrices, z).std(1)
-    assert tried.max() <= spread * (1 + 1e-12)
-    assert tried.max() > 0.9 * spread
+    assert 0.9 * spread < tried.max() <= spread * (1 + 1e-12)
 
 
 def test_steps_too_long_for_the_steepest_direction_have_no_bound():

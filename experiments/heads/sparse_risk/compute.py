@@ -17,7 +17,7 @@ from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 from lsa_lab.store import parts
 from lsa_lab.tasks.linear import LinearTask
-from lsa_lab.theory.wishart import rotation_invariant_bound
+from lsa_lab.theory.risk import rotation_invariant_bound
 
 
 class Place(NamedTuple):
