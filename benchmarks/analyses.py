@@ -30,7 +30,8 @@ def ours_clipping(
 
     def risk(params, batch):
         tokens = jax.vmap(prompts.tokens)(batch)
-        return (transformer.predictions(params, tokens, config) - batch.y_query) ** 2
+        predicted = jax.vmap(lambda rows: transformer.predict(params, rows, config))(tokens)
+        return (predicted - batch.y_query) ** 2
 
     init = jax.vmap(partial(transformer.init, config=config, dtype=jnp.float32))
     params = jax.jit(init)(jax.random.split(jax.random.key(1), seeds))

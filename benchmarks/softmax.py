@@ -28,8 +28,9 @@ def config_of(causal: bool, n: int, d: int, layers: int, width: int, heads: int)
 def ours(
     causal: bool, n: int, d: int, batch: int, layers: int, width: int, heads: int, **how
 ) -> Form:
-    """``transformer.predictions`` of a batch, or ``prefix_predictions``."""
+    """``transformer.predict`` of each prompt, or ``predict_prefixes``."""
     config = config_of(causal, n, d, layers, width, heads)
+    predict = transformer.predict_prefixes if causal else transformer.predict
 
     task = LinearTask(n, d, dtype=jnp.float32)
 
@@ -37,12 +38,13 @@ def ours(
         return partial(sample_batch, task=task, size=size)
 
     def loss(params, batch):
-        if not causal:
-            tokens = jax.vmap(prompts.tokens)(batch)
-            return jnp.mean((transformer.predictions(params, tokens, config) - batch.y_query) ** 2)
-        tokens = jax.vmap(prompts.interleaved_tokens)(batch)
-        targets = jnp.concatenate([batch.y, batch.y_query[:, None]], axis=1)
-        return jnp.mean((transformer.prefix_predictions(params, tokens, config) - targets) ** 2)
+        if causal:
+            tokens = jax.vmap(prompts.interleaved_tokens)(batch)
+            targets = jnp.concatenate([batch.y, batch.y_query[:, None]], axis=1)
+        else:
+            tokens, targets = jax.vmap(prompts.tokens)(batch), batch.y_query
+        predicted = jax.vmap(lambda rows: predict(params, rows, config))(tokens)
+        return jnp.mean((predicted - targets) ** 2)
 
     params = jax.jit(partial(transformer.init, config=config, dtype=jnp.float32))(jax.random.key(0))
     return fit_form(loss, draws, batch, params, **how)

@@ -1,4 +1,8 @@
-"""The checks that public functions share; they read values only where these are concrete."""
+"""Checks of arguments that public functions share; they read values only where these are concrete.
+
+A check returns the checked value where the caller needs it, and raises ValueError in a sentence
+with the argument's name, what came, and what to do.
+"""
 
 import functools
 import math
@@ -24,20 +28,17 @@ _ON_ACCELERATORS = 32  # times as many: a core's caches hold few, and an acceler
 
 
 def is_concrete(value: ArrayLike) -> bool:
-    """Whether the value can be read, and is not being traced, vmapped or differentiated."""
+    """Return whether the value can be read: it is not traced, vmapped or differentiated."""
     return not isinstance(value, jax.core.Tracer)
 
 
-def check_at_least(value: int, name: str, least: int = 1) -> int:
-    """The count, unless it is no whole number or too small; one that is traced as it is."""
-    count = check_whole(value, name)
-    if is_concrete(count) and count < least:
-        raise ValueError(f"{name} = {value}: it is at least {least}")
-    return count
+def is_readable(value: Any) -> bool:
+    """Return whether the value is a concrete number or array; pytrees are rebuilt around others."""
+    return isinstance(value, int | float | np.ndarray | np.number | Array) and is_concrete(value)
 
 
 def check_whole(value: Any, name: str) -> int:
-    """The number, unless it is no whole one, which True is not; one that is traced as it is."""
+    """Return a whole number, and a traced one as it is; True is none."""
     if not is_concrete(value):
         return value
     try:
@@ -48,9 +49,17 @@ def check_whole(value: Any, name: str) -> int:
         raise ValueError(f"{name} = {value!r}: it is a whole number") from None
 
 
+def check_at_least(value: int, name: str, least: int = 1) -> int:
+    """Return a whole number of at least ``least``."""
+    count = check_whole(value, name)
+    if is_concrete(count) and count < least:
+        raise ValueError(f"{name} = {value}: it is at least {least}")
+    return count
+
+
 def set_counts(config: Any, names: str, least: int = 1) -> None:
-    """Make the named counts of a frozen config Python's, which JSON has and which widen no dtype;
-    None stays, and one that is too small or no whole number is refused."""
+    """Turn the named counts of a frozen config into Python's, which JSON has and which widen no
+    dtype; None stays."""
     for name in names.split():
         count = getattr(config, name)
         if count is None:
@@ -61,15 +70,8 @@ def set_counts(config: Any, names: str, least: int = 1) -> None:
         object.__setattr__(config, name, count)
 
 
-def as_floats(values: ArrayLike) -> Array:
-    """Numbers in their own precision, whole ones as floats: an array of these would cut others off
-    to whole ones, and overflow."""
-    array = jnp.asarray(in_native_order(values))
-    return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
-
-
 def check_size(size: int, count: int, what: str = "demonstrations") -> int:
-    """The size of a subset of ``count``, unless there is none of that size."""
+    """Return the size of a subset of ``count`` things."""
     size = check_whole(size, "size")
     if not 1 <= size <= count:
         raise ValueError(f"size = {size} of {count} {what}: choose 1 to {count}")
@@ -77,7 +79,7 @@ def check_size(size: int, count: int, what: str = "demonstrations") -> int:
 
 
 def check_indices(indices: ArrayLike, count: int, what: str = "demonstrations") -> None:
-    """Raise if indices are a mask or, where they can be read, beyond 0 to ``count`` - 1."""
+    """Raise if indices are a mask or, where they are concrete, not from 0 to ``count`` - 1."""
     dtype = np.asarray(indices).dtype if is_concrete(indices) else jnp.result_type(indices)
     if not jnp.issubdtype(dtype, jnp.integer):
         advice = "np.flatnonzero(mask)" if dtype == np.bool_ else "indices.astype(int)"
@@ -86,37 +88,23 @@ def check_indices(indices: ArrayLike, count: int, what: str = "demonstrations") 
         raise ValueError(f"indices of {count} {what} are numbers from 0 to {count - 1}")
 
 
-def check_spread(value: ArrayLike, name: str, what: str = "a standard deviation") -> None:
-    """Raise if a number, or any of an array, is no standard deviation."""
-    if not is_readable(value):
-        return
-    numbers = np.asarray(value)
-    if not ((numbers >= 0) & (numbers < math.inf)).all():
-        raise ValueError(f"{name} = {value}: {what} is finite and not negative")
+def check_range(value: ArrayLike, name: str, high: float = math.inf) -> None:
+    """Raise unless numbers are finite and lie in [0, high]."""
+    if is_readable(value):
+        numbers = np.asarray(value)
+        if not ((numbers >= 0) & (numbers <= high) & (numbers < math.inf)).all():
+            bound = "is finite and not negative" if high == math.inf else f"lies in [0, {high:g}]"
+            raise ValueError(f"{name} = {value}: it {bound}")
 
 
-def check_variance(value: ArrayLike, name: str) -> None:
-    """Raise if a number, or any of an array, is no variance."""
-    check_spread(value, name, "a variance")
-
-
-def check_correlation(value: ArrayLike, name: str) -> None:
-    """Raise if a number, or any of an array, is no correlation from 0 to 1."""
-    if not is_readable(value):
-        return
-    numbers = np.asarray(value)
-    if not ((numbers >= 0) & (numbers <= 1)).all():
-        raise ValueError(f"{name} = {value}: a correlation of neighbours lies in [0, 1]")
-
-
-def check_ratio(value: ArrayLike, name: str) -> None:
-    """Raise if a number, or any of an array, is no ratio of sizes."""
+def check_positive(value: ArrayLike, name: str) -> None:
+    """Raise unless numbers are positive."""
     if is_concrete(value) and not np.all(np.asarray(value) > 0):
-        raise ValueError(f"{name} = {value}: a ratio of sizes is positive")
+        raise ValueError(f"{name} = {value}: it is positive")
 
 
 def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> None:
-    """Raise if a concrete matrix is not symmetric, or, if it is to be one, no covariance."""
+    """Raise if a concrete matrix is not symmetric or, if ``definite``, not semi-definite."""
     if not is_readable(matrix) or np.ndim(matrix) != 2:
         return
     check_byte_order(matrix, name)
@@ -124,8 +112,7 @@ def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> N
     if entries.shape[0] != entries.shape[1]:
         raise ValueError(f"{name} has shape {entries.shape}: expected [d, d], a square matrix")
     check_finite(entries, name)
-    largest = np.abs(entries).max(initial=0)
-    slack = _ROUNDING * len(entries) * largest
+    slack = _ROUNDING * len(entries) * np.abs(entries).max(initial=0)
     if np.abs(entries - entries.T).max(initial=0) > slack:
         raise ValueError(f"{name} is not symmetric: give (A + Aᵀ)/2 if rounding made it so")
     smallest = np.linalg.eigvalsh(entries)[0] if definite else 0
@@ -134,7 +121,7 @@ def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> N
 
 
 def check_eigenvalues(values: ArrayLike, name: str, matrix: str) -> None:
-    """Raise if numbers that can be read are no eigenvalues of a covariance, up to rounding."""
+    """Raise if concrete eigenvalues of a covariance are negative beyond rounding."""
     if not is_readable(values):
         return
     numbers = np.atleast_1d(np.asarray(values, float))
@@ -145,18 +132,13 @@ def check_eigenvalues(values: ArrayLike, name: str, matrix: str) -> None:
 
 
 def check_broadcast(**values: ArrayLike) -> None:
-    """Raise, by name, if numbers and arrays do not broadcast against each other."""
+    """Raise if numbers and arrays do not broadcast against each other."""
     shapes = {name: jnp.shape(value) for name, value in values.items()}
     try:
         np.broadcast_shapes(*shapes.values())
     except ValueError:
         listed = ", ".join(f"{name} has shape {shape}" for name, shape in shapes.items() if shape)
         raise ValueError(f"{listed}: expected shapes that broadcast") from None
-
-
-def is_readable(value: Any) -> bool:
-    """Whether the value is a number or an array: a pytree is rebuilt around other things, too."""
-    return isinstance(value, int | float | np.ndarray | np.number | Array) and is_concrete(value)
 
 
 def check_finite(
@@ -174,24 +156,24 @@ def check_finite(
 
 
 def check_byte_order(array: ArrayLike, name: str) -> None:
-    """Raise if an array of NumPy has the byte order of another machine, which JAX does not take."""
+    """Raise if a NumPy array has the byte order of another machine, which JAX does not take."""
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         raise ValueError(f"{name} is {array.dtype.str}: give {name}.astype({array.dtype.name!r})")
 
 
 def check_factorable(array: ArrayLike, name: str) -> None:
-    """Raise if an array is in half precision, which LAPACK's factorisations do not have."""
+    """Raise if an array has half precision, for which LAPACK has no factorisation."""
     check_byte_order(array, name)
     dtype = jnp.result_type(array)
     if jnp.finfo(dtype).bits < 32:
         raise ValueError(f"{name} is {dtype}: no matrix is factored in it; give float32 or float64")
 
 
-def admit(prompt: Prompt, *, factored: bool = False) -> Prompt:
-    """The prompt as JAX arrays, if it has a demonstration and finite numbers in one precision, a
-    full one if its moments are to be ``factored``.
+def check_prompt(prompt: Prompt, *, factored: bool = False) -> Prompt:
+    """Return a prompt as JAX arrays: one demonstration or more, finite, in one floating dtype.
 
-    The query's label is not looked at: whoever predicts may not know it.
+    ``factored``: its moments will be factored, which takes 32 bits. The query's label may be
+    unknown and is not checked.
     """
     prompts.check(prompt)
     if prompt.x.shape[0] == 0:
@@ -207,40 +189,48 @@ def admit(prompt: Prompt, *, factored: bool = False) -> Prompt:
     return jax.tree.map(jnp.asarray, prompt)
 
 
-def number(
+def check_number(
     value: Real, name: str, prompt: Prompt, advice: str, positive: bool = True
 ) -> Array:  # []
-    """One finite number > 0 (>= 0 unless ``positive``), in the precision of the prompt."""
+    """Return a finite number > 0 (>= 0 unless ``positive``) in the precision of the prompt."""
     if isinstance(value, str | bytes):
         raise ValueError(f"{name} = {value!r}: expected a number, not text")
     if jnp.shape(value) != ():
         raise ValueError(f"{name} has shape {jnp.shape(value)}: it is one number; vmap over many")
     if is_concrete(value):
         dtype = jnp.result_type(prompt.x)
-        plain = float(value)
+        exact = float(value)
         with np.errstate(over="ignore"):
-            kept = float(np.asarray(plain).astype(dtype))  # what is computed with
-        lost = 0 < kept < float(jnp.finfo(dtype).tiny)  # XLA computes with 0 in its place
-        if not math.isfinite(kept) or plain < 0 or (positive and kept == 0) or lost:
+            rounded = float(np.asarray(exact).astype(dtype))
+        flushed = 0 < rounded < float(jnp.finfo(dtype).tiny)  # XLA computes with 0 in its place
+        if not math.isfinite(rounded) or exact < 0 or (positive and rounded == 0) or flushed:
             bound = "> 0" if positive else ">= 0"
-            told = "" if plain == kept or math.isnan(plain) else f", which is {kept} in {dtype}"
-            told = f", which is too small for {dtype}" if lost else told
-            raise ValueError(f"{name} = {plain}{told}: expected a finite number {bound}; {advice}")
+            note = (
+                "" if exact == rounded or math.isnan(exact) else f", which is {rounded} in {dtype}"
+            )
+            note = f", which is too small for {dtype}" if flushed else note
+            raise ValueError(f"{name} = {exact}{note}: expected a finite number {bound}; {advice}")
     return jnp.asarray(value, jnp.result_type(prompt.x))
 
 
-def schedule(values: ArrayLike, name: str, prompt: Prompt) -> Array:  # [steps]
-    """One finite number for each step, in the precision of the prompt."""
+def check_schedule(values: ArrayLike, name: str, prompt: Prompt) -> Array:  # [steps]
+    """Return one finite number for each step in the precision of the prompt."""
     values = jnp.asarray(values, jnp.result_type(prompt.x))
     chex.assert_rank(values, 1, custom_message=f"{name} is [steps], one entry for each step")
     check_finite(values, name)
     return values
 
 
-def cached_if_jitted(make: Callable[..., Callable]) -> Callable[..., Callable]:
+def as_floats(values: ArrayLike) -> Array:
+    """Return numbers in their own precision, whole ones as floats: integers would truncate."""
+    array = jnp.asarray(in_native_order(values))
+    return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
+
+
+def cache_if_jitted(make: Callable[..., Callable]) -> Callable[..., Callable]:
     """Cache the program ``make(function, *options)`` of a function that is jitted.
 
-    Any other function may read what has changed since, and its program is made anew each time.
+    Any other function may read what has changed since, and gets a new program at each call.
     """
     cache = functools.lru_cache(maxsize=16)(make)
 
@@ -252,23 +242,21 @@ def cached_if_jitted(make: Callable[..., Callable]) -> Callable[..., Callable]:
     return program
 
 
-def map_rows(function: Callable[[Array], Array], rows: Array, together: int) -> Array:
-    """``jax.lax.map``, ``together`` rows at a time; outside of jit few parts are a loop in Python,
-    since a function that is made anew in every call would be compiled in every call."""
-    starts = range(0, len(rows), together)
+def map_rows(function: Callable[[Array], Array], rows: Array, batch_size: int) -> Array:
+    """Return ``jax.lax.map(function, rows, batch_size=batch_size)``; outside of jit few batches are
+    a loop in Python, because a new function would be compiled in every call."""
+    starts = range(0, len(rows), batch_size)
     if len(starts) > _FEW or not is_concrete(jnp.zeros(())):
-        return jax.lax.map(function, rows, batch_size=together)
-    parts = [jax.vmap(function)(rows[start : start + together]) for start in starts]
+        return jax.lax.map(function, rows, batch_size=batch_size)
+    parts = [jax.vmap(function)(rows[start : start + batch_size]) for start in starts]
     return jnp.concatenate(parts)
 
 
-def side_by_side(together: int | None, on_cpu: int) -> int:
-    """How many rows of a ``lax.map`` go side by side: decided here for every platform.
+def choose_batch_size(batch_size: int | None, on_cpu: int) -> int:
+    """Return ``batch_size`` rows of a ``lax.map``, by default ``on_cpu`` or more elsewhere.
 
-    ``together`` where it is said, else what suits the platform: ``on_cpu`` rows, or many more.
-
-    Ask for fewer where their memory is too much. The number is part of what the last bits rest on.
+    A smaller one needs less memory. The last bits of a result depend on it.
     """
-    if together is not None:
-        return check_at_least(together, "together")
+    if batch_size is not None:
+        return check_at_least(batch_size, "together")
     return on_cpu if jax.default_backend() == "cpu" else _ON_ACCELERATORS * on_cpu

@@ -192,7 +192,6 @@ CALLS = {
     "transformer.init": lambda: transformer.init(KEY, SOFTMAX),
     "transformer.forward": lambda: transformer.forward(FACTORS, TOKENS, SOFTMAX, MASK),
     "transformer.predict": lambda: transformer.predict(FACTORS, TOKENS, SOFTMAX),
-    "transformer.predictions": lambda: transformer.predictions(FACTORS, TOKENS[None], SOFTMAX),
     "transformer.predict_prefixes": lambda: transformer.predict_prefixes(
         GARG, prompts.interleaved_tokens(PROMPT), INTERLEAVED
     ),

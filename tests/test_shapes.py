@@ -99,7 +99,6 @@ REFUSED = [
     ("prompt", "jax.vmap", "(1, 4, 3)", lambda: transformer.forward(FACTORS, STACKED, CONFIG)),
     ("tokens", "token_width is 3", "2 wide", lambda: transformer.forward(FACTORS, NARROW, CONFIG)),
     ("head_mask", "(2, 2)", "(2,)", lambda: transformer.forward(FACTORS, TOKENS, CONFIG, A[2,])),
-    ("batch", "[B, T, e]", "(4, 3)", lambda: transformer.predictions(FACTORS, TOKENS, CONFIG)),
     (
         "w_q",
         "(2, 2, 3, 3)",

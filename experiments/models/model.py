@@ -32,7 +32,8 @@ class Model(flax.struct.PyTreeNode):
         read, scale = jax.vmap(partial(prepare_prompt, self.spec.architecture))(batch)
         if not _can_be_merged(self.spec.architecture):
             tokens, config = jax.vmap(prompts.tokens)(read), transformer_config(self.spec)
-            return scale * transformer.predictions(self.params, tokens, config, self.gates)
+            predict = partial(transformer.predict, self.params, config=config, head_mask=self.gates)
+            return scale * jax.vmap(predict)(tokens)
         params = self.merged().params
         if self.gates is not None:
             gates = jnp.asarray(self.gates, params.w_pv.dtype)[:, :, None, None]

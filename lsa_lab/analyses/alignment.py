@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import estimators
-from lsa_lab.arguments import Real, admit, check_at_least
+from lsa_lab.arguments import Real, check_at_least, check_prompt
 from lsa_lab.prompts import Prompt, length
 
 Path = Callable[[Prompt, Any], Array]  # (prompt, parameters) -> [S, d]
@@ -90,7 +90,7 @@ def newton(prompt: Prompt, num_steps: int, scale: Real = 1.0) -> Array:  # [num_
     1933; as an algorithm in context: Fu et al. 2310.17086).
     """
     num_steps = check_at_least(num_steps, "num_steps")
-    return _newton(admit(prompt), num_steps, scale)
+    return _newton(check_prompt(prompt), num_steps, scale)
 
 
 @functools.partial(jax.jit, static_argnames="num_steps")

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import estimators, prompts
-from lsa_lab.arguments import check_at_least, check_finite, check_spread, is_concrete
+from lsa_lab.arguments import check_at_least, check_finite, check_range, is_concrete
 from lsa_lab.estimators.least_squares import column_space, pseudo_inverse
 from lsa_lab.models.trace import Trace, check_heads, check_label_slot, check_stream
 from lsa_lab.prompts import Prompt
@@ -38,7 +38,7 @@ def fit(states: Array, targets: Array, *, penalty: float = 0.0) -> Array:  # [B,
             f"{rows} prompts for a probe of width {width}: it needs {PER_WIDTH} for each of the "
             f"{width} coordinates, {PER_WIDTH * width} or more"
         )
-    check_spread(penalty, "penalty", "a penalty")
+    check_range(penalty, "penalty")
     check_finite(states, "states")
     check_finite(targets, "targets")
     # A penalty is least squares on rows √(penalty B) I with targets 0.

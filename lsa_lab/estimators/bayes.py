@@ -16,12 +16,12 @@ from jax import Array
 
 from lsa_lab.arguments import (
     Real,
-    admit,
     check_finite,
+    check_number,
+    check_prompt,
     check_symmetric,
     check_whole,
     is_concrete,
-    number,
 )
 from lsa_lab.estimators.least_squares import ridge
 from lsa_lab.prompts import Prompt
@@ -67,8 +67,8 @@ def discrete_posterior_means(prompt: Prompt, tasks: Array, noise_var: Real) -> A
     It is what pretraining on few tasks teaches (dMMSE: Raventós et al. 2306.15063; docs/theory,
     "The discrete Bayes rule"). Sums are kept as logarithms, so that no weight becomes 0/0.
     """
-    prompt = admit(prompt)
-    noise_var = number(noise_var, "noise_var", prompt, "without noise the nearest task is left")
+    prompt = check_prompt(prompt)
+    noise_var = check_number(noise_var, "noise_var", prompt, "noise 0 leaves the nearest task")
     chex.assert_rank(tasks, 2, custom_message="tasks is [k, d], a row for each task")
     d = prompt.x.shape[1]
     chex.assert_shape(tasks, (tasks.shape[0], d), custom_message="tasks is [k, d], d as in x")
@@ -105,11 +105,11 @@ def sparse_posterior_mean(
 
 
 def _admit(prompt: Prompt, signal_var: Real, noise_var: Real) -> tuple[Prompt, Array, Array]:
-    prompt = admit(prompt)
+    prompt = check_prompt(prompt)
     return (
         prompt,
-        number(signal_var, "signal_var", prompt, _DEGENERATE),
-        number(noise_var, "noise_var", prompt, _NOISELESS),
+        check_number(signal_var, "signal_var", prompt, _DEGENERATE),
+        check_number(noise_var, "noise_var", prompt, _NOISELESS),
     )
 
 

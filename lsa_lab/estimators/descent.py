@@ -12,14 +12,14 @@ from jax.typing import ArrayLike
 
 from lsa_lab.arguments import (
     Real,
-    admit,
     as_floats,
     check_at_least,
     check_factorable,
     check_finite,
+    check_number,
+    check_prompt,
+    check_schedule,
     is_concrete,
-    number,
-    schedule,
 )
 from lsa_lab.prompts import Prompt, near_one, times_power
 
@@ -34,8 +34,8 @@ def gradient_descent(
     A_t enters as it is: a layer with W_kq = diag(A, 0), ``constructions.preconditioned``, takes
     the step with Aᵀ (Ahn et al. 2306.00297; docs/theory, "Layers are preconditioned steps").
     """
-    prompt = admit(prompt)
-    step_sizes = schedule(step_sizes, "step_sizes", prompt)
+    prompt = check_prompt(prompt)
+    step_sizes = check_schedule(step_sizes, "step_sizes", prompt)
     if preconditioners is not None:
         d = prompt.x.shape[1]
         words = "preconditioners are [steps, d, d], one for each step size"
@@ -53,9 +53,9 @@ def gradient_descent_plus_plus(
     T_{t+1} = (I - γ_t T_t H T_t) T_t from T_0 = I, w_{t+1} = w_t + η_t T_t² Xᵀ(y - Xw_t)/n, in the
     coordinates of the prompt (von Oswald et al. 2212.07677; docs/theory, "GD++").
     """
-    prompt = admit(prompt)
-    step_sizes = schedule(step_sizes, "step_sizes", prompt)
-    gammas = schedule(gammas, "gammas", prompt)
+    prompt = check_prompt(prompt)
+    step_sizes = check_schedule(step_sizes, "step_sizes", prompt)
+    gammas = check_schedule(gammas, "gammas", prompt)
     chex.assert_equal_shape([step_sizes, gammas], custom_message="gammas: one for each step size")
     return _descend_plus_plus(prompt.x, prompt.y, step_sizes, gammas)
 
@@ -70,8 +70,8 @@ def preprocessed_gradient_descent(
     docs/theory, "Preprocess then optimise"). It converges for step sizes below
     ``preprocessed_step_limit``.
     """
-    prompt = admit(prompt)
-    step_size = number(step_size, "step_size", prompt, "a step against the gradient is positive")
+    prompt = check_prompt(prompt)
+    step_size = check_number(step_size, "step_size", prompt, "a descent step is positive")
     num_steps = check_at_least(num_steps, "num_steps", 0)
     factors = _correlations(prompt.x, prompt.y, normalise)
     step_sizes = jnp.broadcast_to(step_size, (num_steps,))
@@ -88,9 +88,9 @@ def mixed_gradient_descent(
     ``preprocessed_gradient_descent`` with a step size for each step. α replaces the many steps that
     coordinates with a small r need (derived here; docs/theory, "Preprocess then optimise").
     """
-    prompt = admit(prompt)
-    alphas = schedule(raw_step_sizes, "raw_step_sizes", prompt)
-    betas = schedule(step_sizes, "step_sizes", prompt)
+    prompt = check_prompt(prompt)
+    alphas = check_schedule(raw_step_sizes, "raw_step_sizes", prompt)
+    betas = check_schedule(step_sizes, "step_sizes", prompt)
     words = "raw_step_sizes: one for each of step_sizes"
     chex.assert_equal_shape([alphas, betas], custom_message=words)
     squares = _correlations(prompt.x, prompt.y, normalise=False) ** 2
@@ -103,7 +103,7 @@ def descent_modes(prompt: Prompt) -> tuple[Array, Array]:  # κ [d], c [d]
 
     A κ_k of zero is replaced by the smallest number that ``descent_predictions`` can divide by.
     """
-    prompt = admit(prompt, factored=True)
+    prompt = check_prompt(prompt, factored=True)
     hessian, moment = _moments(prompt.x, prompt.y)
     curvatures, basis = jnp.linalg.eigh(hessian)
     least = jnp.sqrt(jnp.finfo(curvatures.dtype).tiny)
@@ -164,7 +164,7 @@ def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array
     the power -4 (-2), so one step size for all prompts is slow on most. Infinite where r = 0
     (docs/theory, "Preprocess then optimise").
     """
-    prompt = admit(prompt, factored=True)
+    prompt = check_prompt(prompt, factored=True)
     (x, x_exponent), (y, y_exponent) = near_one(prompt.x), near_one(prompt.y)
     features, exponent = near_one(x * _correlations(x, y, normalise)[None])
     limit = 2 * x.shape[0] / jnp.linalg.norm(features, ord=2) ** 2

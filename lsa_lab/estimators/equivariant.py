@@ -14,7 +14,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real, admit, check_spread, check_whole, is_concrete, number
+from lsa_lab.arguments import (
+    Real,
+    check_number,
+    check_prompt,
+    check_range,
+    check_whole,
+    is_concrete,
+)
 from lsa_lab.estimators.least_squares import column_space, ridge
 from lsa_lab.prompts import Prompt
 
@@ -42,14 +49,14 @@ def rotation_equivariant_posterior_mean(
     p = 1/τ² + 2t or 2z, with weight t^{a-1} p^{-d/2} dt or e^{zρ²} p^{-d/2} dz, each with its ridge
     rule (derived here; docs/theory, "The rotation-equivariant Bayes rule").
     """
-    prompt = admit(prompt, factored=True)
+    prompt = check_prompt(prompt, factored=True)
     n, d = prompt.x.shape
     count = d if sparsity is None else check_whole(sparsity, "sparsity")
     if not 1 <= count <= d:
         raise ValueError(f"sparsity = {sparsity}, d = {d}: choose 1 to {d}")
     if signal not in get_args(Signal):
         raise ValueError(f"signal = {signal!r}: choose one of {', '.join(get_args(Signal))}")
-    check_spread(noise_std, "noise_std")
+    check_range(noise_std, "noise_std")
     weight_std = _check_std(weight_std, "weight_std", prompt, _NO_WEIGHTS)
     if signal == "gaussian" and count == d:
         return ridge(prompt, noise_std**2 / (n * weight_std**2))
@@ -64,10 +71,10 @@ def rotation_equivariant_posterior_mean(
 
 def _check_std(value: Real, name: str, prompt: Prompt, advice: str) -> Array:  # []
     """Return a standard deviation if its square is positive in the precision of the prompt."""
-    check_spread(value, name)
-    std = number(value, name, prompt, advice)
+    check_range(value, name)
+    std = check_number(value, name, prompt, advice)
     if is_concrete(value):
-        number(float(value) ** 2, f"{name}²", prompt, advice)
+        check_number(float(value) ** 2, f"{name}²", prompt, advice)
     return std
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve
 
-from lsa_lab.arguments import Real, admit, check_finite, number
+from lsa_lab.arguments import Real, check_finite, check_number, check_prompt
 from lsa_lab.prompts import Prompt, near_one, times_power
 
 _GAP_IN_EPS = 64  # a duality gap of so many units in the last place of |y|²/2n is none
@@ -23,8 +23,8 @@ def lasso(prompt: Prompt, penalty: Real) -> Array:  # [d]
     Lasso"). ``lasso_duality_gap`` bounds the error. The derivative follows from the optimality
     conditions and needs independent columns on the support. Labels and columns may have any unit.
     """
-    prompt = admit(prompt, factored=True)
-    penalty = number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
+    prompt = check_prompt(prompt, factored=True)
+    penalty = check_number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
     return _solve(prompt.x, prompt.y, penalty)
 
 
@@ -38,10 +38,10 @@ def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: Real) -> Array:  
 
     a sum of terms that are not negative. At penalty 0 it is the whole loss unless g = 0.
     """
-    prompt = admit(prompt)
+    prompt = check_prompt(prompt)
     chex.assert_shape(weights, prompt.x_query.shape, custom_message="weights are [d]")
     check_finite(weights, "weights")
-    penalty = number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
+    penalty = check_number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
     x, y, penalties, exponents, y_exponent = _scale(prompt.x, prompt.y, penalty)
     weights = times_power(jnp.asarray(weights), exponents - y_exponent)
     residual = y - x @ weights

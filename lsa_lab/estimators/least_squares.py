@@ -6,7 +6,7 @@ import numpy as np
 from jax import Array
 from jax.scipy.linalg import solve
 
-from lsa_lab.arguments import Real, admit, is_concrete, number
+from lsa_lab.arguments import Real, check_number, check_prompt, is_concrete
 from lsa_lab.prompts import Prompt, near_one, times_power
 
 _ROUNDING = 4  # singular values up to 4 min(n, d) eps count as 0; rounding alone gave 1.4
@@ -17,7 +17,7 @@ def ols(prompt: Prompt) -> Array:  # [d]
 
     X⁺ is ``pseudo_inverse``, for any n, d and rank. Differentiable where the rank is constant.
     """
-    prompt = admit(prompt, factored=True)
+    prompt = check_prompt(prompt, factored=True)
     return pseudo_inverse(prompt.x) @ prompt.y
 
 
@@ -29,9 +29,9 @@ def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
     relative to |H|: a tiny penalty is worse than 0 there, and a traced penalty of 0 gives NaN.
     Covariates and labels may have any unit; for n ≥ d each column may have a different one.
     """
-    prompt = admit(prompt, factored=True)
+    prompt = check_prompt(prompt, factored=True)
     advice = "a negative penalty has no minimiser"
-    level = number(penalty, "penalty", prompt, advice, positive=False)
+    level = check_number(penalty, "penalty", prompt, advice, positive=False)
     if is_concrete(penalty) and np.asarray(penalty).astype(level.dtype) == 0:
         return ols(prompt)
     x, (y, y_exponent) = prompt.x, near_one(prompt.y)

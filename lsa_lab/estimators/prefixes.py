@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real, admit, check_correlation, number
+from lsa_lab.arguments import Real, check_number, check_prompt, check_range
 from lsa_lab.prompts import Prompt, near_one, times_power
 
 _WIDE = 8  # entries; the outer product of shorter vectors is slower as a matrix product
@@ -18,7 +18,7 @@ def prefixes(rule: Callable[[Prompt], Array], prompt: Prompt) -> Array:  # [n+1,
 
     Each length compiles one program: ``recursive_ridge`` is the fast form of ridge.
     """
-    prompt = admit(prompt)
+    prompt = check_prompt(prompt)
     n, d = prompt.x.shape
     rows = [jnp.zeros(d, prompt.x.dtype)]
     rows += [rule(prompt.replace(x=prompt.x[:t], y=prompt.y[:t])) for t in range(1, n + 1)]
@@ -31,9 +31,9 @@ def recursive_ridge(prompt: Prompt, penalty: Real) -> Array:  # [n+1, d]
     With penalty dσ² it is the Bayes rule for w ~ N(0, I/d) at every length. Computed by
     ``recursive_least_squares`` in n updates, without a solve, on a scaled prompt.
     """
-    prompt = admit(prompt)
+    prompt = check_prompt(prompt)
     advice = "without one the first steps have no minimiser"
-    return _recursive_ridge(prompt, number(penalty, "penalty", prompt, advice))
+    return _recursive_ridge(prompt, check_number(penalty, "penalty", prompt, advice))
 
 
 @functools.partial(jax.jit, inline=True)  # a call would hide the constant ones from a gradient
@@ -58,9 +58,9 @@ def kalman_filter(prompt: Prompt, noise_var: Real, drift: Real) -> Array:  # [n+
 
         K = Px/(xᵀPx + σ²),  m ← ρ(m + K(y - x·m)),  P ← ρ²(P - K(Px)ᵀ) + (1 - ρ²)I/d
     """
-    prompt = admit(prompt)
-    noise_var = number(noise_var, "noise_var", prompt, "without noise a covariance is singular")
-    check_correlation(drift, "drift")
+    prompt = check_prompt(prompt)
+    noise_var = check_number(noise_var, "noise_var", prompt, "without noise it is singular")
+    check_range(drift, "drift", 1)
     return _kalman_filter(prompt, noise_var, jnp.asarray(drift, prompt.x.dtype))
 
 

@@ -1,11 +1,10 @@
 """Our Params as parameter trees of Flax, linen and nnx, under their own names, and back.
 
-They are those of the modules of ``models.linen``, and of ``nnx.bridge.ToNNX`` of such a module:
+They are the parameters of the modules of ``models.flax_modules``:
 
-    module = linen.LinearAttention(num_layers, num_heads)
-    module.apply(to_linen(params), tokens)                            # linear_attention.forward
+    LinenModel(draw, forward).apply(to_linen(params), tokens)         # forward(params, tokens)
 
-    module = nnx.bridge.ToNNX(module, rngs=nnx.Rngs(0)).lazy_init(tokens)
+    module = NNXModel(draw, forward, rngs=nnx.Rngs(0))
     nnx.update(module, to_nnx(params))
     module(tokens)                                                    # the same
 """

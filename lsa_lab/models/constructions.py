@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import as_floats, check_at_least, check_symmetric, check_variance
+from lsa_lab.arguments import as_floats, check_at_least, check_range, check_symmetric
 from lsa_lab.models import transformer_weights
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.sparse_constructions import preprocess_then_optimise as preprocess_then_optimise
@@ -91,7 +91,7 @@ def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
     chex.assert_rank(covariance, 2)
     check_symmetric(covariance, "covariance")
     n = check_at_least(n, "n")
-    check_variance(noise_var, "noise_var")
+    check_range(noise_var, "noise_var")
     d = covariance.shape[0]
     identity = jnp.eye(d, dtype=jnp.result_type(covariance))
     gamma = (1 + 1 / n) * covariance + ((jnp.trace(covariance) + noise_var) / n) * identity

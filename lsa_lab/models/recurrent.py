@@ -52,7 +52,7 @@ from lsa_lab.models.blocks import (
 from lsa_lab.models.recurrent_state import Writes
 from lsa_lab.models.recurrent_weights import Config, Params, init
 from lsa_lab.models.trace import Trace, Walk
-from lsa_lab.models.transformer_layers import given
+from lsa_lab.models.transformer_layers import not_none
 
 __all__ = ["Config", "Params", "init"]
 
@@ -82,8 +82,8 @@ def _forward(params: Params, tokens: Array, gates: Array, config: Config) -> Tra
         stream = stream + heads.sum(0)
         if config.mlp_width is not None:
             rows = _normed(stream, own.mlp_norm_scale, own.mlp_norm_offset)
-            weights_and_biases = given(own.mlp_in, own.mlp_in_bias, own.mlp_out, own.mlp_out_bias)
-            stream = stream + mlp(rows, *weights_and_biases)
+            leaves = not_none(own.mlp_in, own.mlp_in_bias, own.mlp_out, own.mlp_out_bias)
+            stream = stream + mlp(rows, *leaves)
         return stream, (stream, heads)
 
     later, heads = run_layers(layer, stream, (layer_params(params), gates), heavy=True)
@@ -188,7 +188,7 @@ def _read(
     config: Config,
     values: Array | None = None,  # [T, v]
 ) -> Array:  # [T, v]
-    """Sᵀq after every token, of the head's own values unless others are given."""
+    """Sᵀq after every token, of the head's own values unless others are not_none."""
     queries, values = rows @ head.w_q.T, _values(head, rows) if values is None else values
     if config.kind == "mesa":
         return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config, values), queries)

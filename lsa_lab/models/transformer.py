@@ -14,23 +14,22 @@ Where the config asks for them: biases, W_Q u_t + b_q and so on, and b_o beside 
 position of its own added to every token before the first layer; a final norm before the read-out,
 through which ``trace.layer_predictions`` reads the stream of every layer (the logit lens).
 
-Train with ``predictions`` or ``prefix_predictions`` of a batch; look inside with ``forward``.
+Train with ``jax.vmap`` of ``predict`` or ``predict_prefixes``; look inside with ``forward``.
 """
 
 import dataclasses
 import functools
 
-import chex
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.models import linear_attention, transformer_batch
+from lsa_lab.models import linear_attention
 from lsa_lab.models import trace as traces
-from lsa_lab.models.blocks import gated, head_gates, layer_norm, layer_params
+from lsa_lab.models.blocks import gate_heads, head_gates, layer_norm, layer_params
 from lsa_lab.models.trace import Trace, Walk
 from lsa_lab.models.transformer_config import Config
-from lsa_lab.models.transformer_layers import attention_weights, given, run
+from lsa_lab.models.transformer_layers import attention_weights, not_none, run, run_to
 from lsa_lab.models.transformer_weights import (
     Params,
     check_inputs,
@@ -41,9 +40,7 @@ from lsa_lab.models.transformer_weights import (
 
 __all__ = ["Config", "Params", "init"]
 
-_LONG = 2048  # more tokens: memory counts before speed, as in ``blocks``
-_DEEP = 24  # more layers: one by one they compile too long (a second each)
-# What a config that ``merge`` takes may choose; anything else, also what is yet to come, may not.
+# The fields that a config may choose freely where ``merge`` accepts it.
 _MERGED = ("token_width", "num_layers", "heads", "key_width", "keys", "normalise", "init_scale")
 
 
@@ -56,9 +53,17 @@ def forward(
 ) -> Trace:
     """Read in, run every layer, and return the stream and the heads' writes.
 
-    The MLP writes to the stream only. With a read-in the label slot is stream @ read_out.
-    ``head_mask`` holds gates g: a head writes g times its own, and (1 - g) times ``head_fill``,
-    by default 0: the mean of its writes, say, or those on another prompt.
+    Args:
+        head_mask: a gate g for each head, which then writes g times its own output.
+        head_fill: what a head writes (1 - g) times, by default 0: the mean of its writes, say, or
+            those on another prompt.
+
+    Returns:
+        A Trace with stream [L+1, T, D] and heads [L, H, T, D]. The MLP writes to the stream only.
+        With a read-in the label slot is stream @ read_out.
+
+    Raises:
+        ValueError, AssertionError: tokens, weights or fills do not fit the config.
     """
     check_inputs(params, tokens, config, head_fill)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
@@ -70,7 +75,7 @@ def _forward(
     params: Params, tokens: Array, gates: Array, head_fill: Array | None, config: Config
 ) -> Trace:
     stream = _embed(params, tokens)
-    fills = None if head_fill is None else gated(1 - gates, head_fill)
+    fills = None if head_fill is None else gate_heads(1 - gates, head_fill)
     later, heads = run(stream, (layer_params(params), gates, fills), config)
     return _with_slots(traces.collect(stream, later, heads, params.read_out), params)
 
@@ -78,45 +83,61 @@ def _forward(
 def predict(
     params: Params, tokens: Array, config: Config, head_mask: Array | None = None
 ) -> Array:  # []
-    """ŷ = minus the query's label slot after the last layer."""
-    return traces.predict(forward(params, tokens, config, head_mask))
+    """Return ŷ = minus the query's label slot after the last layer; use ``jax.vmap`` for a batch.
+
+    The last layer runs for the query alone, so that this costs less than ``forward``.
+    """
+    return _predict(params, tokens, config, head_mask, -1)[0]
 
 
 def predict_prefixes(
     params: Params, tokens: Array, config: Config, head_mask: Array | None = None
 ) -> Array:  # [n+1]
-    """ŷ at x_1, ..., x_n and the query, each from the pairs before it (Garg et al. 2208.01066)."""
-    _check_interleaved(config, "predict")
-    return -traces.label_slots(forward(params, tokens, config, head_mask))[-1, ::2]
+    """Return ŷ at x_1, ..., x_n and the query, each from the pairs before it.
 
-
-def predictions(
-    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
-) -> Array:  # [B, T, e] -> [B]
-    """``predict`` for a batch of prompts, in the form that trains fastest.
-
-    The same numbers up to rounding, with derivatives in reverse mode.
+    Garg et al. 2208.01066. The last layer runs for these tokens alone. Raises ValueError unless
+    the layout is "interleaved".
     """
-    return -_batch_slots(params, tokens, config, head_mask, slice(-1, None))[:, 0]
+    if config.layout != "interleaved":
+        raise ValueError(
+            f"layout is {config.layout!r}, where only the query has a prediction; use predict, "
+            "or layout='interleaved'"
+        )
+    return _predict(params, tokens, config, head_mask, 2)
 
 
-def prefix_predictions(
-    params: Params, tokens: Array, config: Config, head_mask: Array | None = None
-) -> Array:  # [B, T, e] -> [B, n+1]
-    """``predict_prefixes`` for a batch of prompts, as ``predictions`` is ``predict``."""
-    _check_interleaved(config, "predictions")
-    return -_batch_slots(params, tokens, config, head_mask, slice(None, None, 2))
+def _predict(
+    params: Params, tokens: Array, config: Config, head_mask: Array | None, step: int
+) -> Array:  # [t]
+    check_inputs(params, tokens, config, None)
+    gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
+    return _slots_of_last_layer(params, tokens, gates, config, step)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "step"))
+def _slots_of_last_layer(
+    params: Params, tokens: Array, gates: Array, config: Config, step: int
+) -> Array:
+    """Return minus the label slots of the last token, step -1, or of every ``step``-th one."""
+    read = slice(-1, None) if step == -1 else slice(None, None, step)
+    weights = layer_params(params), gates, None
+    stream = run_to(_embed(params, tokens), weights, config, read)
+    trace = Trace(stream[None], jnp.zeros((0, 0), stream.dtype), params.read_out)
+    return -traces.label_slots(_with_slots(trace, params))[0]
 
 
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
-    """The a_ti with which token t (third axis) reads token i (fourth), from the stream."""
+    """Return the a_ti with which token t (third axis) reads token i (fourth)."""
     weights = functools.partial(attention_weights, config=config)
     scores = jax.vmap(weights)(layer_params(params), trace.stream[:-1])
     return jnp.where(present_heads(config)[:, :, None, None], scores, 0)
 
 
 def merge(params: Params, config: Config) -> linear_attention.Params:
-    """The same model with w_kq = W_Kᵀ W_Q and w_pv = W_O W_V (docs/theory, "Linear attention")."""
+    """Return the model with w_kq = W_Kᵀ W_Q and w_pv = W_O W_V (docs/theory, "Linear attention").
+
+    Raises ValueError unless the config has a linear kernel and attention alone.
+    """
     free = {name: getattr(config, name) for name in _MERGED}
     plain = type(config)(**free, kernel="linear")
     names = (field.name for field in dataclasses.fields(config))
@@ -136,39 +157,8 @@ def merge(params: Params, config: Config) -> linear_attention.Params:
     )
 
 
-def _batch_slots(
-    params: Params, tokens: Array, config: Config, head_mask: Array | None, read: slice
-) -> Array:  # [B, T, e] -> [B, tokens read]
-    """The label slots after the last layer, of the tokens that are read."""
-    chex.assert_rank(tokens, 3, custom_message="a batch of prompts is [B, T, e]")
-    if config.kernel != "softmax" or tokens.shape[1] > _LONG or config.num_layers > _DEEP:
-
-        def slots(prompt: Array) -> Array:
-            return traces.label_slots(forward(params, prompt, config, head_mask))[-1, read]
-
-        return jax.vmap(slots)(tokens)
-    check_inputs(params, jax.ShapeDtypeStruct(tokens.shape[1:], tokens.dtype), config, None)
-    gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
-    stream = jax.vmap(functools.partial(_embed, params))(tokens)
-    stream = transformer_batch.streams(params, stream, gates, read, config)
-    nothing = jnp.zeros((0, 0), stream.dtype)
-    return jax.vmap(
-        lambda rows: traces.label_slots(
-            _with_slots(Trace(rows[None], nothing, params.read_out), params)
-        )[0]
-    )(stream)
-
-
-def _check_interleaved(config: Config, instead: str) -> None:
-    if config.layout != "interleaved":
-        raise ValueError(
-            f"layout is {config.layout!r}, where only the query has a prediction; use {instead}, "
-            "or layout='interleaved'"
-        )
-
-
 def _embed(params: Params, tokens: Array) -> Array:  # [T, e] -> [T, D]
-    """The stream before the first layer: the tokens, read in, and their positions."""
+    """Return the stream before the first layer: the tokens, read in, plus their positions."""
     stream = tokens if params.read_in is None else tokens @ params.read_in.T
     if params.read_in_bias is not None:
         stream = stream + params.read_in_bias[None]
@@ -176,8 +166,8 @@ def _embed(params: Params, tokens: Array) -> Array:  # [T, e] -> [T, D]
 
 
 def _with_slots(trace: Trace, params: Params) -> Trace:
-    """The trace with its label slots, if they are more than stream @ read_out."""
-    final_norm = given(params.final_norm_scale, params.final_norm_offset)
+    """Return the trace with its label slots, if they are not just stream @ read_out."""
+    final_norm = not_none(params.final_norm_scale, params.final_norm_offset)
     if params.read_out is None or not (final_norm or params.read_out_bias is not None):
         return trace
     rows = trace.stream

@@ -27,13 +27,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import (
-    check_at_least,
-    check_finite,
-    check_indices,
-    check_size,
-    is_concrete,
-)
+from lsa_lab.arguments import check_at_least, check_finite, check_indices, check_size, is_concrete
 from lsa_lab.prompts import in_native_order
 from lsa_lab.selection.whitening import whiten_gradients
 

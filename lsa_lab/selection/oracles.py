@@ -14,11 +14,11 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.arguments import (
-    cached_if_jitted,
+    cache_if_jitted,
     check_byte_order,
     check_size,
+    choose_batch_size,
     is_concrete,
-    side_by_side,
 )
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
@@ -60,7 +60,7 @@ def pick_greedily(
     return indices
 
 
-@cached_if_jitted
+@cache_if_jitted
 def _compile_picks(score: Callable[[Array], Array], size: int) -> Callable:
     """Return the program chosen -> indices, and at each pick the number of scores not finite."""
 
@@ -96,7 +96,7 @@ def _candidate_flows(params: Params, pool: Array, query: Array, chosen: Array) -
         second_moment = (sums + jnp.outer(token, token)) / (chosen.sum() + 1)
         return -moments.layer_maps(params, second_moment)[1:, -1, :-1] @ query
 
-    flows = jax.lax.map(jax.jacrev(predictions), pool, batch_size=side_by_side(None, 256))
+    flows = jax.lax.map(jax.jacrev(predictions), pool, batch_size=choose_batch_size(None, 256))
     return jnp.moveaxis(flows, 0, 1)
 
 
@@ -114,13 +114,13 @@ def leave_one_out(error: Callable[[Array], Array], chosen: Array) -> Array:  # [
     return jnp.where(chosen > 0, errors - now, now - errors)
 
 
-@cached_if_jitted
+@cache_if_jitted
 def _compile_changes(error: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """Return the program chosen -> the errors [m] with each demonstration changed."""
 
     def compute(chosen: Array) -> Array:  # [m]
         changed = jnp.abs(chosen[None] - jnp.eye(len(chosen), dtype=chosen.dtype))
-        return jax.lax.map(error, changed, batch_size=side_by_side(None, 256))
+        return jax.lax.map(error, changed, batch_size=choose_batch_size(None, 256))
 
     return jax.jit(compute)
 

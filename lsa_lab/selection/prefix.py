@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from lsa_lab.arguments import side_by_side
+from lsa_lab.arguments import choose_batch_size
 from lsa_lab.models.trace import Trace, check_label_slot, predict
 from lsa_lab.tasks.pools import Pool
 
@@ -98,7 +98,7 @@ def example_gradients(
         slope = jax.grad(lambda prefix: loss(prefix, params, example))
         return jax.vmap(slope)(checkpoints).ravel()
 
-    return jax.lax.map(gradients, examples, batch_size=side_by_side(together, 256))
+    return jax.lax.map(gradients, examples, batch_size=choose_batch_size(together, 256))
 
 
 def batch_loss(

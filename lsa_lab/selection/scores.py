@@ -19,7 +19,7 @@ from lsa_lab.arguments import (
     check_byte_order,
     check_finite,
     check_size,
-    side_by_side,
+    choose_batch_size,
 )
 from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.prompts import length, near_one
@@ -167,7 +167,7 @@ def encode_flow(params: Params, pool: Array) -> Array:  # [m, e] -> [L, m, e, e]
 def _encoded_flow(params: Params, pool: Array) -> Array:  # [L, m, e, e]
     slopes = jax.jacfwd(lambda token: _read_row(params, token))  # [L, e, e], ∂e_i last
     return jnp.moveaxis(
-        jax.lax.map(slopes, pool, batch_size=side_by_side(None, 256)), 0, 1
+        jax.lax.map(slopes, pool, batch_size=choose_batch_size(None, 256)), 0, 1
     ).swapaxes(-1, -2)
 
 

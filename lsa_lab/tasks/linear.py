@@ -12,8 +12,7 @@ from lsa_lab import prompts, random
 from lsa_lab.arguments import (
     Real,
     check_at_least,
-    check_correlation,
-    check_spread,
+    check_range,
     check_symmetric,
     check_whole,
     is_readable,
@@ -277,9 +276,9 @@ def _check(task: LinearTask) -> None:
         if rank == 2:
             check_symmetric(getattr(task, name), name)
     for name in ("noise_std", "weight_std"):
-        check_spread(getattr(task, name), name)
+        check_range(getattr(task, name), name)
     for name in ("drift", "correlation"):
-        check_correlation(getattr(task, name), name)
+        check_range(getattr(task, name), name, 1)
     if task.drift is not None and (s is not None or task.signal != "gaussian"):
         raise ValueError("drift is of dense Gaussian weights: leave out sparsity and signal")
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.arguments import Real, check_at_least, check_spread, check_whole
+from lsa_lab.arguments import Real, check_at_least, check_range, check_whole
 from lsa_lab.prompts import Prompt
 
 _MOST = 4096  # features; more are a slip in d or degree
@@ -109,4 +109,4 @@ def _check(task: PolynomialTask) -> None:
             f"{min(max(s, 1), count)}"
         )
     for name in ("noise_std", "weight_std"):
-        check_spread(getattr(task, name), name)
+        check_range(getattr(task, name), name)

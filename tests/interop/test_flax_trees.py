@@ -10,8 +10,8 @@ import pytest
 from flax import nnx
 
 from lsa_lab.interop import from_linen, from_nnx, from_safetensors, to_linen, to_nnx, to_safetensors
-from lsa_lab.models import linear_attention, linen, transformer
-from lsa_lab.models.linen import Transformer
+from lsa_lab.models import linear_attention, transformer
+from lsa_lab.models.flax_modules import LinenModel, NNXModel
 from lsa_lab.models.transformer import Config
 
 MERGED = linear_attention.init(jax.random.key(0), 2, 3, 2)
@@ -53,48 +53,39 @@ TOKENS = jnp.arange(12.0).reshape(4, 3) / 10
 MODELS = {
     "linear attention": (
         partial(linear_attention.init, num_layers=2, num_heads=1, d=2, scale=1.0),
-        linen.LinearAttention(2, 1),
-        linear_attention.forward,
-    ),
-    "causal linear attention": (
-        partial(linear_attention.init, num_layers=2, num_heads=1, d=2, scale=1.0),
-        linen.LinearAttention(2, 1, keys="causal", normalise=False),
         partial(linear_attention.forward, keys="causal", normalise=False),
     ),
     "transformer": (
         partial(transformer.init, config=CONFIG),
-        linen.Transformer(CONFIG),
         partial(transformer.forward, config=CONFIG),
     ),
 }
 
 
-def case(name):
-    """Params, the module, and what the function leaves of the stream."""
-    init, module, forward = MODELS[name]
-    params = init(jax.random.key(0))
-    return params, module, forward(params, TOKENS).stream
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_a_linen_module_takes_our_weights_and_gives_them_back(name):
-    params, module, expected = case(name)
+    draw, forward = MODELS[name]
+    params, module = draw(jax.random.key(0)), LinenModel(draw, forward)
     variables = to_linen(params)
-    np.testing.assert_allclose(module.apply(variables, TOKENS).stream, expected, rtol=1e-12)
     gates = jnp.array([[0.5], [1.0]]) * jnp.ones((1, 1 if "attention" in name else 2))
-    gated = MODELS[name][2](params, TOKENS, head_mask=gates).stream
-    np.testing.assert_allclose(module.apply(variables, TOKENS, gates).stream, gated, rtol=1e-12)
+    for mask in (None, gates):
+        expected = forward(params, TOKENS, head_mask=mask).stream
+        np.testing.assert_allclose(module.apply(variables, TOKENS, mask).stream, expected)
     same(from_linen(variables), params)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_an_nnx_module_takes_our_weights_and_gives_them_back(name):
-    params, module, expected = case(name)
-    bridged = nnx.bridge.ToNNX(module, rngs=nnx.Rngs(0)).lazy_init(TOKENS)
-    assert np.abs(bridged(TOKENS).stream - expected).max() > 1e-3  # Control: its own weights
-    nnx.update(bridged, to_nnx(params))
-    np.testing.assert_allclose(bridged(TOKENS).stream, expected, rtol=1e-12)
-    same(from_nnx(nnx.state(bridged, nnx.Param)), params)
+    draw, forward = MODELS[name]
+    params, module = draw(jax.random.key(0)), NNXModel(draw, forward, rngs=nnx.Rngs(0))
+    expected = forward(params, TOKENS).stream
+    assert np.abs(module(TOKENS).stream - expected).max() > 1e-3  # Control: its own weights
+    nnx.update(module, to_nnx(params))
+    np.testing.assert_allclose(module(TOKENS).stream, expected, rtol=1e-12)
+    gates = jnp.zeros((2, 1 if "attention" in name else 2))
+    closed = forward(params, TOKENS, head_mask=gates).stream
+    np.testing.assert_allclose(module(TOKENS, gates).stream, closed, rtol=1e-12)
+    same(from_nnx(nnx.state(module, nnx.Param)), params)
     same(from_nnx(to_nnx(params)), params)
 
 
@@ -104,8 +95,9 @@ ROWS = jax.random.normal(jax.random.key(1), (5, 3))
 
 def test_a_module_draws_weights_by_the_law_of_init():
     config = dataclasses.replace(PLAIN, heads=40, key_width=10)
-    drawn = Transformer(config).init(jax.random.key(0), ROWS)["params"]
-    expected = transformer.init(jax.random.key(1), config)
+    draw, forward = (partial(f, config=config) for f in (transformer.init, transformer.forward))
+    drawn = LinenModel(draw, forward).init(jax.random.key(0), ROWS)["params"]
+    expected = draw(jax.random.key(1))
     for name, array in drawn.items():
         np.testing.assert_allclose(array.std(), getattr(expected, name).std(), rtol=0.1)
     assert jnp.abs(drawn["w_q"] - drawn["w_k"]).max() > 0.1

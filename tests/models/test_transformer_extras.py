@@ -1,4 +1,4 @@
-"""Biases, learned positions and a final norm; a batch's predictions are those of its prompts."""
+"""Biases, learned positions and a final norm; predictions are those of the full trace."""
 
 import dataclasses
 import functools
@@ -139,16 +139,19 @@ def draw_many(config, dtype):
 @pytest.mark.parametrize(
     ("name", "dtype"), [*((name, jnp.float64) for name in SHAPES), ("wide", jnp.float32)]
 )
-def test_a_batch_is_predicted_and_differentiated_as_its_prompts_are(name, dtype):
+def test_predictions_are_those_of_the_full_trace(name, dtype):
+    """The last layer of ``predict`` runs for few tokens: same values and gradients."""
     config, tolerance = SHAPES[name], 1e-10 if dtype == jnp.float64 else 1e-5
-    batched, single = transformer.predictions, transformer.predict
-    if config.layout == "interleaved":
-        batched, single = transformer.prefix_predictions, transformer.predict_prefixes
-    alone = jax.vmap(single, (None, 0, None, None))
+    interleaved = config.layout == "interleaved"
+    predict = transformer.predict_prefixes if interleaved else transformer.predict
+    read = slice(None, None, 2) if interleaved else -1
+
+    def read_trace(params, tokens, config, gates):
+        return -label_slots(transformer.forward(params, tokens, config, gates))[-1, read]
 
     def value_and_grads(form):
         def loss(params, tokens, gates):
-            predicted = form(params, tokens, config, gates)
+            predicted = jax.vmap(form, (None, 0, None, None))(params, tokens, config, gates)
             return (predicted**2).sum(), predicted
 
         run = jax.jit(jax.value_and_grad(loss, (0, 1, 2), has_aux=True))
@@ -159,12 +162,4 @@ def test_a_batch_is_predicted_and_differentiated_as_its_prompts_are(name, dtype)
         scale = max(1, np.abs(slow).max())
         np.testing.assert_allclose(fast / scale, slow / scale, rtol=0, atol=tolerance)
 
-    jax.tree.map(close, *jax.device_get((value_and_grads(batched), value_and_grads(alone))))
-
-
-def test_impossible_batches_are_refused():
-    params, tokens, _ = draw_many(BASE, jnp.float64)
-    with pytest.raises(ValueError, match="tokens are 2 wide"):
-        transformer.predictions(params, tokens[..., :2], BASE)
-    with pytest.raises(ValueError, match="only the query has a prediction; use predictions"):
-        transformer.prefix_predictions(params, tokens, BASE)
+    jax.tree.map(close, *jax.device_get((value_and_grads(predict), value_and_grads(read_trace))))

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import cached_if_jitted, check_finite, is_concrete, side_by_side
+from lsa_lab.arguments import cache_if_jitted, check_finite, choose_batch_size, is_concrete
 from lsa_lab.models import moments
 from lsa_lab.models.matrices import matrices, replace_matrices
 
@@ -29,7 +29,7 @@ def losses(
     By default 64 on a CPU, whose caches hold no more toys; for a large model choose 1. A loss that
     is jitted is compiled once. Raises ValueError for a mask without heads.
     """
-    width = side_by_side(together, 64)
+    width = choose_batch_size(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
     if is_concrete(head_masks):
         empty = np.flatnonzero(~np.asarray(head_masks, bool).any((1, 2)))
@@ -41,7 +41,7 @@ def losses(
     return _compile(loss, width, is_concrete(head_masks))(head_masks)
 
 
-@cached_if_jitted
+@cache_if_jitted
 def _compile(loss: Loss, width: int, outermost: bool) -> Callable[[Array], Array]:
     """Return the program of ``losses``; inside another one it has no compiler options."""
 
@@ -85,7 +85,7 @@ def first_order(loss: Loss, num_layers: int, num_heads: int) -> Array:  # [L, H]
     return -_compile_slopes(loss)(jnp.ones((num_layers, num_heads)))
 
 
-@cached_if_jitted
+@cache_if_jitted
 def _compile_slopes(loss: Loss) -> Callable[[Array], Array]:
     return jax.jit(jax.grad(loss))
 
