@@ -1,5 +1,4 @@
-"""Links of the built pages: what is broken, what leaves the folder, what a page would fetch; and
-public names of the library that have no place on them.
+"""Links of the built pages: what is broken, what leaves the folder, what a page would fetch.
 
     python docs/check.py .cache/docs/html
 
@@ -87,19 +86,6 @@ def without_notation(folder: Path) -> list[str]:
     return wrong
 
 
-def undocumented(folder: Path) -> list[str]:
-    """The public names of the library that no page of a module has a place for, a line each."""
-    sys.path.insert(0, str(Path(__file__).with_name("_ext")))
-    import api
-
-    root = Path(__file__).resolve().parents[1]
-    modules = api.modules(root)
-    ids = {f"module-{name}" if name in modules else name for name in api.names(root)}
-    for path in (folder / "docs" / "api").glob("*.html"):
-        ids -= _Page(path.read_text("utf-8")).ids
-    return [f"docs/api: no place for {name}" for name in sorted(ids)]
-
-
 def _of_style(text: str) -> set[str]:
     return {first or second for first, second in _CSS.findall(text)}
 
@@ -107,7 +93,7 @@ def _of_style(text: str) -> set[str]:
 if __name__ == "__main__":
     built = Path(sys.argv[1]).resolve()
     errors, hosts = check(built)
-    errors += undocumented(built) + without_notation(built)
+    errors += without_notation(built)
     print("\n".join(hosts))
     print(f"{len(hosts)} addresses of other hosts, not fetched; {len(errors)} places are wrong.")
     print("\n".join(errors))

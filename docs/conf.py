@@ -12,7 +12,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
 
-import api  # noqa: E402
+import docstrings  # noqa: E402
 import links  # noqa: E402
 import notation  # noqa: E402
 
@@ -21,15 +21,23 @@ from lsa_lab import __version__ as release  # noqa: E402
 project = "lsa_lab"
 author = "The lsa_lab developers"
 copyright = "the lsa_lab developers, Apache-2.0"
-extensions = ["myst_nb", "sphinx-mathjax-offline"]
+extensions = ["autoapi.extension", "myst_nb", "sphinx-mathjax-offline"]
 root_doc = "docs/index"
 include_patterns = [
     *("docs/**.md", "docs/notebooks/*.ipynb", "CONTRIBUTING.md", "CHANGELOG.md"),
+    "docs/api/**.rst",
     *("notebooks/README.md", "experiments/weights/README.md"),
 ]
 # The findings cite results of 0.2; each comes back when its theme is drawn again.
 exclude_patterns = [".*", "docs/findings", "*.egg-info", "**/__pycache__", "out", "build", "dist"]
 nitpicky = True
+nitpick_ignore_regex = [("py:class", ".*")]  # annotations also name types of other packages
+autoapi_dirs = [str(ROOT / "lsa_lab")]
+autoapi_root = "docs/api"
+autoapi_ignore = ["*/templates/*"]  # what `lsa-lab new` copies
+autoapi_options = ["members", "undoc-members", "show-module-summary"]
+autoapi_member_order = "bysource"
+autoapi_add_toctree_entry = False
 add_module_names = False
 smartquotes = False  # keys="all" is code
 highlight_language = "none"  # a block without a language is a formula
@@ -86,20 +94,20 @@ html_show_sphinx = False
 
 
 def write_pages(app, config) -> None:
-    """The pages of the API and the notebooks, before Sphinx looks for pages.
+    """Write the pages of the notebooks, before Sphinx looks for pages.
 
     With the tag "unexecuted" (-t) the notebooks are as written, whatever `make notebooks` left.
     """
-    if Path(app.srcdir) != ROOT:  # a test's own pages
+    if Path(app.srcdir) != ROOT:  # the pages of a test
+        config.autoapi_generate_api_docs = False
         return
-    scripts = dict(map(_notebook, sorted(ROOT.glob("notebooks/*.py")), repeat(app.tags)))
-    texts = {DOCS / "api" / name: text for name, text in api.pages(ROOT).items()}
-    texts |= {DOCS / "notebooks" / name: text for name, text in scripts.items()}
-    for folder in {path.parent for path in texts}:
-        folder.mkdir(exist_ok=True)
-        for old in set(folder.glob("*.*")) - set(texts):
-            old.unlink()
-    for path, text in texts.items():
+    folder = DOCS / "notebooks"
+    texts = dict(map(_notebook, sorted(ROOT.glob("notebooks/*.py")), repeat(app.tags)))
+    folder.mkdir(exist_ok=True)
+    for old in {path.name for path in folder.glob("*.*")} - set(texts):
+        (folder / old).unlink()
+    for name, text in texts.items():
+        path = folder / name
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
 
@@ -127,8 +135,9 @@ def list_below(app, docname: str, source: list[str]) -> None:
 
 def setup(app) -> None:
     # Where names lead is kept with each page that was read: another map reads every page again.
-    leads = repr((links.statements(), links.library()))
-    app.add_config_value("names_lead_to", hashlib.sha256(leads.encode()).hexdigest(), "env")
+    statements = repr(links.statements()).encode()
+    app.add_config_value("names_lead_to", hashlib.sha256(statements).hexdigest(), "env")
+    app.connect("autodoc-process-docstring", docstrings.clean_docstring)
     app.connect("config-inited", write_pages)
     app.connect("source-read", list_below)
     app.connect("doctree-read", links.link_names, priority=100)

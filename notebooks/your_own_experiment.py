@@ -37,7 +37,7 @@ style.notebook()
 from IPython.display import Image, Markdown, display
 
 from lsa_lab.lab import results
-from lsa_lab.lab.command import obey
+from lsa_lab.lab.command import run_command
 
 os.chdir(tempfile.mkdtemp())
 sys.path.insert(0, "")
@@ -47,7 +47,7 @@ SCRIPT = Path("my_lab/one_step.py")
 def lsa_lab(words):
     """What the terminal does with these words."""
     sys.modules.pop("my_lab.one_step", None)
-    assert obey(words.split()) == 0
+    assert run_command(words.split()) == 0
 
 
 lsa_lab("new my_lab/one_step")

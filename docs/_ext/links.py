@@ -8,7 +8,6 @@ import functools
 import re
 from pathlib import Path
 
-import api
 from docutils import nodes
 from sphinx import addnodes
 
@@ -26,10 +25,10 @@ def statements() -> dict[str, tuple[str, str]]:
 
 
 @functools.cache
-def library() -> dict[str, str | None]:
+def library(names: tuple[str, ...]) -> dict[str, str | None]:
     """Full name by each of its ends with a dot ("trace.predict"); None for an end of several."""
     ends: dict[str, str | None] = {}
-    for name in api.names(ROOT):
+    for name in names:
         parts = name.split(".")
         for start in range(len(parts) - 1):
             end = ".".join(parts[start:])
@@ -40,13 +39,14 @@ def library() -> dict[str, str | None]:
 def link_names(app, document: nodes.document) -> None:
     """Wrap what is named; later phases of Sphinx resolve and check it."""
     page = app.env.docname
+    names = library(tuple(sorted(getattr(app.env, "autoapi_all_objects", {}))))
     for link in document.findall(addnodes.pending_xref):
         folder = (ROOT / page).parent / link["reftarget"]
         if link["reftype"] == "myst" and link["refdomain"] is None and folder.is_dir():
             readme = (folder / "README").relative_to(ROOT).as_posix()  # as a forge shows a folder
             link.attributes |= {"refdomain": "doc", "reftarget": readme, "reftargetid": None}
     for literal in list(document.findall(nodes.literal)):
-        target = None if _is_linked(literal) else _of_literal(literal.astext(), page)
+        target = None if _is_linked(literal) else _of_literal(literal.astext(), page, names)
         if target is not None:
             literal.replace_self(target)
             target += nodes.inline("", "", literal)
@@ -58,10 +58,10 @@ def link_names(app, document: nodes.document) -> None:
             _link_text(text, page)
 
 
-def _of_literal(word: str, page: str) -> nodes.Element | None:
+def _of_literal(word: str, page: str, names: dict) -> nodes.Element | None:
     if word.startswith(FOLDERS) and (ROOT / word).is_file() and "://" not in word:
         return addnodes.download_reference("", "", reftarget=f"/{word}", refdoc=page)
-    full = library().get(word.partition("(")[0])
+    full = names.get(word.partition("(")[0])
     if full and "." in word:
         return addnodes.pending_xref(
             "", refdomain="py", reftype="obj", reftarget=full, refdoc=page, refexplicit=True

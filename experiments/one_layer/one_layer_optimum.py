@@ -355,15 +355,16 @@ def plot_tasks(ax, tasks):
 
 
 def plot_shift(ax, shift):
-    lengths, color, ends = shift["length"].values, plotting.METHOD["linear"]["color"], {}
+    lengths, color = shift["length"].values, plotting.METHOD["linear"]["color"]
+    look = {"color": color, "fontsize": 7, "va": "center", "annotation_clip": False}
     for scale in shift["scale"].values:
         risks = shift["risk"].sel(scale=scale).transpose("run", "length")
         plotting.line(ax, lengths, shift["theory"].sel(scale=scale))
         plotting.mean_points(ax, lengths, risks, fmt="o", color=color)
-        ends[f"scale {scale:g}"] = float(risks[:, -1].mean())
+        end = (lengths[-1], float(risks[:, -1].mean()))
+        ax.annotate(f"scale {scale:g}", end, (4, 0), textcoords="offset points", **look)
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     plotting.log_axes(ax, x=True, y=True, ticks=lengths)
-    plotting.end_labels(ax, ends, [color] * len(ends))
     ax.set(xlabel="demonstrations of the test", ylabel="risk / that of predicting 0")
     ax.set_title("Other scales")
 

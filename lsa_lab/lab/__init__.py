@@ -20,21 +20,13 @@ if TYPE_CHECKING:
     from lsa_lab.lab.session import checkpoint as checkpoint
     from lsa_lab.lab.session import each as each
 else:
-    _MODULES = {
-        "Claim": "claims",
-        "main": "command",
-        "cluster_means": "intervals",
-        "mean_interval": "intervals",
-        "median_interval": "intervals",
-        "ratio_interval": "intervals",
-        "load_claims": "results",
-        "checkpoint": "session",
-        "each": "session",
-    }
+    _MODULES = {"Claim": "claims", "main": "command", "load_claims": "results"}
+    _MODULES |= {"checkpoint": "session", "each": "session", "plotting": ""}
+    for _name in ("cluster_means", "mean_interval", "median_interval", "ratio_interval"):
+        _MODULES[_name] = "intervals"
 
     def __getattr__(name: str) -> Any:
-        if name == "plotting":
-            return importlib.import_module("lsa_lab.lab.plotting")
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        module = importlib.import_module(f"{__name__}.{_MODULES[name] or name}")
+        return getattr(module, name) if _MODULES[name] else module

@@ -1,9 +1,7 @@
-"""The words of the command line: commands as dataclasses, parsed by tyro, and short refusals."""
+"""The command line: commands as dataclasses, parsed by tyro, and refusals in one sentence."""
 
 import contextlib
-import dataclasses
 import io
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -22,76 +20,75 @@ Names = tyro.conf.Positional[tuple[str, ...]]
 Flag = tyro.conf.FlagCreatePairsOff[bool]
 
 
-@dataclass(frozen=True)
-class List:
-    """List the experiments, their questions, and the verdicts of the committed results."""
+@dataclass(frozen=True, kw_only=True)
+class InPackage:
+    """A command on the experiments of a package."""
 
     package: str = "experiments"  # folder of scripts, here or above
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, kw_only=True)
+class List(InPackage):
+    """List the experiments, their questions, and the verdicts of the committed results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(InPackage):
     """Compute, judge and draw experiments; the same command resumes after an interruption.
 
     Results go to .cache/figures. --config.FIELD VALUE changes a field of the configuration;
     lsa-lab run NAME -h lists the fields.
     """
 
-    names: Names  # experiments, or all
+    names: Names = ()  # experiments, or all
     tier: str = "quick"  # smoke (seconds), quick (half a minute) or full
     sweep: str = ""  # one field and its values, as n=8,16,32
     claim: str = ""  # id of the claim that a sweep plots; else the first
     jobs: int = 1  # experiments at a time, each in a process of its own
     out: Path | None = None  # folder of results, in place of .cache/figures
     publish: Flag = False  # write the full tier to figures/NAME, to be committed
-    package: str = "experiments"  # folder of scripts, here or above
 
 
-@dataclass(frozen=True)
-class Draw:
+@dataclass(frozen=True, kw_only=True)
+class Draw(InPackage):
     """Judge and draw results again from their result.nc, without computing."""
 
-    names: Names  # experiments, or all
+    names: Names = ()  # experiments, or all
     panel: str = ""  # letter of one panel, written beside the figure as panel_LETTER.pdf and .png
     out: Path | None = None  # folder of results, in place of the committed ones
-    package: str = "experiments"  # folder of scripts, here or above
 
 
-@dataclass(frozen=True)
-class Compare:
+@dataclass(frozen=True, kw_only=True)
+class Compare(InPackage):
     """Print the claims of two results side by side."""
 
-    names: Names  # two experiments or folders of results; of one, cached and committed
-    package: str = "experiments"  # folder of scripts, here or above
+    names: Names = ()  # two experiments or folders of results; of one, cached and committed
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, kw_only=True)
+class Report(InPackage):
     """Write CLAIMS.md, claims.csv and index.html from the committed results."""
 
-    package: str = "experiments"  # folder of scripts, here or above
 
-
-@dataclass(frozen=True)
-class Register:
+@dataclass(frozen=True, kw_only=True)
+class Register(InPackage):
     """Write down the claims and the full configuration of experiments before their full run."""
 
-    names: Names  # experiments
-    package: str = "experiments"  # folder of scripts, here or above
+    names: Names = ()  # experiments
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class New:
     """Write a small experiment that works, to be changed."""
 
-    names: Names  # PACKAGE/NAME or PACKAGE/THEME/NAME, such as my_lab/question
+    names: Names = ()  # PACKAGE/NAME or PACKAGE/THEME/NAME, such as my_lab/question
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Card:
     """Train and examine a sequence model of your own, and write its report card."""
 
-    names: Names  # MODULE:FORWARD and MODULE:INIT
+    names: Names = ()  # MODULE:FORWARD and MODULE:INIT
     name: str  # of the card and of its folder
     tier: str = "laptop"  # smoke, laptop or paper
     seeds: int | None = None  # trainings; else those of the tier
@@ -99,18 +96,18 @@ class Card:
     out: Path = Path("figures/cards")  # folder of cards
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fetch:
     """Download a language model and texts into the cache, once."""
 
     names: Names = ()  # sources; else all
 
 
-@dataclass(frozen=True)
-class Submit:
+@dataclass(frozen=True, kw_only=True)
+class Submit(InPackage):
     """Run the full tier of experiments as jobs of a cluster, by submitit."""
 
-    names: Names  # experiments, or all
+    names: Names = ()  # experiments, or all
     tier: str = "full"  # smoke, quick or full
     nodes: int = 1  # machines that share the runs of one experiment
     tasks_per_node: int = 1  # processes on each machine
@@ -118,7 +115,6 @@ class Submit:
     cluster: str = "slurm"  # or local: processes of this machine
     partition: str = ""  # of SLURM
     publish: Flag = False  # write to figures/NAME
-    package: str = "experiments"  # folder of scripts, here or above
 
 
 COMMANDS: dict[str, type] = {
@@ -132,37 +128,28 @@ def parse(words: Sequence[str]) -> tuple[Any, list[str]]:
 
     Raises UsageError in one sentence if a word is wrong; ``-h`` prints help and exits.
     """
-    name, *rest = words or ["list"]
+    name, *others = words or ["list"]
     if name not in COMMANDS and _name_experiments(words):
         raise UsageError(f"unknown command {name!r}: did you mean lsa-lab run {shlex.join(words)}?")
     check_known("command", name, COMMANDS)
-    config, rest = _split_config(rest)
-    if config and name not in ("run",):
+    config, others = _split_config(others)
+    if config and name != "run":
         raise UsageError(f"{config[0]} changes a configuration: it is for lsa-lab run")
-    command = parse_dataclass(COMMANDS[name], rest, f"lsa-lab {name}")
+    # A shell leaves ~ as it is in --out=~/results.
+    others = [re.sub("=~(?=/|$)", f"={Path.home()}", word) for word in others]
+    command = parse_dataclass(COMMANDS[name], others, f"lsa-lab {name}")
     if name != "card" and hasattr(command, "tier"):
         check_known("tier", command.tier, TIERS)
-    return _expand_home(command), config
-
-
-def _expand_home(command: Any) -> Any:
-    """Return a command whose folders may begin with ~, which a shell leaves in --out=~/results."""
-    folders = {
-        name: Path(os.path.expanduser(value))
-        for name, value in vars(command).items()
-        if isinstance(value, Path)
-    }
-    return dataclasses.replace(command, **folders)
+    return command, config
 
 
 def _name_experiments(words: Sequence[str]) -> bool:
-    """Return whether words name experiments, and would be right after ``lsa-lab run``."""
+    """Return whether words would be right after ``lsa-lab run``."""
     others = [word for word in _split_config(words)[1] if word not in HELP]
-    try:
+    with contextlib.suppress(UsageError):
         command = parse_dataclass(Run, others, "lsa-lab run")
         return bool(choose(command.names, find(command.package)))
-    except UsageError:
-        return False
+    return False
 
 
 def _split_config(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -175,6 +162,18 @@ def _split_config(words: Sequence[str]) -> tuple[list[str], list[str]]:
             into = config if word.startswith(PREFIX) else others
         into.append(word)
     return config, others
+
+
+def parse_config(module: Any, tier: str, words: Sequence[str], name: str) -> Any:
+    """Return the configuration of a tier with the changes of ``--config.FIELD VALUE`` words."""
+    usual = module.TIERS[tier]
+    if not words:
+        return usual
+    plain = [re.sub(f"^{re.escape(PREFIX)}", "--", word) for word in words]
+    try:
+        return parse_dataclass(module.Config, plain, f"lsa-lab run {name}", usual, PREFIX)
+    except ValueError as error:  # a check of the script
+        raise UsageError(f"{name}: {error}") from None
 
 
 def parse_dataclass(
@@ -193,15 +192,15 @@ def parse_dataclass(
 
 
 def _shorten(text: str, prefix: str, prog: str) -> str:
-    """Return the one sentence that tyro's box says."""
+    """Return in one sentence what tyro's box says."""
     joined = " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
-    options = list(dict.fromkeys(re.findall(r"(?<= )--([\w.-]+)", joined)))
-    if unknown := re.search(r"Unrecognized (?:options|arguments): (\S+)", joined):
-        word = unknown[1].rstrip(",")
-        if not word.startswith("-"):
-            return f"{prog} does not take {word!r}: {prog} -h shows a call"
-        word = word.removeprefix("--")
-        near = find_near(word, [option for option in options if option != word])
+    help_advice = f"{prog} -h shows a call"
+    if unknown := re.search(r"Unrecognized (?:options|arguments): ([^\s,]+)", joined):
+        if not unknown[1].startswith("-"):
+            return f"{prog} does not take {unknown[1]!r}: {help_advice}"
+        word = unknown[1].removeprefix("--")
+        options = set(re.findall(r"(?<= )--([\w.-]+)", joined)) - {word}
+        near = find_near(word, sorted(options))
         advice = f"did you mean {prefix}{near}?" if near else f"{prog} -h lists them"
         return f"unknown option {prefix}{word}: {advice}"
     if wrong := re.search(r"Error parsing --([\w.-]+): (.*?)(?: Argument|$)", joined):
@@ -211,21 +210,7 @@ def _shorten(text: str, prefix: str, prog: str) -> str:
         advice = f"; the usual value is {usual[1]}" if usual else ""
         return f"{prefix}{wrong[1]}: {wrong[2]}{kind}{advice}"
     if empty := re.search(r"Missing value for argument '--([\w.-]+)", joined):
-        return f"{prefix}{empty[1]} has no value: {prog} -h shows a call"
+        return f"{prefix}{empty[1]} has no value: {help_advice}"
     if missing := re.search(r"[Rr]equired options? .*?--([\w.-]+)", joined):
-        return f"{prefix}{missing[1]} is missing; {prog} -h shows a call"
-    return f"{joined[:200]}; {prog} -h shows a call"
-
-
-def parse_config(module: Any, tier: str, words: Sequence[str], name: str) -> Any:
-    """Return the configuration of a tier with the changes of ``--config.FIELD VALUE`` words."""
-    usual = module.TIERS[tier]
-    if not words:
-        return usual
-    plain = [
-        f"--{word.removeprefix(PREFIX)}" if word.startswith(PREFIX) else word for word in words
-    ]
-    try:
-        return parse_dataclass(module.Config, plain, f"lsa-lab run {name}", usual, PREFIX)
-    except ValueError as error:  # a check of the script's own
-        raise UsageError(f"{name}: {error}") from None
+        return f"{prefix}{missing[1]} is missing; {help_advice}"
+    return f"{joined[:200]}; {help_advice}"

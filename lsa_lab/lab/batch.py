@@ -6,34 +6,41 @@ import multiprocessing
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from lsa_lab.files import cache_folder
 from lsa_lab.lab import arguments, results, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, relative
+from lsa_lab.lab.listing import describe_difference, find_rows
 from lsa_lab.lab.pages import count_verdicts, format_value, group_by_claim
 from lsa_lab.lab.progress import format_seconds
+
+Answer = dict[str, Any] | str  # a record with its folder, or why there is none
 
 
 def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: list[str]) -> int:
     """Run experiments and print what they found; return 1 if one failed."""
     settings.set_environment(command.tier)
     out = choose_root(command)
-    order = sorted(experiments, key=lambda each: -(_expected(each, command.tier) or 0))
+    for experiment in experiments:
+        if (out / experiment.name).resolve() == experiment.figures.resolve():
+            raise UsageError(f"--out {out} holds committed results: --publish writes these")
+    times = {each.name: expect_seconds(each, command.tier, out / each.name) for each in experiments}
+    order = sorted(experiments, key=lambda each: -(times[each.name] or 0))
     work = functools.partial(run_one, command=command, config=config, out=out)
     start, records, failed = time.monotonic(), {}, []
     for experiment, answer in _map(work, order, command.jobs):
+        waiting = [times.pop(experiment.name), *times.values()][1:]
         if isinstance(answer, str):
             failed.append(experiment.name)
             print(f"{experiment.name}: {answer}", file=sys.stderr, flush=True)
             continue
         records[experiment.name] = answer
-        print(describe(experiment, answer, command), flush=True)
-        waiting = [_expected(each, command.tier) for each in order if each.name not in records]
+        print(describe(experiment, answer, command.publish), flush=True)
         if waiting:
-            left = None if None in waiting else sum(filter(None, waiting)) / command.jobs
+            left = 0.0 if None in waiting else sum(filter(None, waiting)) / command.jobs
             time_left = f", about {format_seconds(left)} left" if left else ""
             print(f"  {len(records)} of {len(order)} done{time_left}\n", flush=True)
     if len(order) > 1:
@@ -48,8 +55,8 @@ def choose_root(command: arguments.Run) -> Path:
     return command.out or usual
 
 
-def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Any:
-    """Yield (experiment, record or message) as the runs end."""
+def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Iterator[tuple[Experiment, Answer]]:
+    """Yield experiments with their answers as the runs end."""
     if jobs == 1 or len(order) == 1:
         for experiment in order:
             yield experiment, work(experiment)
@@ -69,12 +76,8 @@ def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Any:
 
 def run_one(
     experiment: Experiment, *, command: arguments.Run, config: list[str], out: Path
-) -> dict[str, Any] | str:
-    """Run one experiment; return its record, or a message if it failed."""
-    last = _expected(experiment, command.tier)
-    took = f"; it took {format_seconds(last)} last time" if last and not config else ""
-    said = "".join(f" {word}" for word in config)
-    print(f"{experiment.name}, {command.tier} tier{said}{took}", flush=True)
+) -> Answer:
+    """Run one experiment."""
     settings.configure(command.tier)
     from lsa_lab.lab import run
 
@@ -82,13 +85,13 @@ def run_one(
     if command.tier not in module.TIERS:
         return f"no tier {command.tier!r}: it has {', '.join(module.TIERS)}"
     values = arguments.parse_config(module, command.tier, config, experiment.name)
-    changes = run.find_changes(module.TIERS[command.tier], values)
-    folder = run.choose_folder(experiment, changes, out)
+    job = run.Job(experiment, command.tier, values, out)
+    seconds = expect_seconds(experiment, command.tier, job.folder)
+    took = f"; it took {format_seconds(seconds)} last time" if seconds else ""
+    options = "".join(f" {word}" for word in config)
+    print(f"{experiment.name}, {command.tier} tier{options}{took}", flush=True)
     try:
-        job = run.Job(experiment, command.tier, values, folder)
-        return run.run(job, publish=command.publish) | {
-            "folder": str(experiment.figures if command.publish else folder)
-        }
+        return run.run(job, publish=command.publish)
     except UsageError:
         raise
     except Exception as error:
@@ -98,11 +101,15 @@ def run_one(
         return f"failed: {error}"
 
 
-def _expected(experiment: Experiment, tier: str) -> float | None:
-    """Return the seconds of the last run of a tier: from the cache, or of the committed result."""
-    for folder in (cache_folder() / "figures" / experiment.name, experiment.figures):
+def expect_seconds(experiment: Experiment, tier: str, folder: Path) -> float | None:
+    """Return the seconds of the last run of this tier and configuration, None if unknown.
+
+    ``folder`` is that of the result; without one the committed result is asked.
+    """
+    folders = (folder, experiment.figures) if folder.name == experiment.name else (folder,)
+    for each in folders:
         try:
-            record = results.load_record(folder)
+            record = results.load_record(each)
         except UsageError:
             continue
         if record["tier"] == tier:
@@ -112,16 +119,18 @@ def _expected(experiment: Experiment, tier: str) -> float | None:
     return None
 
 
-def describe(experiment: Experiment, record: dict[str, Any], command: arguments.Run) -> str:
+def describe(experiment: Experiment, record: dict[str, Any], publish: bool) -> str:
     """Return the answer of a run: caption, claims beside the committed ones, and the figure."""
-    committed = [] if command.publish else _committed_rows(experiment)
-    others, lines = dict(group_by_claim(committed)), [f"  {record['caption']}"]
-    for claim, rows in group_by_claim(record["claims"]):
+    rows, lines = record["claims"], [f"  {record['caption']}"]
+    committed = [] if publish else find_rows(experiment.figures)
+    others = dict(group_by_claim(committed))
+    for claim, cells in group_by_claim(rows):
         beside = f"; committed {_shorten(others[claim])}" if claim in others else ""
-        lines.append(f"  {claim}: {_shorten(rows)}{beside}")
+        lines.append(f"  {claim}: {_shorten(cells)}{beside}")
+    if committed and record["tier"] == "full" and not record["changes"]:
+        lines.append(f"  {describe_difference(rows, committed, 'from the committed ones ')}")
     figure = relative(Path(record["folder"]).resolve() / "figure.pdf")
-    lines.append(f"  {format_seconds(record['seconds'])}; {figure}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"  {format_seconds(record['seconds'])}; {figure}"])
 
 
 def _shorten(rows: Sequence[Any]) -> str:
@@ -131,30 +140,22 @@ def _shorten(rows: Sequence[Any]) -> str:
     return f"{len(rows)} cells, {count_verdicts(rows)}"
 
 
-def _committed_rows(experiment: Experiment) -> list[dict[str, Any]]:
-    try:
-        return results.load_record(experiment.figures)["claims"]
-    except UsageError:
-        return []
-
-
 def summarise(experiments: Sequence[Experiment], records: dict[str, Any], seconds: float) -> str:
     """Return a table: seconds and verdicts of each experiment, beside the committed verdicts."""
     lines = ["", f"{'experiment':26}{'seconds':>8}  agree  verdicts"]
     for experiment in experiments:
-        record = records.get(experiment.name)
-        if record is None:
+        if experiment.name not in records:
             lines.append(f"{experiment.name:26}{'-':>8}  failed")
             continue
-        committed = {row["id"]: row for row in _committed_rows(experiment)}
+        record = records[experiment.name]
+        committed = {row["id"]: row["verdict"] for row in find_rows(experiment.figures)}
         shared = [row for row in record["claims"] if row["id"] in committed]
-        agree = sum(row["verdict"] == committed[row["id"]]["verdict"] for row in shared)
+        agree = sum(row["verdict"] == committed[row["id"]] for row in shared)
         lines.append(
             f"{experiment.name:26}{record['seconds']:8.0f}  {f'{agree}/{len(shared)}':5}  "
             f"{count_verdicts(record['claims'])}"
         )
-    lines.append(f"{len(records)} experiments in {format_seconds(seconds)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"{len(records)} experiments in {format_seconds(seconds)}"])
 
 
 def _write_index(experiments: Sequence[Experiment], out: Path, command: arguments.Run) -> str:
@@ -163,8 +164,7 @@ def _write_index(experiments: Sequence[Experiment], out: Path, command: argument
 
     if command.publish:
         return "next: lsa-lab report"
-    folders = [out / each.name for each in experiments if (out / each.name).exists()]
-    if not folders:
+    if not any((out / each.name).exists() for each in experiments):
         return ""
     pages.write_report(out)
     return relative((out / "index.html").resolve())

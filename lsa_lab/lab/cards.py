@@ -18,7 +18,7 @@ _EXAMPLE = "lsa-lab card my_package:forward my_package:init --name mine"
 
 def card(command: arguments.Card) -> int:
     """Train a model, examine it, and write its card."""
-    name = command.name
+    name, start = command.name, time.monotonic()
     if len(command.names) != 2 or any(":" not in word for word in command.names):
         raise UsageError(f"card takes two addresses, MODULE:FORWARD and MODULE:INIT: {_EXAMPLE}")
     if Path(name).name != name or name.startswith("."):
@@ -30,7 +30,6 @@ def card(command: arguments.Card) -> int:
     from lsa_lab.training.status import DivergedError
 
     jax.config.update("jax_enable_x64", False)  # layers are trained in float32
-    start = time.monotonic()
 
     def log(text: str) -> None:
         print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)

@@ -64,15 +64,14 @@ class Experiment:
 
 def find(package: str) -> dict[str, Experiment]:
     """Return the experiments of a package by name, from this folder or one above it."""
-    folder = Path(*package.split("."))
-    here = Path.cwd()
+    folder, here = Path(*package.split(".")), Path.cwd()
     root = next((each for each in (here, *here.parents) if (each / folder).is_dir()), None)
     if root is None:
         raise UsageError(
             f"no folder {folder} here or above: go to a clone of lsa_lab, write a first experiment "
             f"with lsa-lab new {folder}/question, or name another folder with --package"
         )
-    found = {}
+    found: dict[str, Experiment] = {}
     for path in sorted([*(root / folder).glob("*.py"), *(root / folder).glob("*/*.py")]):
         text = path.read_text(encoding="utf-8")
         if "\nCLAIMS" in text and "\ndef compute(" in text:
@@ -89,10 +88,9 @@ def find_script(file: str) -> Experiment:
     directory is above both.
     """
     path = Path(file).resolve()
-    folders = [path.parent, path.parent.parent]
+    folders = list(path.parents[:2])
     packages = [folder for folder in folders if (folder / "registered.json").exists()]
-    if not packages:
-        packages = [folder for folder in folders if folder.parent == Path.cwd()] or folders
+    packages += [folder for folder in folders if folder.parent == Path.cwd()] + folders
     return Experiment(packages[0].name, path, packages[0].parent)
 
 
@@ -112,20 +110,19 @@ def choose(names: Iterable[str], experiments: dict[str, Experiment]) -> list[Exp
 def check_known(kind: str, word: str, known: Iterable[str]) -> None:
     """Raise UsageError if a word is not known, with the nearest known one."""
     known = list(known)
-    if word not in known:
-        near = find_near(word, known)
-        advice = f"there are {', '.join(known)}"
-        if kind.startswith("experiment") and len(known) > 12:
-            advice = "lsa-lab list shows them"
-        raise UsageError(f"unknown {kind} {word!r}: {f'did you mean {near}?' if near else advice}")
+    if word in known:
+        return
+    near = find_near(word, known)
+    many = kind.startswith("experiment") and len(known) > 12
+    others = "lsa-lab list shows them" if many else f"there are {', '.join(known)}"
+    raise UsageError(f"unknown {kind} {word!r}: {f'did you mean {near}?' if near else others}")
 
 
 def find_near(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that is nearest to a word or contains it, None if none is near."""
     known = list(known)
     near = difflib.get_close_matches(word, known, 1)
-    if not near and len(word) > 2:
-        near = [each for each in known if word in each]
+    near += [each for each in known if len(word) > 2 and word in each]
     return near[0] if near else None
 
 

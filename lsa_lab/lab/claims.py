@@ -10,7 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from lsa_lab.lab.catalogue import UsageError
-from lsa_lab.lab.intervals import Interval, mean_interval, median_interval, ratio_interval
+from lsa_lab.lab.intervals import (
+    Interval,
+    check_samples,
+    mean_interval,
+    median_interval,
+    ratio_interval,
+)
 
 STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
     "mean": (np.mean, mean_interval),
@@ -90,38 +96,25 @@ class Claim:
 
         Raises ClaimError if the samples of a cell are missing, empty or not finite.
         """
-        samples = [
-            (cell, x) for cell in self.cells if (x := self._samples(result, cell)) is not None
-        ]
+        rows = []
         confidence = 1 - 0.05 / (len(self.cells) if self.simultaneous else 1)
-        return [self._row(cell, x, confidence) for cell, x in samples]
-
-    def _samples(self, result: Any, cell: dict[str, Any]) -> np.ndarray | None:
-        name = self._name(cell)
-        try:
-            samples = self.sample(result, **cell)
-        except (KeyError, AttributeError) as error:
-            raise ClaimError(f"{name}: the result lacks {error}") from error
-        if samples is None:
-            return None
-        x = np.atleast_1d(np.asarray(samples, float))
-        if x.ndim != 1 or x.size == 0 or (self.statistic == "value" and x.size != 1):
-            raise ClaimError(
-                f"{name}: its sample has shape {x.shape}; expected a number for a unit"
-            )
-        if not np.isfinite(x).all():
-            bad = int((~np.isfinite(x)).sum())
-            raise ClaimError(f"{name}: {bad} of {x.size} samples are not finite")
-        if self.statistic == "ratio" and (x <= 0).any():
-            raise ClaimError(f"{name}: {int((x <= 0).sum())} of {x.size} ratios are not positive")
-        return x
+        for cell in self.cells:
+            try:
+                samples = self.sample(result, **cell)
+                if samples is not None:
+                    rows.append(self._row(cell, check_samples(np.atleast_1d(samples)), confidence))
+            except (KeyError, AttributeError) as error:
+                raise ClaimError(f"{self._name(cell)}: the result lacks {error}") from error
+            except ValueError as error:
+                raise ClaimError(f"{self._name(cell)}: {error}") from error
+        return rows
 
     def _row(self, cell: dict[str, Any], x: np.ndarray, confidence: float) -> dict[str, Any]:
         if self.statistic == "value":
-            value = low = high = float(x[0])
+            low = high = value = float(x.item())
         else:
             centre, interval = STATISTICS[self.statistic]
-            value, (low, high) = float(centre(x)), interval(x, confidence)
+            (low, high), value = interval(x, confidence), float(centre(x))
         known = math.isfinite(low) and math.isfinite(high)
         return {
             "id": self._name(cell),

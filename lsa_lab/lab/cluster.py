@@ -4,31 +4,29 @@ import sys
 import time
 from typing import Any
 
-from lsa_lab.files import cache_folder
+from lsa_lab.files import cache_folder, import_extra
 from lsa_lab.lab import arguments
 from lsa_lab.lab.catalogue import Experiment, UsageError, choose, find
 
 
 def submit(command: arguments.Submit) -> int:
     """Submit a job for each experiment; with the local executor, wait for them."""
-    try:
-        import submitit
-    except ImportError:
-        raise UsageError("submitit is not installed: pip install 'lsa-lab[cluster]'") from None
     if command.cluster not in ("slurm", "local"):
         raise UsageError(f"--cluster {command.cluster}: choose slurm or local")
-    folder = cache_folder().resolve() / "jobs"
     try:
+        submitit = import_extra("submitit", "cluster")
+        folder = cache_folder().resolve() / "jobs"
         executor = submitit.AutoExecutor(folder=folder, cluster=command.cluster)
+    except ImportError as error:
+        raise UsageError(str(error)) from None
     except RuntimeError as error:  # no srun on this machine
         raise UsageError(f"{error}: --cluster local runs on this machine") from None
-    more = {"slurm_partition": command.partition} if command.partition else {}
     executor.update_parameters(
         nodes=command.nodes,
         tasks_per_node=command.tasks_per_node,
         timeout_min=int(60 * command.hours),
         name="lsa-lab",
-        **more,
+        **({"slurm_partition": command.partition} if command.partition else {}),
     )
     experiments = choose(command.names, find(command.package))
     jobs = [executor.submit(run_task, experiment, command) for experiment in experiments]
@@ -45,9 +43,8 @@ def run_task(experiment: Experiment, command: arguments.Submit) -> str:
     settings.configure(command.tier)
     if command.nodes * command.tasks_per_node > 1:
         join_job()
-    run = arguments.Run(
-        (experiment.name,), command.tier, publish=command.publish, package=command.package
-    )
+    names, package = (experiment.name,), command.package
+    run = arguments.Run(names=names, package=package, tier=command.tier, publish=command.publish)
     record = batch.run_one(experiment, command=run, config=[], out=batch.choose_root(run))
     return record if isinstance(record, str) else record["caption"]
 

@@ -11,20 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lsa_lab.lab import arguments
-from lsa_lab.lab.arguments import COMMANDS
-from lsa_lab.lab.catalogue import (
-    UsageError,
-    choose,
-    find,
-    find_script,
-    relative,
-)
+from lsa_lab.lab.catalogue import UsageError, choose, find, find_script, relative
 
 INTERRUPTED = 130
-NOT_WRITABLE = {
-    getattr(errno, name)
-    for name in ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "ENOTDIR", "EEXIST")
-}
+_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EPIPE}
+_NOT_WRITABLE |= {errno.ENOTDIR, errno.EEXIST}
+_MODULES = {"card": "cards", "fetch": "cards", "submit": "cluster"}  # of other commands
 
 
 def main(script: str) -> None:
@@ -40,7 +32,7 @@ def main(script: str) -> None:
 
 
 def program() -> int:
-    """Obey the command line; return 0, 1 if a part failed, 2 if the call is wrong."""
+    """Carry out the command line; return 0, 1 if a part failed, 2 if the call is wrong."""
     words = sys.argv[1:]
     if sys.stdout is None:
         print("error: the output is closed: send it to a file or to /dev/null", file=sys.stderr)
@@ -49,33 +41,26 @@ def program() -> int:
         sys.stdout.reconfigure(errors="replace")  # signs that a terminal does not have
         os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:replace"  # of other processes
     try:
-        try:
-            return obey(words)
-        finally:
-            sys.stdout.flush()
+        status = run_command(words)
+        sys.stdout.flush()
+        return status
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"\ninterrupted; to resume: lsa-lab {shlex.join(words)}", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        discard_output()
-        return 0
     except OSError as error:
-        if error.errno not in NOT_WRITABLE:
+        if error.errno not in _NOT_WRITABLE:
             raise
-        discard_output()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to print
+        if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
+            return 0
         print(f"error: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
         return 1
 
 
-def discard_output() -> None:
-    """Send what is left to be printed nowhere, so that the end of the process does not fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def obey(words: Sequence[str]) -> int:
+def run_command(words: Sequence[str]) -> int:
     """Carry out the words of a command line."""
     if list(words[:1]) in (["-h"], ["--help"], ["help"]):
         print(describe_commands())
@@ -87,46 +72,41 @@ def obey(words: Sequence[str]) -> int:
         return 0
     others = [word for word in words if word not in arguments.HELP]
     if others[:1] == ["run"] and len(others) < len(words):
-        asked, _ = arguments.parse(others)
-        if asked.names:
-            return show_fields(asked)
+        command, _ = arguments.parse(others)
+        if command.names:
+            return show_fields(command)
     command, config = arguments.parse(words)
     name = type(command).__name__.lower()
-    if name in ("card", "fetch", "submit"):
-        module = importlib.import_module(f"lsa_lab.lab.{_MODULES[name]}")
-        return getattr(module, name)(command)
-    return globals()[f"{name}_"](command, *([config] if name == "run" else []))
-
-
-_MODULES = {"card": "cards", "fetch": "cards", "submit": "cluster"}
+    if name == "run":
+        return run_(command, config)
+    module = f"lsa_lab.lab.{_MODULES[name]}" if name in _MODULES else __name__
+    function = name if name in _MODULES else f"{name}_"
+    return getattr(importlib.import_module(module), function)(command) or 0
 
 
 def describe_commands() -> str:
     """Return the help of the program: a line for each command."""
     lines = ["usage: lsa-lab COMMAND [WORDS]; lsa-lab COMMAND -h explains one", ""]
-    for name, kind in COMMANDS.items():
-        first = (kind.__doc__ or "").partition("\n")[0]
-        lines.append(f"  {name:10}{first}")
-    lines += ["", "Begin with: lsa-lab list, then lsa-lab run NAME"]
-    return "\n".join(lines)
+    for name, kind in arguments.COMMANDS.items():
+        lines.append(f"  {name:10}{(kind.__doc__ or '').partition(chr(10))[0]}")
+    return "\n".join([*lines, "", "Begin with: lsa-lab list, then lsa-lab run NAME"])
 
 
 def show_fields(command: arguments.Run) -> int:
     """Print the fields of the configuration of an experiment, with the values of quick."""
     experiment, *_ = choose(command.names, find(command.package))
-    module, name = experiment.load(), experiment.name
-    print(textwrap.fill(f"{name}: {experiment.question}", 100))
-    print(f"\nlsa-lab run {name} --config.FIELD VALUE, with these fields and values of quick:")
-    arguments.parse_dataclass(module.Config, ["-h"], f"lsa-lab run {name}", module.TIERS["quick"])
+    module, call = experiment.load(), f"lsa-lab run {experiment.name}"
+    print(textwrap.fill(f"{experiment.name}: {experiment.question}", 100))
+    print(f"\n{call} --config.FIELD VALUE, with these fields and values of quick:")
+    arguments.parse_dataclass(module.Config, ["-h"], call, module.TIERS["quick"])
     return 0
 
 
-def list_(command: arguments.List) -> int:
+def list_(command: arguments.List) -> None:
     """Print the experiments by theme, with seconds and verdicts of the committed results."""
     from lsa_lab.lab.listing import list_experiments
 
     print(list_experiments(find(command.package)))
-    return 0
 
 
 def run_(command: arguments.Run, config: list[str]) -> int:
@@ -140,58 +120,53 @@ def run_(command: arguments.Run, config: list[str]) -> int:
         raise UsageError("--publish takes --tier full without changes: leave it out of this run")
     if command.jobs < 1:
         raise UsageError(f"--jobs {command.jobs}: choose 1 or more")
-    from lsa_lab.lab import batch
+    from lsa_lab.lab import batch, sweep
 
     if command.sweep:
-        from lsa_lab.lab.sweep import run_sweep
-
-        return run_sweep(experiments[0], command, config)
+        return sweep.run_sweep(experiments[0], command, config)
     return batch.run_all(experiments, command, config)
 
 
-def draw_(command: arguments.Draw) -> int:
+def draw_(command: arguments.Draw) -> None:
     """Judge and draw results again, or write one panel."""
-    from lsa_lab.lab import results, settings
-    from lsa_lab.lab.run import write_panel, write_result
+    from lsa_lab.lab import results, run, settings
 
     settings.configure()
     for experiment in choose(command.names, find(command.package)):
         folder = command.out / experiment.name if command.out else experiment.figures
-        module = experiment.load()
-        result = results.load(folder)
+        module, result = experiment.load(), results.load(folder)
         if command.panel:
-            write_panel(module, result, command.panel, folder)
+            run.write_panel(module, result, command.panel, folder)
         else:
             content = (folder / "result.nc").read_bytes()
-            print(write_result(experiment, module, content, folder)["caption"])
+            print(run.write_result(experiment, module, content, folder)["caption"])
         print(relative(folder))
-    return 0
 
 
-def compare_(command: arguments.Compare) -> int:
+def compare_(command: arguments.Compare) -> None:
     """Print the claims of two results side by side."""
     from lsa_lab.lab.listing import compare_records, find_record
 
-    names = command.names * (3 - len(command.names)) if len(command.names) == 1 else command.names
-    if len(names) != 2:
+    names, is_one = command.names, len(command.names) == 1
+    if len(names) not in (1, 2):
         raise UsageError("compare takes two results: lsa-lab compare A B, or one experiment")
     experiments = find(command.package)
-    cached = [True, False] if len(command.names) == 1 else [False, False]
-    records = [find_record(name, experiments, c) for name, c in zip(names, cached, strict=True)]
-    print(compare_records(*records))
-    return 0
+    print(
+        compare_records(
+            find_record(names[0], experiments, cached=is_one),
+            find_record(names[-1], experiments, cached=False),
+        )
+    )
 
 
-def report_(command: arguments.Report) -> int:
+def report_(command: arguments.Report) -> None:
     """Write the pages of all committed results."""
     from lsa_lab.lab.pages import report
 
-    for path in report(command.package):
-        print(relative(path))
-    return 0
+    print(*map(relative, report(command.package)), sep="\n")
 
 
-def register_(command: arguments.Register) -> int:
+def register_(command: arguments.Register) -> None:
     """Register experiments, and say what to do next."""
     from lsa_lab.lab import registration, settings
 
@@ -203,10 +178,9 @@ def register_(command: arguments.Register) -> int:
         print(f"{experiment.name}: {len(new['claims'])} claims, {seeds or 'no seed'}")
     names = " ".join(experiment.name for experiment in chosen)
     print(f"commit this, then: lsa-lab run {names} --tier full --publish")
-    return 0
 
 
-def new_(command: arguments.New) -> int:
+def new_(command: arguments.New) -> None:
     """Write the template of an experiment into a package."""
     if len(command.names) != 1:
         raise UsageError("name one experiment: lsa-lab new my_lab/question")
@@ -222,7 +196,6 @@ def new_(command: arguments.New) -> int:
     script.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
     package = "" if parts[0] == "experiments" else f" --package {parts[0]}"
     print(f"{script}; run it: lsa-lab run {path.name}{package}")
-    return 0
 
 
 if __name__ == "__main__":

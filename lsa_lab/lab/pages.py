@@ -1,9 +1,7 @@
 """Pages: README.md of a result; CLAIMS.md, claims.csv and index.html of all; and one a paper."""
 
-import csv
 import importlib
 import importlib.util
-import io
 import itertools
 import json
 import re
@@ -116,11 +114,14 @@ def write_report(figures: Path, papers: Any = None) -> list[Path]:
         "records": records,
         "papers": papers.PAPERS if papers else (),
         "statements": answers,
-        "themes": _group_by_theme(records),
+        "themes": itertools.groupby(
+            sorted(records.items(), key=lambda item: (item[1]["theme"], item[0])),
+            key=lambda item: item[1]["theme"],
+        ),
     }
     contents = {
         figures / "CLAIMS.md": _render("claims.md", **values),
-        figures / "claims.csv": _render_csv(records),
+        figures / "claims.csv": results.load_claims(figures).to_csv(index=False),
         figures / "index.html": _render("index.html", **values),
         **_render_papers(papers, answers, figures.parent / "docs/papers"),
     }
@@ -137,12 +138,6 @@ def _render_papers(papers: Any, answers: Iterable[Row], folder: Path) -> dict[Pa
         page = _render("paper.md", paper=paper, statements=own)
         pages[folder / f"{paper.key.lower()}.md"] = page
     return pages
-
-
-def _group_by_theme(records: Mapping[str, Row]) -> list[tuple[str, list[tuple[str, Row]]]]:
-    named = sorted(records.items(), key=lambda item: (item[1]["theme"], item[0]))
-    groups = itertools.groupby(named, key=lambda item: item[1]["theme"])
-    return [(theme, list(group)) for theme, group in groups]
 
 
 def answer_statements(
@@ -190,13 +185,3 @@ def fill_finding(finding: str, row: Row) -> str:
         return text
     low, high = sorted([convert(row["low"]), convert(row["high"])])
     return f"{text.rstrip('.')} [{low:.3g}, {high:.3g}]."
-
-
-def _render_csv(records: Mapping[str, Row]) -> str:
-    rows = [{"experiment": name} | row for name in records for row in records[name]["claims"]]
-    content = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(content, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return content.getvalue()

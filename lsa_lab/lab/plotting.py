@@ -7,7 +7,7 @@ with any kind of colour vision; yellow is too pale for a line on white.
 
 import contextlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
@@ -23,27 +23,26 @@ if TYPE_CHECKING:
 BLACK, GREY = "#000000", "#767676"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS
-MARKERS = ("o", "s", "^", "D", "v", "P")
+_LOOKS = {
+    "linear": (BLUE, "o"),
+    "linear, causal": (BLUE, "d"),
+    "linear, norm": (BLUE, "D"),
+    "linear, MLP": (BLUE, "P"),
+    "softmax": (VERMILION, "s"),
+    "softmax, causal": (VERMILION, "d"),
+    "softmax, norm": (VERMILION, "D"),
+    "softmax, norm, MLP": (VERMILION, "P"),
+    "descent": (GREEN, "^"),
+    "GD++": (PURPLE, "D"),
+    "preconditioned descent": (ORANGE, "v"),
+    "preprocessed descent": (SKY, "P"),
+    "ridge": (BLACK, None),
+    "least squares": (GREY, None),
+    "Lasso": (ORANGE, ">"),
+    "sparse Bayes": (PURPLE, "p"),
+}
 METHOD: dict[str, dict[str, Any]] = {
-    name: {"color": color, "marker": marker}
-    for name, color, marker in (
-        ("linear", BLUE, "o"),
-        ("linear, causal", BLUE, "d"),
-        ("linear, norm", BLUE, "D"),
-        ("linear, MLP", BLUE, "P"),
-        ("softmax", VERMILION, "s"),
-        ("softmax, causal", VERMILION, "d"),
-        ("softmax, norm", VERMILION, "D"),
-        ("softmax, norm, MLP", VERMILION, "P"),
-        ("descent", GREEN, "^"),
-        ("GD++", PURPLE, "D"),
-        ("preconditioned descent", ORANGE, "v"),
-        ("preprocessed descent", SKY, "P"),
-        ("ridge", BLACK, None),
-        ("least squares", GREY, None),
-        ("Lasso", ORANGE, ">"),
-        ("sparse Bayes", PURPLE, "p"),
-    )
+    name: {"color": color, "marker": marker} for name, (color, marker) in _LOOKS.items()
 }
 _SETTINGS = {
     "font.family": "DejaVu Sans",
@@ -60,7 +59,6 @@ _SETTINGS = {
     "savefig.dpi": 200,
     "pdf.fonttype": 42,  # TrueType: text in the PDF stays text
 }
-_LINE_HEIGHT = 9  # points between two labels
 
 
 @contextlib.contextmanager
@@ -105,16 +103,6 @@ def line(
     )
 
 
-def band(
-    ax: "Axes", x: ArrayLike, samples: ArrayLike, label: str | None = None, color: str = BLUE
-) -> None:
-    """Draw the median of the runs [R, len(x)] as a line and their middle 80 % as a band."""
-    samples = _check_runs(samples, x)
-    low, middle, high = np.quantile(samples, (0.1, 0.5, 0.9), axis=0)
-    ax.plot(np.asarray(x), middle, color=color, label=label)
-    ax.fill_between(np.asarray(x), low, high, color=color, alpha=0.25, linewidth=0)
-
-
 def mean_points(
     ax: "Axes",
     x: ArrayLike,
@@ -155,56 +143,6 @@ def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | Non
     if y:
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(NullFormatter())
-
-
-def direct_label(
-    ax: "Axes", x: float, y: float, text: str, color: str, offset: tuple[float, float] = (4, 0)
-) -> None:
-    """Write the name of a line beside its point (x, y); ``offset`` is in points."""
-    right, above = np.sign(offset).astype(int)
-    ax.annotate(
-        text,
-        (x, y),
-        offset,
-        textcoords="offset points",
-        color=color,
-        fontsize=7,
-        ha={1: "left", 0: "center", -1: "right"}[right],
-        va={1: "bottom", 0: "center", -1: "top"}[above],
-        annotation_clip=False,
-    )
-
-
-def end_labels(ax: "Axes", heights: Mapping[str, float], colors: Sequence[str]) -> None:
-    """Write names of lines beside the right edge, near the ends {name: y} but not on each other.
-
-    Set scale and limits of the axes first.
-    """
-    from scipy.optimize import isotonic_regression
-
-    picture = ax.get_figure(root=True)
-    assert picture is not None
-    height = ax.get_position().height * picture.get_size_inches()[1] * 72  # points
-    edge = ax.get_xlim()[1]
-    ends = ax.transAxes.inverted().transform(
-        ax.transData.transform([(edge, y) for y in heights.values()])
-    )[:, 1]
-    places, order = np.clip(ends, 0, 1) * height, np.argsort(ends, kind="stable")
-    below = _LINE_HEIGHT * np.arange(len(ends))
-    free = np.clip(isotonic_regression(places[order] - below).x, 0, max(0.0, height - below[-1]))
-    places[order] = free + below
-    for name, place, color in zip(heights, places, colors, strict=False):
-        ax.annotate(
-            name,
-            (1, place / height),
-            (4, 0),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            color=color,
-            fontsize=7,
-            va="center",
-            annotation_clip=False,
-        )
 
 
 def encode(picture: "Figure", kind: str) -> bytes:

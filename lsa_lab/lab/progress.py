@@ -10,51 +10,55 @@ FIRST, EVERY = 10.0, 60.0  # seconds to the first line of a log, and between two
 
 @contextlib.contextmanager
 def show_progress() -> Iterator[Any]:
-    """Yield a ``rich`` progress display; without a terminal its tasks are printed as lines."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    """Yield a ``rich`` progress display; without a terminal its tasks are printed as lines.
 
-    console = Console(stderr=True)
-    progress = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(20),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+    A task that begins with completed parts says where it resumes: at ``step``, if that is given.
+    """
+    from rich import progress as bars
+    from rich.console import Console
+
+    class Display(bars.Progress):
+        def add_task(self, description, *, total, completed=0, step=0):  # type: ignore[override]
+            if completed:
+                place = f"step {step:,}" if step else f"{completed + 1} of {total}"
+                share = f"{100 * completed / total:.0f} %"
+                print(
+                    f"  {description}: resuming at {place.replace(',', ' ')} ({share})", flush=True
+                )
+            return super().add_task(description, total=total, completed=completed)
+
+    columns = (bars.BarColumn(20), bars.TaskProgressColumn())
+    times = (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
+    console, ended = Console(stderr=True), threading.Event()
+    display = Display(
+        bars.TextColumn("{task.description}", markup=False),
+        *columns,
+        *times,
         console=console,
         refresh_per_second=2,
         speed_estimate_period=600,
         transient=True,
         disable=not console.is_terminal,
     )
-    over = threading.Event()
-
-    def print_lines() -> None:
-        wait = FIRST
-        while not over.wait(wait):
-            wait = EVERY
-            for task in progress.tasks:
-                if not task.finished and task.total:
-                    left = task.time_remaining
-                    more = f", {format_seconds(left)} left" if left else ""
-                    with contextlib.suppress(OSError):  # the run itself says that none is written
-                        print(f"  {task.description}: {task.percentage:.0f} %{more}", flush=True)
-
-    thread = threading.Thread(target=print_lines, daemon=True)
-    if progress.disable:
-        thread.start()
+    if display.disable:
+        threading.Thread(target=_print_lines, args=(display, ended), daemon=True).start()
     try:
-        with progress:
-            yield progress
+        with display:
+            yield display
     finally:
-        over.set()
+        ended.set()
+
+
+def _print_lines(display: Any, ended: threading.Event) -> None:
+    wait = FIRST
+    while not ended.wait(wait):
+        wait = EVERY
+        for task in display.tasks:
+            if not task.finished and task.total:
+                left = task.time_remaining
+                more = f", {format_seconds(left)} left" if left else ""
+                with contextlib.suppress(OSError):  # the run itself fails where nothing is read
+                    print(f"  {task.description}: {task.percentage:.0f} %{more}", flush=True)
 
 
 def format_seconds(seconds: float | None) -> str:

@@ -28,13 +28,6 @@ def registry_file(experiment: Experiment) -> Path:
     return experiment.root.joinpath(*experiment.package.split("."), "registered.json")
 
 
-def read(experiment: Experiment) -> list[Registration]:
-    """Return the registrations of an experiment, the last one last."""
-    path = registry_file(experiment)
-    text = path.read_text(encoding="utf-8") if path.exists() else "{}"
-    return _parse(text, relative(path)).get(experiment.name, [])
-
-
 def read_committed(experiment: Experiment) -> list[Registration]:
     """Return the registrations that the current commit holds; none outside a git repository."""
     path = registry_file(experiment)
@@ -72,34 +65,33 @@ def hash_claim(claim: Claim, package: str) -> str:
 def register(experiment: Experiment) -> Registration:
     """Write down the claims and the full configuration of an experiment, to be committed.
 
-    A script may have ``predictions(config)``, a dictionary of numbers; they are written to
-    ``figures/NAME/prediction.json``. Raises UsageError if nothing changed, or if a seed was
-    registered and committed before.
+    A script may have ``predictions(config)``, a dictionary of numbers that theory gives; they are
+    written to ``figures/NAME/prediction.json``. Raises UsageError if nothing changed, or if a seed
+    was registered and committed before.
     """
-    module = experiment.load()
+    module, name = experiment.load(), experiment.name
     config = plain_config(module.TIERS["full"])
     hashes = {claim.id: hash_claim(claim, experiment.package) for claim in module.CLAIMS}
     if len(hashes) < len(module.CLAIMS):
-        raise UsageError(f"{experiment.name}: two claims have one id")
+        raise UsageError(f"{name}: two claims have one id")
     committed = read_committed(experiment)
     for earlier in committed:
         if (earlier["config"], earlier["claims"]) == (config, hashes):
-            raise UsageError(
-                f"{experiment.name} is registered as it stands since {earlier['date']}"
-            )
+            raise UsageError(f"{name} is registered as it stands since {earlier['date']}")
     check_seeds(experiment, config, committed)
     today = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     new = {"date": today, "config": config, "claims": hashes}
     path = registry_file(experiment)
-    everything = _parse(path.read_text("utf-8"), relative(path)) if path.exists() else {}
-    everything[experiment.name] = [*committed, new]
-    write_file(path, (json.dumps(everything, indent=1, sort_keys=True) + "\n").encode())
-    if hasattr(module, "predictions"):  # numbers that theory gives before any training
+    text = path.read_text("utf-8") if path.exists() else "{}"
+    _write(path, _parse(text, relative(path)) | {name: [*committed, new]})
+    if hasattr(module, "predictions"):
         content = {"date": today, "predictions": module.predictions(module.TIERS["full"])}
-        write_file(
-            experiment.figures / "prediction.json", (json.dumps(content, indent=1) + "\n").encode()
-        )
+        _write(experiment.figures / "prediction.json", content)
     return new
+
+
+def _write(path: Path, content: Any) -> None:
+    write_file(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
 def check_seeds(experiment: Experiment, config: Any, earlier: list[Registration]) -> None:

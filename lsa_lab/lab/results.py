@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import functools
 import hashlib
 import io
 import json
@@ -18,6 +19,7 @@ from lsa_lab.lab.catalogue import UsageError, relative
 if TYPE_CHECKING:
     import xarray as xr
 
+_ADVICE = "restore it, or run the experiment again"
 _PACKAGES = ("lsa-lab", "jax", "jaxlib", "flax", "optax", "numpy", "scipy")
 
 
@@ -54,13 +56,12 @@ def collect_facts(root: Path) -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:
             versions[package] = "unknown"
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "/" not in flag]
     return {
         "versions": json.dumps(versions),
         "device": jax.devices()[0].device_kind,
         "device_count": jax.device_count(),
-        "xla_flags": " ".join(
-            flag for flag in os.environ.get("XLA_FLAGS", "").split() if "/" not in flag
-        ),
+        "xla_flags": " ".join(flags),
         "precision": jax.numpy.result_type(float).name,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         **find_commit(root),
@@ -69,15 +70,16 @@ def collect_facts(root: Path) -> dict[str, Any]:
 
 def find_commit(folder: Path) -> dict[str, Any]:
     """Return the commit of a folder, and 1 as "dirty" if code differs from it; {} without git."""
-
-    def ask(*words: str) -> str:
-        return subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, text=True, timeout=20, check=True
-        ).stdout.strip()
-
+    ask = functools.partial(
+        subprocess.run, cwd=folder, capture_output=True, text=True, timeout=20, check=True
+    )
+    code = [":(top)*.py", ":(top)*registered.json"]
     try:
-        changed = ask("status", "--porcelain", "--", ":(top)*.py", ":(top)*registered.json")
-        return {"commit": ask("rev-parse", "HEAD"), "dirty": int(bool(changed))}
+        changed = ask(["git", "status", "--porcelain", "--", *code]).stdout
+        return {
+            "commit": ask(["git", "rev-parse", "HEAD"]).stdout.strip(),
+            "dirty": int(bool(changed)),
+        }
     except (OSError, subprocess.SubprocessError):
         return {}
 
@@ -85,43 +87,36 @@ def find_commit(folder: Path) -> dict[str, Any]:
 def encode(result: "xr.Dataset | xr.DataTree", facts: Mapping[str, Any]) -> bytes:
     """Return the netCDF file of a result with the facts in its attributes.
 
-    The file is made in memory: HDF5 dies of a segmentation fault where its disk is full.
+    The file is written in memory: HDF5 dies of a segmentation fault where its disk is full.
     """
     if not hasattr(result, "data_vars"):
         kind = type(result).__name__
         raise UsageError(f"compute returned a {kind}: expected a Dataset or a DataTree of xarray")
-    content = io.BytesIO()
-    tree = result.copy()
+    content, tree = io.BytesIO(), result.copy()
     tree.attrs = {**result.attrs, **facts}
     try:
         for node in getattr(tree, "subtree", [tree]):
             for part in (node, *node.variables.values()):
-                named = {str(name): encode_attribute(value) for name, value in part.attrs.items()}
-                part.attrs = {name: value for name, value in named.items() if value is not None}
+                attributes = {str(name): value for name, value in part.attrs.items()}
+                part.attrs = {k: _encode(v) for k, v in attributes.items() if v is not None}
         tree.to_netcdf(content, engine="h5netcdf")
     except (TypeError, ValueError) as error:
         raise UsageError(f"the result cannot be saved: {error}") from error
     return content.getvalue()
 
 
-def encode_attribute(value: Any) -> Any:
-    """Return an attribute as netCDF has it: numbers, text, or a list of one of them.
-
-    Truth values become 0 and 1, and what is no number or text becomes JSON; None stays, which is
-    not saved.
-    """
+def _encode(value: Any) -> Any:
+    """Return an attribute as netCDF has it: numbers, text, or a list of one of them, else JSON."""
     import numpy as np
 
-    if value is None or isinstance(value, str | bytes):
-        return value
     try:
         array = np.asarray(value)
+        kind = array.dtype.kind
     except (TypeError, ValueError):  # lists of different lengths
-        array = np.array(None)
-    if array.dtype.kind in "biufc":
-        dtype = array.dtype.newbyteorder("=")
-        return array.astype(int if dtype.kind == "b" else dtype)[()]
-    if array.dtype.kind == "U" and array.ndim == 1:
+        kind = "O"
+    if kind in "biufc":
+        return array.astype(int if kind == "b" else array.dtype.newbyteorder("="))[()]
+    if kind == "U" and array.ndim < 2:
         return array.tolist()
     return json.dumps(value, default=str)
 
@@ -131,15 +126,13 @@ def load(folder: Path) -> "xr.Dataset | xr.DataTree":
     path = folder / "result.nc"
     if not path.exists():
         raise UsageError(f"no result at {relative(path)}: run the experiment first")
-    content = path.read_bytes()
-    if (folder / "claims.json").exists():
-        digest = hashlib.sha256(content).hexdigest()
-        if load_record(folder)["sha256"] != digest:
-            raise UsageError(
-                f"{relative(path)} is damaged, or not the file that claims.json beside it judges: "
-                "restore it, or run the experiment again"
-            )
-    return decode(content, relative(path))
+    content, name = path.read_bytes(), relative(path)
+    judged = load_record(folder)["sha256"] if (folder / "claims.json").exists() else None
+    if judged not in (None, hashlib.sha256(content).hexdigest()):
+        raise UsageError(
+            f"{name} is damaged, or not the file that claims.json beside it judges: {_ADVICE}"
+        )
+    return decode(content, name)
 
 
 def decode(content: bytes, name: str) -> "xr.Dataset | xr.DataTree":
@@ -164,9 +157,7 @@ def load_record(folder: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"no {relative(path)}: run the experiment first") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{relative(path)} is damaged ({error}): restore it, or run the experiment again"
-        ) from None
+        raise UsageError(f"{relative(path)} is damaged ({error}): {_ADVICE}") from None
     return record
 
 

@@ -21,40 +21,45 @@ from lsa_lab.lab.sources import digest_function, digest_library
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """An experiment at one configuration, and the folder that receives its files."""
+    """An experiment at one configuration, and the folder of all results."""
 
     experiment: Experiment
     tier: str
     config: Any
-    folder: Path
+    out: Path
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The fields in which the configuration differs from that of the tier."""
-        return find_changes(self.experiment.load().TIERS[self.tier], self.config)
+        """The fields, by dotted name, in which the configuration differs from that of the tier."""
+        usual = self.experiment.load().TIERS[self.tier]
+        before = dict(_flatten(results.plain_config(usual)))
+        now = dict(_flatten(results.plain_config(self.config)))
+        return {name: value for name, value in now.items() if value != before.get(name)}
+
+    @property
+    def folder(self) -> Path:
+        """NAME, and for a changed configuration one inside it."""
+        name = ",".join(f"{key}={_word(value)}" for key, value in self.changes.items())
+        if len(name) > 100:
+            name = f"{name[:80]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        return self.out / self.experiment.name / name
+
+    def load_models(self, progress: Any = None) -> dict[str, Any]:
+        """Return the trained models that the configuration names, by name.
+
+        ``config.models`` is a mapping from names to values with ``load(label, progress) -> runs``,
+        as ``experiments.models.specs.Spec`` is; runs have ``describe() -> dict``.
+        """
+        specs = getattr(self.config, "models", {})
+        return {name: spec.load(name, progress) for name, spec in specs.items()}
 
 
-def find_changes(usual: Any, config: Any) -> dict[str, Any]:
-    """Return the fields, by dotted name, in which a configuration differs from the usual one."""
-
-    def flatten(values: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-        if isinstance(values, dict) and values:
-            for key, value in values.items():
-                yield from flatten(value, f"{name}.{key}" if name else key)
-        else:
-            yield name, values
-
-    before = dict(flatten(results.plain_config(usual)))
-    now = dict(flatten(results.plain_config(config)))
-    return {name: value for name, value in now.items() if value != before.get(name)}
-
-
-def choose_folder(experiment: Experiment, changes: dict[str, Any], out: Path) -> Path:
-    """Return the folder of a run below ``out``: NAME, or one inside for a changed configuration."""
-    name = ",".join(f"{key}={_word(value)}" for key, value in changes.items())
-    if len(name) > 100:
-        name = f"{name[:80]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return out / experiment.name / name if name else out / experiment.name
+def _flatten(values: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(values, dict) and values:
+        for key, value in values.items():
+            yield from _flatten(value, f"{name}.{key}" if name else key)
+    else:
+        yield name, values
 
 
 def _word(value: Any) -> str:
@@ -63,24 +68,26 @@ def _word(value: Any) -> str:
 
 
 def run(job: Job, *, publish: bool = False) -> dict[str, Any]:
-    """Compute a job, or resume it, write its files, and return its record with the caption.
+    """Compute a job, or resume it, and write its files.
 
     With ``publish`` the files go to the folder of committed results; that takes the full tier as it
-    is declared, and code as it is committed.
+    is declared, and code as it is committed. Returns the record of ``claims.json`` with the folder
+    and the changes of the configuration.
     """
     import jax
 
-    module, experiment = job.experiment.load(), job.experiment
+    module, experiment, changes = job.experiment.load(), job.experiment, job.changes
     facts = results.collect_facts(experiment.root)
     facts |= {"config": json.dumps(results.plain_config(job.config))}
     facts |= {"experiment": experiment.name, "package": experiment.package, "tier": job.tier}
-    if job.tier == "full" and not job.changes:
+    if job.tier == "full" and not changes:
         found = registration.find_current(experiment, job.config)
         facts["registration"] = json.dumps(found)
-    if publish:
-        _check_publishable(job.experiment, facts)
-    parts = _parts_folder(job, module)
-    folder = experiment.figures if publish else job.folder
+    if publish and facts.get("dirty", 1):
+        raise UsageError("--publish takes committed code: commit your changes first")
+    if publish and not found:
+        print(f"{experiment.name} is not registered: its claims will be exploratory")
+    parts, folder = _parts_folder(job, module), experiment.figures if publish else job.folder
     if jax.process_index() > 0:  # one of several processes that share the trainings
         _compute_dataset(job, module, parts)
         return {"caption": "computed for the first process", "claims": [], "seconds": 0.0}
@@ -88,14 +95,7 @@ def run(job: Job, *, publish: bool = False) -> dict[str, Any]:
         content = _compute(job, module, parts, facts)
         record = write_result(experiment, module, content, folder)
         shutil.rmtree(parts, ignore_errors=True)
-    return record
-
-
-def _check_publishable(experiment: Experiment, facts: dict[str, Any]) -> None:
-    if facts.get("dirty", 1):
-        raise UsageError("--publish takes committed code: commit your changes first")
-    if not json.loads(facts["registration"]):
-        print(f"{experiment.name} is not registered: its claims will be exploratory")
+    return record | {"folder": str(folder), "changes": changes}
 
 
 def _parts_folder(job: Job, module: ModuleType) -> Path:
@@ -114,7 +114,7 @@ def _lock(folder: Path) -> Iterator[None]:
         try:
             stack.enter_context(lock_file(folder))
         except FileLockedError as error:
-            raise UsageError(f"{error}") from None
+            raise UsageError(str(error)) from None
         except OSError as error:
             raise UsageError(
                 f"{folder.parent} cannot be written ({error.strerror}): choose another folder, by "
@@ -127,43 +127,33 @@ def _compute(job: Job, module: ModuleType, parts: Path, facts: dict[str, Any]) -
     """Return the netCDF file of the result; a finished one of the same code is read again."""
     finished, clock = parts / "result.nc", parts / "seconds"
     if finished.exists():
-        print("  the computed result is there; it is judged and drawn again")
+        print("  the result was computed before; it is judged and drawn again")
         return finished.read_bytes()
     parts.mkdir(parents=True, exist_ok=True)
     before = float(clock.read_text()) if clock.exists() else 0.0
-    if before or any(parts.iterdir()):
+    if before:
         print(f"  resuming after {format_seconds(before)}", flush=True)
     start = time.monotonic()
     try:
         result = _compute_dataset(job, module, parts)
     finally:
-        seconds = before + time.monotonic() - start
+        seconds = round(before + time.monotonic() - start, 1)
         with contextlib.suppress(OSError):
-            write_file(clock, f"{seconds:.1f}".encode())
-    content = results.encode(result, facts | {"seconds": round(seconds, 1)})
+            write_file(clock, str(seconds).encode())
+    content = results.encode(result, facts | {"seconds": seconds})
     write_file(finished, content)
     return content
 
 
 def _compute_dataset(job: Job, module: ModuleType, parts: Path) -> Any:
     with show_progress() as progress, session(parts, progress):
-        models = load_models(job, progress)
+        models = job.load_models(progress)
         result = module.compute(job.config, models)
     if models:
-        described = {name: runs.describe() for name, runs in models.items()}
         result = result.copy()
+        described = {name: runs.describe() for name, runs in models.items()}
         result.attrs["models"] = json.dumps(described)
     return result
-
-
-def load_models(job: Job, progress: Any = None) -> dict[str, Any]:
-    """Return the trained models that a configuration names.
-
-    ``config.models`` is a mapping from names to values with ``load(label, progress) -> runs``,
-    as ``experiments.models.specs.Spec`` is; runs have ``describe() -> dict``.
-    """
-    specs = getattr(job.config, "models", {})
-    return {name: spec.load(name, progress) for name, spec in specs.items()}
 
 
 def judge(experiment: Experiment, module: ModuleType, result: Any) -> list[dict[str, Any]]:
@@ -183,11 +173,9 @@ def write_result(
 
     result = results.decode(content, "result.nc")
     rows = judge(experiment, module, result)
-    config = results.restore_config(module.Config, json.loads(result.attrs["config"]))
     with plotting.context():
-        picture, caption = module.plot(result, config)
-        caption = " ".join(caption.split())
-        images = {f"figure.{kind}": plotting.encode(picture, kind) for kind in ("pdf", "png")}
+        picture, caption = _plot(module, result)
+        files = {f"figure.{kind}": plotting.encode(picture, kind) for kind in ("pdf", "png")}
     record = {
         "sha256": hashlib.sha256(content).hexdigest(),
         "question": experiment.question,
@@ -198,24 +186,28 @@ def write_result(
         "commit": result.attrs.get("commit", ""),
         "seconds": result.attrs["seconds"],
         "quick_seconds": _find_quick_seconds(experiment, result.attrs),
-        "caption": caption,
+        "caption": " ".join(caption.split()),
         "families": {claim.id: claim.family for claim in module.CLAIMS},
         "claims": rows,
     }
-    page = pages.render_result(experiment, record, module)
-    files = {"result.nc": content, **images, "README.md": page.encode()}
+    files |= {"result.nc": content}
+    files["README.md"] = pages.render_result(experiment, record, module).encode()
     files["claims.json"] = (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode()
     for name, data in files.items():
         write_file(folder / name, data)
     return record
 
 
+def _plot(module: ModuleType, result: Any) -> tuple[Any, str]:
+    config = results.restore_config(module.Config, json.loads(result.attrs["config"]))
+    return module.plot(result, config)
+
+
 def _find_quick_seconds(experiment: Experiment, facts: Mapping[Any, Any]) -> float | None:
     """Return the seconds of the quick tier: of this result, or of the last one in the cache."""
     if facts["tier"] == "quick":
         return float(facts["seconds"])
-    folders = (cache_folder() / "figures" / experiment.name, experiment.figures)
-    for folder in folders:
+    for folder in (cache_folder() / "figures" / experiment.name, experiment.figures):
         with contextlib.suppress(UsageError):
             return results.load_record(folder)["quick_seconds"]
     return None
@@ -225,9 +217,8 @@ def write_panel(module: ModuleType, result: Any, letter: str, folder: Path) -> N
     """Write one panel of the figure as panel_LETTER.pdf and .png."""
     from lsa_lab.lab import plotting
 
-    config = results.restore_config(module.Config, json.loads(result.attrs["config"]))
     with plotting.context():
-        picture, _ = module.plot(result, config)
+        picture, _ = _plot(module, result)
         try:
             plotting.keep_panel(picture, letter)
         except ValueError as error:

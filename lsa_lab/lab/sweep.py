@@ -1,6 +1,5 @@
 """A sweep: one experiment along one field of its configuration, and a plot of one claim."""
 
-import functools
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +7,6 @@ from lsa_lab.files import write_file
 from lsa_lab.lab import arguments, batch, results, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, check_known, relative
 from lsa_lab.lab.pages import format_value
-
-COLUMNS = ("value", "low", "high")
 
 
 def run_sweep(experiment: Experiment, command: arguments.Run, config: list[str]) -> int:
@@ -19,70 +16,63 @@ def run_sweep(experiment: Experiment, command: arguments.Run, config: list[str])
     if not name or len(values) < 2:
         raise UsageError(f"--sweep {command.sweep}: write a field and values, as n=8,16,32")
     settings.configure(command.tier)
-    module = experiment.load()
+    module, out = experiment.load(), batch.choose_root(command)
     points = [[*config, f"{arguments.PREFIX}{name}", value] for value in values]
     for point in points:  # a wrong value is refused before the first run
         arguments.parse_config(module, command.tier, point, experiment.name)
-    out = batch.choose_root(command)
     claims = {claim.id: claim for claim in module.CLAIMS}
-    claim = command.claim or next(iter(claims))
-    check_known("claim", claim, claims)
-    records = []
+    check_known("claim", command.claim or module.CLAIMS[0].id, claims)
+    claim, records = claims[command.claim or module.CLAIMS[0].id], []
     for point in points:
         record = batch.run_one(experiment, command=command, config=point, out=out)
         if isinstance(record, str):
             raise UsageError(f"{experiment.name}: {record}")
         records.append(record)
         for row in record["claims"]:
-            if row["claim"] == claim:
+            if row["claim"] == claim.id:
                 print(f"  {name} = {point[-1]}, {row['id']}: {format_value(row)} {row['verdict']}")
     folder = out / experiment.name / f"sweep,{name}"
     joined = join_claims(records, name, values)
     write_file(folder / "result.nc", results.encode(joined, {"experiment": experiment.name}))
-    draw_sweep(joined, name, claim, claims[claim].criterion, folder)
+    draw_sweep(joined, claim, folder)
     print(relative((folder / "figure.pdf").resolve()))
     return 0
 
 
 def join_claims(records: list[dict[str, Any]], name: str, values: list[str]) -> Any:
-    """Return a Dataset of value, low and high of every cell (claim, swept field)."""
-    import numpy as np
-    import xarray as xr
+    """Return a Dataset of value, low and high of every cell (id, swept field)."""
+    import pandas as pd
 
-    ids = list(dict.fromkeys(row["id"] for record in records for row in record["claims"]))
-    tables = [{row["id"]: row for row in record["claims"]} for record in records]
-
-    def column(key: str) -> np.ndarray:
-        cells = [[table.get(each, {}).get(key) for table in tables] for each in ids]
-        return np.array([[np.nan if x is None else x for x in row] for row in cells], float)
-
-    numbers = [_number(value) for value in values]
-    data = {key: (("id", name), column(key)) for key in COLUMNS}
-    return xr.Dataset(data, {"id": ids, name: numbers})
-
-
-def _number(value: str) -> float | str:
     try:
-        return float(value)
+        numbers: list[Any] = list(map(float, values))
     except ValueError:
-        return value
+        numbers = list(values)
+    tables = [pd.DataFrame(record["claims"]).set_index("id") for record in records]
+    columns = ["value", "low", "high"]
+    joined = pd.concat(
+        [table[columns].astype(float) for table in tables], keys=numbers, names=[name]
+    )
+    return joined.to_xarray().transpose("id", name)
 
 
-def draw_sweep(joined: Any, name: str, claim: str, criterion: str, folder: Path) -> None:
+def draw_sweep(joined: Any, claim: Any, folder: Path) -> None:
     """Draw one claim, a line for each of its cells, against the swept field."""
     import textwrap
 
     from lsa_lab.lab import plotting
 
+    (name,) = set(joined.dims) - {"id"}
     with plotting.context():
         picture, (ax,) = plotting.figure(4.0, 3.0)
-        draw = functools.partial(ax.errorbar, marker="o", capsize=2, elinewidth=0.8)
         for each in joined["id"].values:
-            if each == claim or str(each).startswith(f"{claim}["):
-                row = joined.sel(id=each)
-                bars = [row.value - row.low, row.high - row.value]
-                draw(joined[name].values, row.value, [bar.fillna(0) for bar in bars], label=each)
-        ax.set(xlabel=name, ylabel="\n".join(textwrap.wrap(criterion.partition(":")[0], 40)))
+            if each.partition("[")[0] != claim.id:
+                continue
+            row = joined.sel(id=each)
+            bars = [(row.value - row.low).fillna(0), (row.high - row.value).fillna(0)]
+            look = {"marker": "o", "capsize": 2, "elinewidth": 0.8, "label": each}
+            ax.errorbar(joined[name].values, row.value, bars, **look)
+        quantity = claim.criterion.partition(":")[0]
+        ax.set(xlabel=name, ylabel="\n".join(textwrap.wrap(quantity, 40)))
         ax.legend()
         for kind in ("pdf", "png"):
             write_file(folder / f"figure.{kind}", plotting.encode(picture, kind))

@@ -37,7 +37,8 @@ def make_reporter(
         logged = _last_logged(lines, label) if done else 0
     bar, name = None, label or "training"
     if progress is not None:
-        task = progress.add_task(name, total=runs * steps, completed=runs * done)
+        # Displays of lsa_lab.lab say at which step a training resumes.
+        task = progress.add_task(name, total=runs * steps, completed=runs * done, step=done)
         bar = partial(progress.update, task)
 
     def report(step: int, losses: np.ndarray, seconds: float) -> None:  # losses [runs alive, chunk]

@@ -16,7 +16,7 @@ from experiments.models.specs import Spec, dense_spec, plain, restored
 from lsa_lab import prompts
 from lsa_lab.interop import files
 from lsa_lab.lab import catalogue
-from lsa_lab.lab.run import Job, load_models
+from lsa_lab.lab.run import Job
 from lsa_lab.models.trace import predict
 from lsa_lab.store import results
 
@@ -190,7 +190,7 @@ def test_the_lab_hands_models_to_compute_and_describes_them(tmp_path):
         models = {"one": MERGED}  # noqa: RUF012
 
     experiment = catalogue.Experiment("experiments", tmp_path / "none.py", tmp_path)
-    loaded = load_models(Job(experiment, "smoke", Config(), tmp_path))
+    loaded = Job(experiment, "smoke", Config(), tmp_path).load_models()
     assert loaded["one"].spec == MERGED
     assert loaded["one"].describe()["digest"] == load(MERGED).digest
 

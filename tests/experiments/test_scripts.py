@@ -3,7 +3,7 @@
 import pytest
 
 from lsa_lab.lab import catalogue
-from lsa_lab.lab.run import Job, load_models
+from lsa_lab.lab.run import Job
 
 EXPERIMENTS = catalogue.find("experiments")
 FIRST = {experiment.theme: name for name, experiment in reversed(EXPERIMENTS.items())}.values()
@@ -17,7 +17,7 @@ def test_the_smoke_tier_is_computed_judged_and_drawn(name, tmp_path):
     experiment = EXPERIMENTS[name]
     module = experiment.load()
     config = module.TIERS["smoke"]
-    models = load_models(Job(experiment, "smoke", config, tmp_path))
+    models = Job(experiment, "smoke", config, tmp_path).load_models()
     result = module.compute(config, models)
     assert any(claim.judge(result) for claim in module.CLAIMS)
     picture, caption = module.plot(result, config)

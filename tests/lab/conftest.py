@@ -118,9 +118,8 @@ class Package:
 
         module = self.load()
         config = dataclasses.replace(module.TIERS[tier], **changes)
-        found = run.find_changes(module.TIERS[tier], config)
-        folder = run.choose_folder(self.experiment, found, self.root / "out")
-        return run.run(run.Job(self.experiment, tier, config, folder), publish=publish)
+        job = run.Job(self.experiment, tier, config, self.root / "out")
+        return run.run(job, publish=publish)
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def test_an_unknown_interval_is_null_and_decides_nothing():
     ("sample", "message"),
     [
         (lambda result: result.x.sel(place="bad").values, "id: 9 of 9 samples are not finite"),
-        (lambda result: [], "id: its sample has shape"),
+        (lambda result: [], "id: samples of shape"),
         (lambda result: result.y.values, "id: the result lacks"),
         (lambda result: result.x.sel(place="c").values, "id: the result lacks"),
     ],
