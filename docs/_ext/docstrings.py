@@ -1,4 +1,4 @@
-"""Docstrings as Sphinx reads them: formulas stand as they are, and ``names`` are the only markup."""
+"""Docstrings for Sphinx: formulas stand as they are, and the only markup is ``names``."""
 
 import re
 
