@@ -115,7 +115,7 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: fit(key=0), r"give a random key, jax.random.key\(0\)"),
         (lambda: fit(optimizer="adam"), r"give one of optax, optax.adam\(1e-3\)"),
         (lambda: fit(optimizer=optax.adam), r"give one of optax, optax.adam\(1e-3\)"),
-        (lambda: fit(per_run=jnp.ones(())), r"beside per_run it is own -> optax.adam\(own\)"),
+        (lambda: fit(per_run=jnp.ones(())), r"with per_run it is values -> optax.adam\(values\)"),
         (lambda: baselines.stratified(KEY, I2, 1), r"labels are \[m\], one for each candidate"),
         (lambda: diversity.leverage(I2.astype(jnp.bfloat16)), "points is bfloat16: no matrix is"),
         (lambda: best_common_map(TOKENS.astype("float16"), TOKENS[None]), "tokens is float16: no"),

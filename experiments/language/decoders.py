@@ -20,7 +20,8 @@ from lsa_lab.lm import sources, tokens, weights
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params
 from lsa_lab.lm.sources import SOURCES
-from lsa_lab.store import checkpoints, provenance
+from lsa_lab.store import provenance
+from lsa_lab.training import checkpoints
 
 _WORDS = ("Review:", "Sentiment:", "negative", "positive", *INVENTED_WORDS)
 
@@ -74,7 +75,9 @@ def cells(
     for place in places:
         file = folder and folder / f"{'-'.join(map(str, place))}.cell"
         if file and file.exists():
-            row = checkpoints.read(file, facts)
+            saved, row = checkpoints.read(file)
+            if saved != facts:
+                raise ValueError(f"{file} has other facts than this call: delete it")
         else:
             row = {f"['{name}']": np.asarray(x) for name, x in measure(*place).items()}
             if file:

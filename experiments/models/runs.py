@@ -55,7 +55,7 @@ class Runs:
     def status(self) -> tuple[Status, ...]:  # [A S]
         steps = self.spec.training.steps
         return tuple(
-            Status("finished" if step == steps else "diverged", int(step), None)
+            Status("finished" if step == steps else "diverged", int(step))
             for step in self.steps_completed.ravel()
         )
 

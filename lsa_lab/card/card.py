@@ -21,7 +21,8 @@ from lsa_lab.card.probes import Bench
 from lsa_lab.card.recipe import TIERS, Tier
 from lsa_lab.card.subject import Forward, UnfitError, check_leaves, program_of, subject_of
 from lsa_lab.files import write_file
-from lsa_lab.store import checkpoints, provenance
+from lsa_lab.store import provenance
+from lsa_lab.training.checkpoints import hash_arrays
 
 PARTS = 8  # of the prompts, where one set of params was given: intervals are over these
 
@@ -135,8 +136,8 @@ def report_card(
         "runs": len(own),
         "program_sha256": program_of(subject.slots, first, tokens)
         or "unknown: it calls a function of the host",
-        "weights_sha256": checkpoints.digest(own),
-        "first_sha256": checkpoints.digest(own[0]),
+        "weights_sha256": hash_arrays(own),
+        "first_sha256": hash_arrays(own[0]),
         "seconds": round(time.monotonic() - began, 1),
         **provenance.facts(),
     }

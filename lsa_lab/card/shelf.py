@@ -17,7 +17,7 @@ from lsa_lab.card.probe import Probe
 from lsa_lab.card.recipe import Tier
 from lsa_lab.card.subject import Forward, subject_of
 from lsa_lab.files import write_file
-from lsa_lab.store import checkpoints
+from lsa_lab.training.checkpoints import hash_arrays
 
 SCHEMA = 1  # of card.json, described in docs/card.md
 _FACTS = "name schema tier d noise_std runs trained causal parameters seconds weights_sha256 "
@@ -95,7 +95,7 @@ def _unlike(folder: str | Path, forward: Forward, init: Callable) -> list[str]:
     half = jnp.bfloat16
     weights = [row.astype(half) if leaf.dtype == half else row for row, leaf in rows]
     params = jax.tree.unflatten(tree, weights)
-    if checkpoints.digest(params) != body["first_sha256"]:
+    if hash_arrays(params) != body["first_sha256"]:
         return [f"{folder}: weights.npz is not the first run's, whose sum is first_sha256"]
     tier = Tier(**{field.name: body[field.name] for field in dataclasses.fields(Tier)})
     subject = subject_of(forward, params, tier.d, tier.n, body["causal"])

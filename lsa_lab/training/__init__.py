@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from lsa_lab.training.loop import fit
     from lsa_lab.training.recipe import Files, Run, Training
 else:
-    _FILES = {"fit": "loop", "Files": "recipe", "Run": "recipe", "Training": "recipe"}
+    _MODULES = {"fit": "loop", "Files": "recipe", "Run": "recipe", "Training": "recipe"}
 
     def __getattr__(name: str) -> Any:
-        if name not in _FILES:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_FILES[name]}"), name)
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

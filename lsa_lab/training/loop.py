@@ -3,6 +3,7 @@
 On the cores of one host a run's bits depend on its own params, key and ``per_run`` leaves: not on
 the other runs, on ``chunk``, on the number of cores, or on where it was interrupted.
 
+    >>> import optax
     >>> training = Training(
     ...     loss=lambda w, batch: ((w - batch) ** 2).mean(),
     ...     sample=lambda key: 3 + jax.random.normal(key, (1000,)),
@@ -17,33 +18,31 @@ the other runs, on ``chunk``, on the number of cores, or on where it was interru
     (5,) (5, 40)
 """
 
+import json
 import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
-from threading import Event
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array
 
-from lsa_lab.arguments import check_at_least
 from lsa_lab.files import lock_file
-from lsa_lab.training import console, runs
-from lsa_lab.training.host_runs import HostRuns
-from lsa_lab.training.mesh_runs import MeshRuns
+from lsa_lab.training import checkpoints, snapshots
+from lsa_lab.training.host import HostRuns
+from lsa_lab.training.mesh import MeshRuns
 from lsa_lab.training.plan import Plan, make_plan
 from lsa_lab.training.recipe import Files, Run, Training
-from lsa_lab.training.snapshots import Checkpoint, Snapshot
+from lsa_lab.training.snapshots import Snapshot
 from lsa_lab.training.status import classify_run
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _SAVE_EVERY = 5.0  # seconds between two checkpoints, at least
-_PATIENCE = 2.0  # seconds that a request to stop waits for the end of a chunk
 
 
 def fit(
@@ -65,105 +64,85 @@ def fit(
     (``training.cluster``), share them by a mesh, and every process returns all of them; the last
     bits are then those of this number of devices. ``watch`` (params) -> arrays is kept of each
     chunk; the chunks are equal if ``chunk`` divides the steps. A run that diverges keeps its last
-    finite params. Ctrl-C waits for the end of a chunk, on one process for two seconds at most.
+    finite params. Ctrl-C saves the last complete chunk.
     """
-    for argument, value in {"steps": training.steps, "chunk": chunk}.items():
-        check_at_least(value, argument)
     if files is not None and not isinstance(files, Files):
         raise TypeError(f"files is {files!r}: give Files({files!r})")
     if isinstance(progress, bool):
         raise TypeError(f"progress is {progress}: give a bar, rich.progress.Progress(), or None")
-    is_rule = isinstance(training.optimizer, optax.GradientTransformation)
-    if per_run is None and not is_rule:
-        raise TypeError(f"optimizer is {training.optimizer!r}: give one of optax, optax.adam(1e-3)")
-    if not jnp.issubdtype(jnp.result_type(key), jax.dtypes.prng_key) and jnp.ndim(key) == 0:
-        raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
-    plan = make_plan(training, params, key, per_run, watch, chunk)
-    if per_run is not None and (is_rule or not callable(training.optimizer)):
-        raise TypeError("optimizer is no function: beside per_run it is own -> optax.adam(own)")
-    snapshot = _resume(plan, files or Files(), progress)
-    names = [runs.leaf_name(path) or "params" for path, _ in jax.tree.leaves_with_path(params)]
-    state, losses = snapshot.state, snapshot.history["loss"]
-    rows = zip(np.asarray(state.finite), np.asarray(state.steps_completed), losses, strict=True)
-    status = tuple(classify_run(*row, names) for row in rows)
-    results = state.params, snapshot.history
-    is_one = jnp.ndim(key) == (runs.key_impl(key) is None)
-    trained, history = jax.tree.map(lambda rows: rows[0], results) if is_one else results
-    return Run(jax.tree.map(jnp.asarray, trained), history, status[0] if is_one else status)
-
-
-def _resume(plan: Plan, files: Files, progress: "Progress | None") -> Snapshot:
-    """Return all runs at their end, from wherever a checkpoint has them."""
-    checkpoint, is_main = Checkpoint(plan, files), jax.process_index() == 0
-    file = checkpoint.file if is_main else None
-    with lock_file(file) if file else nullcontext():
-        snapshot = checkpoint.resume()
-        done = plan.training.steps if snapshot.is_finished() else int(snapshot.step)
+    plan, files = make_plan(training, params, key, per_run, watch, chunk), files or Files()
+    path, is_main = files.checkpoint, jax.process_index() == 0
+    with lock_file(path) if path and is_main else nullcontext():
+        facts = snapshots.identify(plan) if path else {}
+        snapshot = snapshots.resume(plan, path, facts)
         log, bar = (files.log, progress) if is_main else (None, None)
-        report = console.make_reporter(plan, log, bar, done)
-        return snapshot if snapshot.is_finished() else _train(plan, snapshot, report, checkpoint)
+        report = _make_reporter(plan, log, bar, snapshot)
+
+        def save(snapshot: Snapshot) -> None:
+            if path and is_main:
+                checkpoints.save(path, snapshot, facts)
+
+        if not snapshot.is_finished():
+            snapshot = _train(plan, snapshot, report, save)
+    state, history = snapshot.state, snapshot.history
+    rows = zip(state.finite, state.steps_completed, history["loss"], strict=True)
+    status = tuple(classify_run(*row) for row in rows)
+    trained = jax.tree.map(jnp.asarray, state.params)
+    if not plan.is_single:
+        return Run(trained, history, status)
+    trained, history = jax.tree.map(lambda rows: rows[0], (trained, history))
+    return Run(trained, history, status[0])
 
 
-def _train(plan: Plan, snapshot: Snapshot, report: Callable, checkpoint: Checkpoint) -> Snapshot:
+def _train(plan: Plan, snapshot: Snapshot, report: Callable, save: Callable) -> Snapshot:
     """Train chunk after chunk, each while the records of the last one are read, until all steps are
-    taken, all runs have diverged, or Ctrl-C asks to stop."""
-    steps, history, step = plan.training.steps, snapshot.history, int(snapshot.step)
-    alive = np.all(snapshot.state.finite, 1)
-    last_saved, failed = time.monotonic(), False
-    with console.interrupts_wait() as interrupt, closing(_begin(plan, snapshot)) as trained:
-        chunk: Any = trained.first
-        ahead = trained.advance(chunk, step, alive)
-        began, stop = time.monotonic(), False
-        while step < steps and alive.any() and not stop:
-            first, end = step, min(step + plan.chunk, steps)
-            after = trained.advance(ahead, end, alive) if end < steps else None
-            if not _finish(trained, ahead, interrupt):
-                break  # what is saved stands at the end of the chunk before
-            chunk, step, ahead = ahead, end, after
-            alive, completed, records = trained.records(chunk)
-            taken = np.arange(first, step) < completed[:, None]
-            for name, values in records.items():
-                history[name][:, first:step] = np.where(taken, values[:, : step - first], np.nan)
-            if plan.watch is not None:
-                _keep(history["watch"], trained.watched(chunk), -(-step // plan.chunk))
-            began, seconds = time.monotonic(), time.monotonic() - began
-            report(step, history["loss"][alive, first:step], seconds)
-            due = checkpoint.file is not None and began - last_saved > _SAVE_EVERY
-            stop, save = trained.agree(interrupt.is_set(), due)
-            if save and step < steps:
-                try:
-                    checkpoint.save(Snapshot(np.int64(step), trained.state(chunk), history))
-                except OSError as error:  # the last checkpoint is whole, and the end saves again
-                    if not failed:
-                        name = plan.training.label or "training"
-                        console.log(f"{name}: step {step} is not saved: {error}")
-                    failed = True
-                last_saved = time.monotonic()
-        snapshot = Snapshot(np.int64(step), trained.state(chunk), history)
-        checkpoint.save(snapshot)
-        if stop and not interrupt.is_set():
-            raise KeyboardInterrupt("another process of this job was asked to stop")
+    taken or all runs have diverged; save every few seconds and at any end."""
+    steps, step = plan.training.steps, int(snapshot.step)
+    is_host = jax.process_count() == 1 and jax.default_backend() == "cpu"
+    executor: Any = HostRuns(plan) if is_host else MeshRuns(plan)
+    try:
+        with closing(executor):
+            ahead = executor.advance(executor.begin(snapshot.state), step)
+            began = last_saved = time.monotonic()
+            while not snapshot.is_finished():
+                chunk, first, step = ahead, step, min(step + plan.chunk, steps)
+                ahead = executor.advance(chunk, step) if step < steps else None
+                state, records = executor.gather(chunk)
+                snapshot = snapshots.extend(plan, snapshot, step, state, records)
+                began, seconds = time.monotonic(), time.monotonic() - began
+                report(step, snapshot.history["loss"][state.finite, first:step], seconds)
+                if began - last_saved > _SAVE_EVERY:
+                    save(snapshot)
+                    last_saved = time.monotonic()
+    finally:  # after Ctrl-C, too
+        save(snapshot)
     return snapshot
 
 
-def _begin(plan: Plan, snapshot: Snapshot) -> Any:
-    """Return threads for the cores of one host, or else one program on a mesh of all devices."""
-    alone = jax.process_count() == 1 and jax.default_backend() == "cpu"
-    return (HostRuns if alone else MeshRuns)(plan, snapshot.state)
+def _make_reporter(
+    plan: Plan, log: str | Path | None, progress: "Progress | None", snapshot: Snapshot
+) -> Callable:
+    """Return a function that reports each chunk after ``snapshot`` to the bar and to the log.
 
+    The loss is the median over the runs that have not diverged of the mean over the chunk.
+    """
+    label, steps, runs = plan.training.label, plan.training.steps, plan.num_runs
+    name, done = label or "training", steps if snapshot.is_finished() else int(snapshot.step)
+    if log is not None:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+    if progress is not None:
+        task = progress.add_task(name, total=runs * steps, completed=runs * done)
 
-def _finish(trained: Any, chunk: Any, interrupt: Event) -> bool:
-    """Return whether a chunk ends before a request to stop has waited for it for too long."""
-    asked = None
-    while not trained.wait(chunk, 0.2):
-        if interrupt.is_set():
-            asked = time.monotonic() if asked is None else asked
-            if time.monotonic() - asked > _PATIENCE:
-                return False
-    return True
+    def report(step: int, losses: np.ndarray, seconds: float) -> None:  # losses [runs alive, chunk]
+        alive = len(losses)
+        loss = float(np.median(losses.mean(1))) if alive else None
+        if log is not None:
+            line = {"label": label, "step": step, "loss": loss, "diverged": runs - alive}
+            with open(log, "a") as file:
+                file.write(json.dumps(line | {"seconds": round(seconds, 6)}) + "\n")
+        if progress is not None:
+            text = f"{name}: loss {loss:.4g}" if alive else f"{name}: no loss"
+            text += f", {runs - alive} diverged" if alive < runs else ""
+            progress.update(task, completed=runs * (step if alive else steps), description=text)
 
-
-def _keep(history: Any, watched: Any, index: int) -> None:
-    """Write what is watched from ``index`` on; later chunks overwrite it."""
-    for rows, now in zip(jax.tree.leaves(history), jax.tree.leaves(watched), strict=True):
-        rows[:, index:] = np.asarray(now)[:, None]
+    return report

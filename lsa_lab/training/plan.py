@@ -1,4 +1,4 @@
-"""The plan of a call of ``fit``: functions that take ``per_run``, and arrays [R, ...]."""
+"""The checked arguments of a call of ``fit``, with a leading axis R on every array."""
 
 import functools
 from collections.abc import Callable
@@ -6,11 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.typing import ArrayLike
+from jax import Array
 
-from lsa_lab.training import runs
+from lsa_lab.arguments import check_at_least
+from lsa_lab.models import moments
+from lsa_lab.prompts import in_native_order
+from lsa_lab.training import steps
 from lsa_lab.training.recipe import Training
 
 
@@ -19,92 +23,127 @@ class Plan:
     """R runs of a training in chunks of equal numbers of steps."""
 
     training: Training
-    impl: str | None  # the kind of key that sample is given
-    inputs: tuple  # params, keys and per_run in NumPy, keys untyped
-    watch: Callable | None  # jitted, params of all runs -> arrays [R, ...]
+    key_kind: str | None  # the kind of key that sample is given
+    params: Any  # NumPy [R, ...], as are all arrays here
+    keys: np.ndarray  # untyped
+    values: tuple  # () or (per_run,)
+    watch: Callable | None
     chunk: int
-
-    @property
-    def step(self) -> Training:
-        """The training without the number of steps and the label: equal for equal programs."""
-        return replace(self.training, steps=0, label="")
+    is_single: bool  # one run, without the axis R in the arguments of ``fit``
 
     @property
     def num_runs(self) -> int:
-        return len(self.inputs[1])
+        return len(self.keys)
 
+    @property
+    def static(self) -> tuple[Training, str | None, int]:
+        """What programs are compiled for: no number of steps and no label."""
+        return replace(self.training, steps=0, label=""), self.key_kind, self.chunk
 
-def cached(make: Callable) -> Callable:
-    """Cache ``make``, so that equal arguments give one object, which is compiled once.
+    @functools.cached_property
+    def lowered(self) -> jax.stages.Lowered:
+        """The program of one run: (state, key, values, first, steps) -> state, records [chunk]."""
+        rows = jax.tree.map(lambda x: x[0], (self.params, self.values, self.keys))
+        state = jax.eval_shape(functools.partial(steps.start, self.training), *rows[:2])
+        return _advance().lower(*self.static, state, rows[2], rows[1], np.int32(0), np.int32(0))
 
-    Two functions are equal if they are the same object. What cannot be hashed is not cached.
-    """
-    cache = functools.lru_cache(maxsize=16)(make)
+    def compile(self) -> Callable:
+        """Return the compiled program; jax_debug_nans says where a NaN arises in a jitted one."""
+        if jax.config.values["jax_debug_nans"]:
+            return functools.partial(_advance(), *self.static)
+        return self.lowered.compile()
 
-    @functools.wraps(make)
-    def call(*arguments: Any) -> Any:
-        try:
-            hash(arguments)
-        except TypeError:
-            return make(*arguments)
-        return cache(*arguments)
+    @functools.cached_property
+    def text(self) -> str:
+        """The program as text, with its operations, shapes and constants."""
+        return self.lowered.as_text()
 
-    return call
+    def start(self) -> steps.State:  # NumPy [R, ...]
+        """Return the states of all runs before the first step."""
+        return jax.device_get(_map_start(self.static[0], self.params, self.values))
 
-
-@cached
-def _ignore_per_run(
-    loss: Callable, sample: Callable, optimizer: optax.GradientTransformation
-) -> dict:
-    """Return the functions with one more argument, ``per_run``, which they do not use."""
-    return dict(
-        loss=lambda params, batch, _: loss(params, batch),
-        sample=lambda *arguments: sample(*arguments[:-1]),
-        optimizer=lambda _: optimizer,
-    )
-
-
-@cached
-def _wrap_keys_per_run(
-    loss: Callable, sample: Callable, optimizer: Callable, impls: tuple[str | None, ...]
-) -> dict:
-    """Return the functions of ``per_run`` with untyped keys, which are typed again for them."""
-
-    def wrap_last(function: Callable) -> Callable:
-        return lambda *arguments: function(*arguments[:-1], runs.wrap_keys(arguments[-1], impls))
-
-    return dict(loss=wrap_last(loss), sample=wrap_last(sample), optimizer=wrap_last(optimizer))
-
-
-@cached
-def _map_over_runs(watch: Callable) -> Callable:
-    return jax.jit(lambda params: jax.lax.map(watch, params))
+    def observe(self, params: Any) -> Any:  # NumPy [R, ...]
+        """Return what ``watch`` makes of the params of all runs."""
+        return jax.device_get(_map_watch(self.watch, params))
 
 
 def make_plan(
-    training: Training, params: Any, key: Any, per_run: Any, watch: Callable | None, chunk: int
+    training: Training,
+    params: Any,
+    key: Array,
+    per_run: Any,
+    watch: Callable | None,
+    chunk: int,
 ) -> Plan:
-    """Check the arrays of a call of ``fit`` and bring them into one form, [R, ...] in NumPy."""
-    many = runs.count_runs(params, key, per_run)
-    if per_run is None:
-        parts = _ignore_per_run(training.loss, training.sample, training.optimizer)
-        training, per_run = replace(training, **parts), ()
-    impls = runs.key_impls(per_run)
-    if any(impls):
-        parts = training.loss, training.sample, training.optimizer
-        training = replace(training, **_wrap_keys_per_run(*parts, impls))
-    inputs = jax.tree.map(_to_host, optax.tree.unwrap_random_key_data((params, key, per_run)))
-    return Plan(
-        training=training,
-        impl=runs.key_impl(key),
-        inputs=inputs if many else jax.tree.map(lambda x: x[None], inputs),
-        watch=None if watch is None else _map_over_runs(watch),
-        chunk=-(-training.steps // -(-training.steps // chunk)),  # nearly equal: no step is wasted
-    )
+    """Check the arguments of ``fit`` and bring its arrays into one form, [R, ...] in NumPy."""
+    for argument, value in {"steps": training.steps, "chunk": chunk}.items():
+        check_at_least(value, argument)
+    _check_functions(training, key, per_run)
+    is_single = jnp.ndim(key) == (steps.key_kind(key) is None)
+    _check_shapes(params, key, per_run, is_single)
+    arrays: Any = params, key, () if per_run is None else (per_run,)
+    arrays = jax.tree.map(_to_host, optax.tree.unwrap_random_key_data(arrays))
+    if is_single:
+        arrays = jax.tree.map(lambda x: x[None], arrays)
+    chunk = -(-training.steps // -(-training.steps // chunk))  # nearly equal: no step is wasted
+    params, keys, values = arrays
+    return Plan(training, steps.key_kind(key), params, keys, values, watch, chunk, is_single)
 
 
-def _to_host(x: ArrayLike) -> np.ndarray:
-    """Return what ``jnp.asarray`` makes of it, in NumPy, of any byte order."""
-    array = np.asarray(x)
-    dtype = jax.dtypes.canonicalize_dtype(array.dtype.newbyteorder("="))
-    return array.astype(dtype, copy=False)
+def _check_functions(training: Training, key: Any, per_run: Any) -> None:
+    rule, typed = training.optimizer, steps.key_kind(key) is not None
+    is_rule = isinstance(rule, optax.GradientTransformation)
+    table = {
+        f"key is {key!r}: give a random key, jax.random.key({key!r})": typed or jnp.ndim(key) > 0,
+        f"optimizer is {rule!r}: give one of optax, optax.adam(1e-3)": is_rule
+        or per_run is not None,
+        "optimizer is no function: with per_run it is values -> optax.adam(values)": (
+            per_run is None or (not is_rule and callable(rule))
+        ),
+        "per_run has a typed key: give jax.random.key_data(key), and wrap it in sample": not any(
+            map(steps.key_kind, jax.tree.leaves(per_run))
+        ),
+    }
+    for message, holds in table.items():
+        if not holds:
+            raise TypeError(message)
+
+
+def _check_shapes(params: Any, key: Array, per_run: Any, is_single: bool) -> None:
+    """Raise unless every leaf has the number of runs that ``key`` has, and params are floats."""
+    if key.size == 0 or jnp.ndim(key) - (steps.key_kind(key) is None) not in (0, 1):
+        raise ValueError(f"key has shape {key.shape}: pass one key, or a batch of keys [R]")
+    if not jax.tree.leaves(params):
+        raise ValueError(f"params is {params}: it has no array to train")
+    for path, leaf in jax.tree.leaves_with_path({"params": params, "per_run": per_run}):
+        name, shape = jax.tree_util.keystr(path, simple=True, separator="."), jnp.shape(leaf)
+        if not is_single and shape[:1] != key.shape[:1]:
+            raise ValueError(
+                f"{name} has shape {shape}: with {len(key)} keys its leading axis is {len(key)}"
+            )
+        dtype = leaf.dtype if isinstance(leaf, Array) else np.asarray(leaf).dtype
+        if name.startswith("params") and not jnp.issubdtype(dtype, jnp.floating):
+            raise ValueError(f"{name} is {dtype}: give floats")
+        if name.startswith("params") and not np.isfinite(np.asarray(leaf)).all():
+            raise ValueError(f"{name} is not finite before the first step")
+
+
+def _to_host(x: Any) -> np.ndarray:
+    return np.asarray(jnp.asarray(in_native_order(x)))
+
+
+@functools.cache
+def _advance() -> jax.stages.Wrapped:
+    """Return ``steps.advance``, compiled for each training; the platform is not known earlier."""
+    options = moments.compiler_options()
+    return jax.jit(steps.advance, static_argnums=(0, 1, 2), compiler_options=options)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _map_start(training: Training, params: Any, values: tuple) -> steps.State:
+    return jax.lax.map(lambda rows: steps.start(training, *rows), (params, values))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _map_watch(watch: Callable, params: Any) -> Any:
+    return jax.lax.map(watch, params)

@@ -14,11 +14,11 @@ from lsa_lab.training.status import Status
 class Training:
     """The loss, the batches, the optimiser and the number of steps of a training.
 
-    The functions are loss(params, batch) and sample(key) -> batch. If each run has leaves of its
-    own (``per_run`` of ``fit``), they are loss(params, batch, own), sample(key, own) and
-    optimizer(own) -> transformation. With a ``curriculum``, an optax-style schedule step -> stage
-    (``tasks.curricula``), the sampler is sample(key, stage) or sample(key, stage, own). Progress
-    bar and log name the training by its ``label``.
+    The functions are loss(params, batch) and sample(key) -> batch. With ``per_run`` of ``fit``
+    they take the values of their run, loss(params, batch, values) and sample(key, values), and the
+    optimizer is a function values -> transformation. With a ``curriculum``, an optax-style schedule
+    step -> stage (``tasks.curricula``), the sampler is sample(key, stage) or
+    sample(key, stage, values). Progress bar and log name the training by its ``label``.
     """
 
     loss: Callable
@@ -34,15 +34,13 @@ class Files:
     """The files of a training: its checkpoint and its log.
 
     With ``checkpoint`` the same call, repeated after any end, resumes to the same bits, and returns
-    at once when no step is left; the caller deletes the file. Another loss, sample or optimizer
-    (the programs that they trace, and their constants), other arrays or versions are refused by
-    name; ``identity`` is for whatever else must agree. ``log`` gains one JSON line for each chunk,
-    and resuming repeats none of them.
+    at once when no step is left; the caller deletes the file. It is refused for another program
+    (loss, sampler, optimiser), other arrays or other versions. ``log`` gains one JSON line for each
+    chunk; a killed training that resumes writes those since its last checkpoint again.
     """
 
     checkpoint: str | Path | None = None
     log: str | Path | None = None
-    identity: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Trainings and writers in processes that are killed: no result is lost, and no bit is another."""
+"""Trainings and writers that are killed: nothing is lost, and a resumed training has the bits."""
 
 import signal
 import subprocess
@@ -10,14 +10,13 @@ import jax
 import numpy as np
 import pytest
 
-from lsa_lab.store import checkpoints
+from lsa_lab.training import checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAIN = """
 import sys, time
 import jax, jax.numpy as jnp, optax
-from lsa_lab.store import checkpoints
-from lsa_lab.training import Files, Training, fit, loop
+from lsa_lab.training import Files, Training, checkpoints, fit, loop
 
 class Progress:
     def add_task(self, *_, **__):
@@ -34,12 +33,12 @@ training = Training(
 )
 run = fit(training, jnp.ones(3), jax.random.key(0), files=Files(sys.argv[1]), chunk=10,
           progress=Progress())
-print("digest", checkpoints.digest((run.params, run.history)))
+print("hash", checkpoints.hash_arrays((run.params, run.history)))
 """
 WRITE = """
 import itertools, sys
 import numpy as np
-from lsa_lab.store import checkpoints
+from lsa_lab.training import checkpoints
 
 for i in itertools.count():
     checkpoints.save(sys.argv[1], {"x": np.full(1 << 20, i)}, {"fact": 1})
@@ -52,26 +51,26 @@ def start(program, path):
     return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
-def digest(path):
-    """Return the digest of a training that runs to its end."""
+def finish(path):
+    """Run a training to its end, and return the hash of its result."""
     with start(TRAIN, path) as process:
         return process.stdout.read().split()[-1]
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    return digest(tmp_path_factory.mktemp("undisturbed") / "fit.ckpt")
+    return finish(tmp_path_factory.mktemp("undisturbed") / "fit.ckpt")
 
 
 def stop(path, number):
-    """Send a signal to a training after five chunks; return the steps that it had told."""
+    """Send a signal to a training after five chunks; return the steps that it had reported."""
     with start(TRAIN, path) as process:
         for _ in range(5):
             line = process.stdout.readline()
         process.send_signal(number)
-        rest = process.stdout.read()
+        output = process.stdout.read()
     assert process.returncode != 0
-    assert "digest" not in rest
+    assert "hash" not in output
     return int(line)
 
 
@@ -79,15 +78,15 @@ def test_a_training_that_is_killed_and_resumed_gives_the_same_bits(tmp_path, und
     path = tmp_path / "fit.ckpt"
     first, second = stop(path, signal.SIGKILL), stop(path, signal.SIGKILL)
     assert second > first, "the second process resumes where the first was killed"
-    assert digest(path) == undisturbed
+    assert finish(path) == undisturbed
 
 
 def test_ctrl_c_saves(tmp_path, undisturbed):
     path = tmp_path / "fit.ckpt"
     step = stop(path, signal.SIGINT)
-    _, leaves = checkpoints.unpacked(path.read_bytes(), path)
-    assert int(leaves[".step"]) >= step
-    assert digest(path) == undisturbed
+    _, leaves = checkpoints.read(path)
+    assert leaves[".step"] >= step
+    assert finish(path) == undisturbed
 
 
 def test_a_writer_that_is_killed_leaves_the_old_checkpoint_or_the_new_one(tmp_path):

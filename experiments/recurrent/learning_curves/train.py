@@ -58,6 +58,6 @@ def train(config, layer, depth, key, progress, checkpoints, tokens="bound"):
         training,
         jax.vmap(init)(jax.random.split(key_init, config.runs)),
         jax.random.split(key_data, config.runs),
-        files=Files(checkpoints and checkpoints / f"{name}.ckpt", identity=repr(config)),
+        files=Files(checkpoints and checkpoints / f"{name}.ckpt"),
         progress=progress,
     )

@@ -1,0 +1,306 @@
+"""fit: descent on fresh batches, whose bits depend on the run alone."""
+
+import os
+import subprocess
+import sys
+from functools import cache, partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from lsa_lab.models import linear_attention
+from lsa_lab.models.trace import predict
+from lsa_lab.prompts import tokens
+from lsa_lab.tasks import linear
+from lsa_lab.tasks.curricula import staircase
+from lsa_lab.training import Training, fit
+from lsa_lab.training.checkpoints import hash_arrays
+from lsa_lab.training.status import Status
+
+KEYS = jax.random.split(jax.random.key(1), 5)
+STARTS = {"w": jax.random.normal(jax.random.key(2), (5, 3))}
+START = {"w": STARTS["w"][0]}
+
+
+def draw(key):
+    return jax.random.normal(key, (3,))
+
+
+def quartic(params, batch):
+    return jnp.sum((params["w"] - 0.1 * batch) ** 2) + jnp.sum(params["w"] ** 4) / 4
+
+
+def descend(steps=37, params=START, key=KEYS[0], **changes):
+    """Fit ``quartic``; a change is a field of Training or an argument of fit."""
+    recipe = {"loss": quartic, "sample": draw, "optimizer": optax.adam(0.02), "curriculum": None}
+    recipe |= {name: changes.pop(name) for name in recipe.keys() & changes.keys()}
+    return fit(Training(steps=steps, **recipe), params, key, **changes)
+
+
+def hash_run(run, row=...):
+    return hash_arrays(jax.tree.map(lambda leaf: leaf[row], (run.params, run.history)))
+
+
+def add_noise(impl):
+    return optax.chain(optax.add_noise(0.1, 0.5, jax.random.key(3, impl=impl)), optax.sgd(0.02))
+
+
+OPTIMIZERS = {
+    "Adam": optax.adam(0.02),
+    "L-BFGS": optax.lbfgs(),
+    "line search": optax.chain(optax.sgd(0.02), optax.scale_by_backtracking_linesearch(5)),
+    "noise": add_noise("threefry2x32"),
+    "noise of a key of another kind": add_noise("rbg"),
+    "a rule that reads the loss": optax.chain(
+        optax.sgd(0.02), optax.contrib.reduce_on_plateau(patience=2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_fit_is_the_plain_loop(name):
+    optimizer, params, losses = optax.with_extra_args_support(OPTIMIZERS[name]), START, []
+    state, data_key = optimizer.init(params), jax.random.fold_in(KEYS[0], 0x64617461)
+    with jax.numpy_dtype_promotion("standard"):
+        for t in range(5):
+            batch = draw(jax.random.fold_in(data_key, t))
+            loss, grads = jax.value_and_grad(quartic)(params, batch)
+            extra = dict(value=loss, grad=grads, value_fn=partial(quartic, batch=batch))
+            updates, state = optimizer.update(grads, state, params, **extra)
+            params, losses = optax.apply_updates(params, updates), [*losses, loss]
+    run = descend(5, optimizer=OPTIMIZERS[name])
+    np.testing.assert_allclose(run.params["w"], params["w"], rtol=1e-12)
+    np.testing.assert_allclose(run.history["loss"], losses, rtol=1e-12)
+    np.testing.assert_allclose(run.history["grad_norm"][-1], optax.tree.norm(grads), rtol=1e-12)
+    # Control: with another key the batches, and so the losses, are others.
+    other = descend(5, optimizer=OPTIMIZERS[name], key=KEYS[1])
+    assert np.abs(other.history["loss"] - losses).min() > 1e-6
+
+
+def test_the_chunk_does_not_change_a_bit():
+    assert len({hash_run(descend(chunk=chunk)) for chunk in (1, 7, 100)}) == 1
+
+
+TASK = linear.LinearTask(n=6, d=2)
+
+
+def draw_prompts(key):
+    return jax.vmap(partial(linear.sample, task=TASK))(jax.random.split(key, 4))
+
+
+def attention_loss(params, batch):
+    predictions = jax.vmap(lambda p: predict(linear_attention.forward(params, tokens(p))))(batch)
+    return jnp.mean((predictions - batch.y_query) ** 2)
+
+
+@cache
+def attend(runs):
+    """Train two layers of linear attention; the runs are among five."""
+    start = jax.vmap(lambda key: linear_attention.init(key, 2, 1, 2, scale=0.3))(KEYS)
+    start = jax.tree.map(lambda leaf: leaf[np.array(runs)], start)
+    training = Training(attention_loss, draw_prompts, optax.adam(0.02), 25)
+    return fit(training, start, KEYS[np.array(runs)], chunk=9)
+
+
+def test_the_other_runs_do_not_change_a_bit():
+    assert hash_run(attend((0, 1, 2, 3, 4)), 3) == hash_run(attend((3,)), 0)
+
+
+SUBPROCESS = """
+import os, sys
+os.sched_setaffinity(0, [*os.sched_getaffinity(0)][:1])
+sys.path[:0] = {paths!r}
+import conftest, test_fit
+print(test_fit.hash_run(test_fit.attend((0, 1, 2, 3, 4))))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system fixes no cores")
+def test_the_number_of_devices_and_of_cores_does_not_change_a_bit():
+    here = Path(__file__).resolve()
+    code = SUBPROCESS.format(paths=[str(folder) for folder in here.parents[:3]])
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
+    words = [sys.executable, "-c", code]
+    other = subprocess.run(words, env=os.environ | {"XLA_FLAGS": flags}, stdout=subprocess.PIPE)
+    assert other.stdout.decode().strip() == hash_run(attend((0, 1, 2, 3, 4)))
+
+
+def fit_with_values(runs):
+    values = {
+        "rate": jnp.array([0.01, 0.02, 0.3])[runs],
+        "scale": jnp.array([1.0, 2.0, 0.5])[runs],
+    }
+    training = Training(
+        loss=lambda params, batch, own: own["scale"] * quartic(params, batch),
+        sample=lambda key, own: own["scale"] * draw(key),
+        optimizer=lambda own: optax.adam(own["rate"]),
+        steps=20,
+    )
+    return fit(training, {"w": STARTS["w"][:3][runs]}, KEYS[:3][runs], per_run=values)
+
+
+def test_each_run_has_its_own_values():
+    many, alone = fit_with_values(slice(None)), fit_with_values(1)
+    assert hash_run(many, 1) == hash_run(alone)
+    assert len({hash_run(many, run) for run in range(3)}) == 3
+
+
+def test_jax_debug_nans_finds_the_nan_of_a_loss_and_no_other():
+    jax.config.update("jax_debug_nans", True)  # for all threads
+    try:
+        run = descend(chunk=10)  # of four chunks of ten steps for 37
+        with pytest.raises(FloatingPointError):
+            descend(loss=lambda params, batch: jnp.sqrt(quartic(params, batch) - 100))
+    finally:
+        jax.config.update("jax_debug_nans", False)
+    assert hash_run(run) == hash_run(descend(chunk=10))
+
+
+def test_a_curriculum_gives_the_sampler_its_stage():
+    def draw_first(key, stage):
+        return jnp.where(jnp.arange(3) < jnp.asarray(stage, int), draw(key), 0)
+
+    run = descend(12, sample=draw_first, curriculum=staircase(1, 3, interval=5), chunk=4)
+    optimizer, params = optax.adam(0.02), START
+    state, data_key = optimizer.init(params), jax.random.fold_in(KEYS[0], 0x64617461)
+    with jax.numpy_dtype_promotion("standard"):
+        for t in range(12):
+            batch = draw_first(jax.random.fold_in(data_key, t), min(1 + t // 5, 3))
+            updates, state = optimizer.update(jax.grad(quartic)(params, batch), state)
+            params = optax.apply_updates(params, updates)
+    np.testing.assert_allclose(run.params["w"], params["w"], rtol=1e-13)
+    several = descend(
+        12,
+        STARTS,
+        KEYS,
+        loss=lambda params, batch, _: quartic(params, batch),
+        sample=lambda key, stage, most: draw_first(key, jnp.minimum(stage, most.astype(float))),
+        optimizer=lambda _: optax.adam(0.02),
+        curriculum=lambda t: staircase(1, 3, interval=5)(t).astype(float),
+        per_run=jnp.array([3, 3, 1, 1, 1]),
+    )
+    np.testing.assert_allclose(several.params["w"][0], run.params["w"], rtol=1e-13)
+    # Control: a run whose sampler stays at the first stage.
+    whole = descend(12, {"w": STARTS["w"][2]}, KEYS[2])
+    assert np.abs(several.params["w"][2] - whole.params["w"]).max() > 1e-3
+
+
+def test_what_is_watched_is_kept_of_every_chunk():
+    run = descend(36, STARTS, KEYS, chunk=12, watch=lambda params: 2 * params["w"])
+    watched = run.history["watch"]
+    assert watched.shape == (5, 4, 3)
+    np.testing.assert_array_equal(watched[:, 0], 2 * STARTS["w"])
+    np.testing.assert_array_equal(watched[:, -1], 2 * run.params["w"])
+    np.testing.assert_array_equal(watched[:, 1], 2 * descend(12, STARTS, KEYS).params["w"])
+    alone = descend(np.int64(36), chunk=12, watch=lambda params: params["w"])
+    assert alone.history["watch"].shape == (4, 3)
+
+
+def test_a_diverged_run_keeps_its_last_finite_params():
+    starts = {"w": STARTS["w"].at[1].multiply(20)}
+    many, calm = (descend(60, s, KEYS, optimizer=optax.sgd(0.1)) for s in (starts, STARTS))
+    step = many.status[1].step
+    assert many.status[1] == Status("diverged", step)
+    assert 1 < step < 20
+    assert np.isfinite(many.history["loss"][1, :step]).all()
+    assert np.isnan(many.history["loss"][1, step:]).all()
+    assert np.isnan(many.history["grad_norm"][1, step:]).all()
+    until = descend(step, {"w": starts["w"][1]}, KEYS[1], optimizer=optax.sgd(0.1))
+    assert until.status.kind == "finished"
+    np.testing.assert_array_equal(until.params["w"], many.params["w"][1])
+    # A run that diverges changes nothing for the others.
+    assert [hash_run(many, run) for run in (0, 2)] == [hash_run(calm, run) for run in (0, 2)]
+
+
+def test_a_diverged_run_does_not_come_alive_again():
+    def loss(params, batch):  # not finite on one batch in six or so
+        return quartic(params, batch) * jnp.where(batch[0] > 1, jnp.inf, 1.0)
+
+    run = descend(60, loss=loss, chunk=20)
+    assert run.status == Status("diverged", run.status.step)
+    assert np.isnan(run.history["loss"][run.status.step :]).all()
+    assert hash_run(descend(60, loss=loss, chunk=60)) == hash_run(run)
+
+
+@pytest.mark.parametrize(
+    ("start", "optimizer"),
+    [
+        ({"a": 1e200, "b": 1.0}, optax.sgd(0.1)),
+        ({"a": 1.0, "b": 0.0}, optax.sgd(0.1)),
+        ({"a": 1.0, "b": 1.0}, optax.stateless(lambda g, _: g | {"b": g["b"] / 0})),
+    ],
+    ids=["loss", "gradient", "new params"],
+)
+def test_a_step_that_is_not_finite_is_not_taken(start, optimizer):
+    def loss(params, _):
+        return jnp.sum(params["a"] ** 2) + jnp.sum(jnp.sqrt(params["b"]))
+
+    run = fit(Training(loss, draw, optimizer, 3), jax.tree.map(jnp.asarray, start), KEYS[0])
+    assert run.status == Status("diverged", 0)
+    assert jax.tree.map(float, run.params) == start
+
+
+def test_a_second_fit_traces_nothing_whatever_its_number_of_steps_and_its_label():
+    traced = []
+
+    def loss(w, batch):
+        traced.append(1)
+        return ((w - batch) ** 2).mean()
+
+    def train(**changed):
+        recipe = {"loss": loss, "sample": draw, "optimizer": rule, "steps": 4} | changed
+        return fit(Training(**recipe), jnp.zeros(()), KEYS[0], chunk=2)
+
+    rule = optax.sgd(0.1)
+    first, count = train(), len(traced)
+    assert train().params == first.params
+    assert train(steps=6, label="longer").history["loss"].shape == (6,)
+    assert len(traced) == count
+    train(sample=lambda key: 2 * draw(key))
+    assert len(traced) > count  # another function is another program
+
+
+FACTORISED = """
+import jax, jax.numpy as jnp, optax
+from lsa_lab.training import Training, fit
+
+def draw(key):
+    x = jax.random.normal(key, (1024, 8, 8))
+    return x @ x.swapaxes(1, 2) + 2 * jnp.eye(8)[None]
+
+def loss(w, batch):
+    return (jnp.linalg.solve(batch, jnp.broadcast_to(w[None, :, None], (1024, 8, 1))) ** 2).mean()
+
+training = Training(loss, draw, optax.sgd(0.1), 60)
+print(fit(training, jnp.ones((4, 8)), jax.random.split(jax.random.key(0), 4)).status)
+"""
+
+
+def test_runs_that_factorise_do_not_wait_for_each_other_for_ever(python):
+    left = python(FACTORISED, timeout=120)
+    assert left.returncode == 0, left.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "steps = 0"),
+        ({"chunk": 0}, "chunk = 0"),
+        ({"key": KEYS[:0], "params": {"w": STARTS["w"][:0]}}, "key has shape"),
+        ({"key": KEYS[None]}, "key has shape"),
+        ({"key": KEYS[:4], "params": STARTS}, r"params.w has shape \(5, 3\): with 4 keys"),
+        ({"key": KEYS, "params": STARTS, "per_run": jnp.ones(3)}, "optimizer is no function"),
+        ({"per_run": KEYS[0], "optimizer": optax.sgd}, "per_run has a typed key"),
+        ({"params": {"w": jnp.array([1.0, jnp.nan, 0.0])}}, "w is not finite"),
+        ({"params": {"w": jnp.arange(3)}}, "w is int64: give floats"),
+        ({"params": {"w": "a"}}, "w is <U1: give floats"),
+        ({"params": {}}, "params is {}: it has no array to train"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(change, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        descend(**change)
