@@ -131,7 +131,7 @@ def _make_reporter(
     if log is not None:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
     if progress is not None:
-        task = progress.add_task(name, total=runs * steps, completed=runs * done)
+        task = progress.add_task(name, total=runs * steps, completed=runs * done, step=done)
 
     def report(step: int, losses: np.ndarray, seconds: float) -> None:  # losses [runs alive, chunk]
         alive = len(losses)
