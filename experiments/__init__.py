@@ -2,9 +2,6 @@
 
 # In the order in which they are run and reported.
 EXPERIMENTS = (
-    "flow.many_shot_flow",
-    "flow.bayes_flows",
-    "flow.offline_encoding",
     "clipping.clipping_curves",
     "clipping.condition_numbers",
     "clipping.clipping_search",

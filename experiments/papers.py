@@ -122,6 +122,12 @@ A1 = (
         "Without label noise, selection by the gradient of the last layer leaves {value} times "
         "the error of selection by the gradient of a model with one layer.",
         null="1"),
+    Statement("A1, Critical path",
+        "Demonstrations are encoded once, offline; for a query Eq. 2 is computed online.",
+        "many_shot_flow", "offline_risk",
+        "What Eq. 2 selects from an encoded pool has {value} times the excess risk of what the "
+        "last layer's gradients select online.",
+        null="1"),
     Statement("A1, Next check 3",
         "A variant of GradS that tracks how gradients change as demonstrations join would test the "
         "assumption of static gradients.",
@@ -143,7 +149,7 @@ A1 = (
         null="1"),
     Statement("A1, Open question 3",
         "Does the amplification persist among many demonstrations that interact?",
-        "many_shot_flow", "agreement_rises",
+        "many_shot_flow", "agreement_rises[linear attention]",
         "The correlation between log gradients of trained linear attention and those of the Bayes "
         "rule, at the last layer less at the first, is {value}.",
         null="0"),

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from experiments.models.model import prepare_prompt
 from lsa_lab import estimators
-from lsa_lab.analyses.amplification import flow
+from lsa_lab.analyses.amplification import flow, log_sizes
 from lsa_lab.models import moments
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import tokens
@@ -36,6 +36,32 @@ def compute_gradients(model, prompt):  # -> [L, n, e]
         return scale * layer_predictions(model.forward(changed))[1:]
 
     return flow(read, tokens(prompt)[:-1])
+
+
+def answer_by_bayes(prompt, noise_var, sparsity=None):  # -> []
+    """Return ŷ of the posterior mean for w ~ N(0, I), or for ``sparsity`` weights N(0, 1) alone."""
+    if sparsity is None:
+        mean = estimators.gaussian_posterior_mean(prompt, 1.0, noise_var)
+    else:
+        mean = estimators.sparse_posterior_mean(prompt, sparsity, 1.0, noise_var)
+    return mean @ prompt.x_query
+
+
+def differentiate(rule, prompt):  # -> [], [n, e]
+    """Return the answer of a rule, a function of a prompt, and its gradient by demonstration."""
+
+    def answer(rows):
+        return rule(prompt.replace(x=rows[:, :-1], y=rows[:, -1]))
+
+    return jax.value_and_grad(answer)(tokens(prompt)[:-1])
+
+
+def correlate_sizes(gradients, best):  # [L, n, e], [n, e] -> [L]
+    """Return Pearson's correlation over demonstrations of log |gradient| with that of ``best``."""
+    logs = log_sizes(jnp.concatenate([gradients, best[None]]))
+    logs = logs - logs.mean(1, keepdims=True)
+    logs = logs / jnp.linalg.norm(logs, axis=1, keepdims=True)
+    return logs[:-1] @ logs[-1]
 
 
 def compare_risks(models, prompts):  # Model [R], Prompt [R, B] -> [2, R]

@@ -4,7 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.flow import amplification, flow_factors, grads, measures
+from experiments.flow import amplification, bayes_flows, flow_factors, grads, measures
+from experiments.flow import many_shot_flow as many
 from experiments.models.model import Model, init
 from experiments.models.named import tiny
 from lsa_lab.models import linear_attention
@@ -143,3 +144,41 @@ def test_a_product_and_a_sum_are_found():
     assert product[0] == pytest.approx(1)
     assert total[1] == pytest.approx(1)
     assert max(product[1], total[0]) < 0.99
+
+
+def test_correlations_are_pearson_s_of_log_sizes():
+    gradients = np.random.default_rng(0).normal(size=(3, 5, 2))
+    sizes = np.log(np.linalg.norm(gradients, axis=-1))
+    expected = [np.corrcoef(row, sizes[2])[0, 1] for row in sizes[:2]]
+    measured = measures.correlate_sizes(gradients[:2], gradients[2])
+    np.testing.assert_allclose(measured, expected, rtol=1e-9)
+
+
+def test_a_rule_that_is_linear_in_the_labels_has_no_nonlinear_part():
+    config = bayes_flows.Config(d=2, n=4, noise_std=0.5, descents=(2,), penalties=(10.0,))
+    spec = bayes_flows.make_spec(config, "linear", "dense", "depth 2")
+    prompt = jax.tree.map(lambda x: x[0, 0].astype(float), measures.draw_prompts(0, spec, 1))
+    covariance = prompt.x @ prompt.x.T + 0.25 * np.eye(4)
+    root = np.linalg.cholesky(covariance)
+    for rule in bayes_flows.list_rules(config).values():
+        answer, gradient = measures.differentiate(rule, prompt)
+        row = bayes_flows.compare_answer(answer, gradient[None], prompt, spec.task)
+
+        def difference(y, rule=rule):
+            labelled = prompt.replace(y=y)
+            return rule(labelled) - measures.answer_by_bayes(labelled, 0.25)
+
+        # Over the 2n labels ±√n root e_i the mean square is that over N(0, C).
+        mean_square = np.mean([difference(2 * column) ** 2 for column in root.T])
+        np.testing.assert_allclose(row["gradients"], mean_square, rtol=1e-9)
+
+
+def test_a_near_duplicate_has_the_covariates_of_its_original_alone():
+    spec = tiny("linear attention")
+    config = many.Config(prompts=2000, closeness=0.9, seed=0)
+    usual, near = many.draw_prompts(config, spec)
+    np.testing.assert_array_equal(usual.x[:, :, 2:], near.x[:, :, 2:])
+    np.testing.assert_array_equal(usual.y[:, :, [0, 2, 3]], near.y[:, :, [0, 2, 3]])
+    first, second = near.x[:, :, 0].ravel(), near.x[:, :, 1].ravel()
+    assert np.corrcoef(first, second)[0, 1] == pytest.approx(0.9, abs=0.02)
+    assert second.var() == pytest.approx(1, abs=0.1)

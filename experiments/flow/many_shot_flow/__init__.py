@@ -1,1 +1,0 @@
-"""Does depth make many demonstrations unequal, and what do duplicates do?"""
