@@ -2,7 +2,8 @@
 
     best subset ≤ greedy with swaps ≤ greedy,   mismatched ≤ worst subset.
 
-docs/theory, "The gap through the Gram matrix", "Greedy and swaps".
+docs/theory, "The gap through the Gram matrix", "Greedy and swaps", "Random
+subsets".
 """
 
 import functools
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from draws import seeds
-from lsa_lab.selection.gradient_matching import match
+from lsa_lab.selection.gradient_matching import match, random_gap
 
 SHAPES = [(12, 4, 4), (9, 30, 3), (9, 1, 3)]  # m, p, size
 shapes = pytest.mark.parametrize("shape", SHAPES)
@@ -100,3 +101,16 @@ def test_control_judged_by_the_mean_of_other_gradients_the_order_fails():
         subsets = [choose(seed, SHAPES[1], max_swaps=k)[1].indices for k in (1000, 0)]
         excess.append(-np.diff(gaps(other, np.stack(subsets)))[0])
     assert max(excess) > 0.05
+
+
+@pytest.mark.parametrize("size", [1, 3, 6])
+@seeds
+def test_random_subsets_have_the_stated_mean_square(size, seed):
+    """E|mean_S g - ḡ|² = (1 - n/m) S²/n over all subsets S of size n."""
+    gradients = np.random.default_rng(seed).normal(size=(6, 3)) ** 3 + 2.0
+    stated, scale = random_gap(gradients, size) ** 2, ((gradients - gradients.mean(0)) ** 2).mean()
+    squares = (gaps(gradients, every_subset(6, size)) ** 2).mean()
+    np.testing.assert_allclose(stated / scale, squares / scale, atol=1e-10)
+    if size == 3:  # Control: draws with replacement
+        drawn = np.array(list(itertools.product(range(6), repeat=size)))
+        assert (gaps(gradients, drawn) ** 2).mean() > 1.2 * stated

@@ -1,7 +1,6 @@
 """The whitened objective is the largest deviation of any statistic that the gradients see.
 
-docs/theory, "The largest deviation". Sides: ``whiten_gradients``; the statistic that
-deviates most, by least squares in hand-made products, and gradients away from the checkpoints.
+docs/theory, "The largest deviation".
 """
 
 import numpy as np
@@ -16,55 +15,51 @@ from lsa_lab.tasks.pools import Pool
 linear_gradients, gap_of = jit_numpy(prefix.linear_gradients), jit_numpy(gap)
 white = jit_numpy(whiten_gradients, static_argnums=1)
 chosen = jit_numpy(lambda rows, whiten: match(rows, 12, whiten=whiten).indices, static_argnums=1)
-D, M = 3, 40  # nine statistics of second order: six products of covariates, three with the label
+D, M = 3, 40
 
 
-def draw(seed, size, points):
+def draw(seed, size, points=D + 1):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(M, D)) @ rng.normal(size=(D, D)) + rng.normal(size=D)
     y = x @ rng.normal(size=D) + rng.normal(size=M)
     return Pool(x, y), rng.normal(size=(points, D)), rng.permutation(M)[:size], rng
 
 
-@jit_numpy
-def objective(checkpoints, pool, indices):
-    rows = whiten_gradients(prefix.linear_gradients(checkpoints, pool), len(indices))
-    return gap(rows, indices)
-
-
-def largest(rows, indices):
-    """max over u of |mean_S u·row - mean u·row| / std(u·row)."""
+def objective_and_largest_deviation(pool, checkpoints, indices):
+    """max over u of |mean_S u·row - mean u·row| / std(u·row), of all products of second order."""
+    products = [pool.x[:, i] * pool.x[:, j] for i in range(D) for j in range(i + 1)]
+    rows = np.stack([*products, *(pool.y * pool.x.T)], axis=1)
     rows = rows - rows.mean(0)
     delta = rows[indices].mean(0)
-    best = np.linalg.lstsq(rows.T @ rows / len(rows), delta)[0]
-    return abs(best @ delta) / np.std(rows @ best)
-
-
-def quadratic(pool):
-    products = [pool.x[:, i] * pool.x[:, j] for i in range(D) for j in range(i + 1)]
-    return np.stack([*products, *(pool.y * pool.x.T)], axis=1)
+    best = np.linalg.lstsq(rows.T @ rows / M, delta)[0]
+    omega = gap_of(white(linear_gradients(checkpoints, pool), len(indices)), indices)
+    return omega, abs(best @ delta) / np.std(rows @ best)
 
 
 @pytest.mark.parametrize("points", [D + 1, D + 3])
 @seeds
 def test_with_d_plus_one_checkpoints_all_statistics_of_second_order_count(points, seed):
     pool, checkpoints, indices, _ = draw(seed, 12, points)
-    omega = objective(checkpoints, pool, indices)
-    np.testing.assert_allclose(omega, largest(quadratic(pool), indices), rtol=1e-6)
+    np.testing.assert_allclose(
+        *objective_and_largest_deviation(pool, checkpoints, indices), rtol=1e-6
+    )
+
+
+def choices(seed, whiten):
+    pool, checkpoints, _, rng = draw(seed, 12)
+    later = checkpoints + 0.1 * rng.normal(size=checkpoints.shape)
+    return [chosen(linear_gradients(w, pool), whiten) for w in (checkpoints, later)]
 
 
 @seeds
 def test_what_is_chosen_does_not_depend_on_the_checkpoints(seed):
-    pool, checkpoints, _, rng = draw(seed, 12, D + 1)
-    later = checkpoints + 0.1 * rng.normal(size=checkpoints.shape)
-    first, other = (chosen(linear_gradients(w, pool), True) for w in (checkpoints, later))
-    np.testing.assert_array_equal(first, other)
+    np.testing.assert_array_equal(*choices(seed, True))
 
 
 @pytest.mark.parametrize("size", [4, 12])  # with a ridge and without
 @seeds
 def test_the_gradient_deviates_little_wherever_checkpoints_combine_to(size, seed):
-    pool, checkpoints, indices, rng = draw(seed, size, D + 1)
+    pool, checkpoints, indices, rng = draw(seed, size)
     gradients = linear_gradients(checkpoints, pool)
     rows = white(gradients, size)
     values, kept = (np.linalg.svd(r - r.mean(0), compute_uv=False)[0] for r in (gradients, rows))
@@ -72,18 +67,15 @@ def test_the_gradient_deviates_little_wherever_checkpoints_combine_to(size, seed
     shares = rng.normal(size=D + 1)
     shares /= shares.sum()
     combined = linear_gradients(shares[None] @ checkpoints, pool)
-    deviation = np.linalg.norm(combined[indices].mean(0) - combined.mean(0))
+    deviation, plain = gap_of(combined, indices), gap_of(gradients, indices)
     spread = np.linalg.norm(np.cov(combined.T, bias=True), 2) + max(ridge, 0) * shares @ shares
-    omega = gap_of(rows, indices)
-    assert deviation <= omega * np.sqrt(spread) * (1 + 1e-8)
-    plain = np.linalg.norm(gradients[indices].mean(0) - gradients.mean(0))
+    assert deviation <= gap_of(rows, indices) * np.sqrt(spread) * (1 + 1e-8)
     assert deviation <= plain * np.linalg.norm(shares) * (1 + 1e-8)
 
 
-def test_control_d_checkpoints_miss_statistics_and_plain_matching_minds_them():
-    pool, checkpoints, indices, rng = draw(0, 12, D + 1)
-    few = objective(checkpoints[:D], pool, indices)
-    assert few < 0.99 * largest(quadratic(pool), indices)
-    later = checkpoints + 0.1 * rng.normal(size=checkpoints.shape)
-    first, other = (chosen(linear_gradients(w, pool), False) for w in (checkpoints, later))
+def test_control_d_checkpoints_miss_statistics_and_plain_matching_depends_on_them():
+    pool, checkpoints, indices, _ = draw(0, 12)
+    few, largest = objective_and_largest_deviation(pool, checkpoints[:D], indices)
+    assert few < 0.99 * largest
+    first, other = choices(0, False)
     assert set(first) != set(other)

@@ -1,29 +1,48 @@
-"""Sets whose mean gradients agree at enough checkpoints teach gradient descent the same.
+"""d + 1 affinely independent checkpoints determine XᵀX/n and Xᵀy/n, and d do not: sets whose mean
+gradients agree at enough checkpoints teach gradient descent the same, at any depth.
 
-A gap of zero at d + 1 checkpoints fixes XᵀX/n and Xᵀy/n, all that such layers read, at any depth;
-yᵀy/n remains free, and d checkpoints leave a direction of XᵀX free too. For L steps the first
-min(L, d + 1) iterates of one set's own path are enough (docs/theory, "Matched gradients predict
-alike"). Sides: the linear proxy's gradients, iterates of descent by hand; forward passes over both.
+ḡ(w) = S w - b is affine in w. yᵀy/n remains free. For L steps the first min(L, d + 1) iterates of
+one set's own path are enough. Papers: A3. docs/theory, "Checkpoints determine moments", "Matched
+gradients predict alike".
 """
 
 import numpy as np
 import pytest
 
-import population
-from draws import jit_numpy, seeds
-from lsa_lab.models import constructions, linear_attention
+from draws import draw_rotation, draw_stack, jit_numpy, seeds
+from lsa_lab.models import constructions
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
+from population import answer
 
 D, SIZE, STEP = 3, 6, 0.2
-DEPTHS = pytest.mark.parametrize("depth", [1, 3, 6])
+depths = pytest.mark.parametrize("depth", [1, 3, 6])
 moving = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2)
 DESCENT = moving(np.full(4, 0.3), np.full(4, 0.05), D)
 descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, D))
-predict, gradients_of = jit_numpy(population.predict), jit_numpy(linear_gradients)
+gradients = jit_numpy(linear_gradients)
 
 
-def draw(seed, points_of):
+def mean_gradients(points, x, y):  # [C, d]
+    return gradients(points, Pool(x, y)).mean(0).reshape(points.shape)
+
+
+def moments(x, y):  # [S, -b]
+    return np.concatenate([x.T @ x / len(x), -(x.T @ y / len(x))[:, None]], axis=1)
+
+
+@pytest.mark.parametrize(("d", "n"), [(2, 5), (4, 3), (1, 1)])
+@seeds
+def test_mean_gradients_at_d_plus_one_checkpoints_give_the_moments(d, n, seed):
+    rng = np.random.default_rng(seed)
+    x, y, turn = rng.normal(size=(n, d)), rng.normal(size=n), draw_rotation(rng, d + 1)
+    points = turn[:, :-1] / turn[:, -1:]
+    recovered = mean_gradients(points, x, y).T @ np.diag(turn[:, -1]) @ turn
+    size = np.abs(points).max()  # a point far out costs digits
+    np.testing.assert_allclose(recovered, moments(x, y), rtol=1e-10, atol=1e-13 * size + 1e-11)
+
+
+def draw(seed, choose_points):
     """Two sets with the same mean gradients at the points that the first has, the points, a query.
 
     With u·w + v = 0 at all of them, moments S and S + u uᵀ, b and b - v u have the same gradients;
@@ -31,18 +50,24 @@ def draw(seed, points_of):
     """
     rng = np.random.default_rng(seed)
     x, y, x_query = rng.normal(size=(SIZE, D)), rng.normal(size=SIZE), rng.normal(size=D)
-    points = points_of(x, y, rng)
-    free = np.linalg.svd(np.c_[points, np.ones(len(points))])[2][len(points) :]
+    points = choose_points(x, y, rng)
+    affine = np.c_[points, np.ones(len(points))]
+    free = np.linalg.svd(affine)[2][np.linalg.matrix_rank(affine) :]
     null = rng.normal(size=len(free)) @ free
     u, v = null[:-1], null[-1]
     root = np.linalg.cholesky(x.T @ x / SIZE + np.outer(u, u))
-    basis = np.linalg.qr(rng.normal(size=(SIZE, SIZE)))[0] * np.sqrt(SIZE)
+    basis = draw_rotation(rng, SIZE) * np.sqrt(SIZE)
     other_y = basis[:, :D] @ np.linalg.solve(root, x.T @ y / SIZE - v * u) + basis[:, D]
-    return (x, y), (basis[:, :D] @ root.T, other_y), points, x_query
+    return [(x, y), (basis[:, :D] @ root.T, other_y)], points, x_query
 
 
 def anywhere(count):
     return lambda x, y, rng: rng.normal(size=(count, D))
+
+
+def on_a_line(x, y, rng):
+    first, step = rng.normal(size=(2, D))
+    return first[None] + np.arange(9.0)[:, None] * step[None]
 
 
 def on_the_path(count):  # the first iterates of the first set
@@ -55,56 +80,50 @@ def on_the_path(count):  # the first iterates of the first set
     return iterates
 
 
-def pooled(first, second):
-    return [np.concatenate(pair) for pair in zip(first, second, strict=True)]
-
-
-def gap(first, second, points):
-    """The first set's gap in the pool of both."""
-    gradients = gradients_of(points, Pool(*pooled(first, second)))
-    return np.linalg.norm(gradients[:SIZE].mean(0) - gradients.mean(0)) / np.abs(gradients).max()
-
-
-def moved(params, first, second, x_query):
-    answers = [predict(params, *rows, x_query) for rows in (first, second)]
-    return abs(answers[0] - answers[1]) / max(1, abs(answers[0]))
+def errors(seed, choose_points, params, pooled=True):
+    """The gap of mean gradients at the points, and how far the answers of the stack are apart."""
+    (first, second), points, x_query = draw(seed, choose_points)
+    if pooled:  # the first set beside both
+        second = [np.concatenate(pair) for pair in zip(first, second, strict=True)]
+    answers = [answer(params, *rows, x_query) for rows in (first, second)]
+    move = abs(answers[0] - answers[1]) / max(1, abs(answers[0]))
+    if not len(points):
+        return 0.0, move
+    gap = np.subtract(*(mean_gradients(points, *rows) for rows in (first, second)))
+    return np.linalg.norm(gap) / np.abs(gradients(points, Pool(*first))).max(), move
 
 
 @seeds
 def test_d_plus_one_checkpoints_are_enough_for_gradient_descent(seed):
-    *sets, points, x_query = draw(seed, anywhere(D + 1))
-    assert gap(*sets, points) < 1e-11
-    assert moved(DESCENT, sets[0], pooled(*sets), x_query) < 1e-10
+    gap, move = errors(seed, anywhere(D + 1), DESCENT)
+    assert gap < 1e-11
+    assert move < 1e-10
 
 
-def test_control_d_checkpoints_are_too_few():
-    cases = [draw(seed, anywhere(D)) for seed in range(10)]
-    assert max(gap(*case[:3]) for case in cases) < 1e-11
-    moves = [moved(DESCENT, sets[0], pooled(*sets), query) for *sets, _, query in cases]
+@pytest.mark.parametrize("points", [anywhere(D), on_a_line])
+def test_control_d_checkpoints_or_those_on_a_line_are_too_few(points):
+    gaps, moves = np.transpose([errors(seed, points, DESCENT) for seed in range(10)])
+    assert gaps.max() < 1e-11
     assert np.median(moves) > 1e-2
 
 
 def test_control_other_weights_read_the_labels_second_moment_too():
-    differences = []
-    for seed in range(10):
-        *sets, _, x_query = draw(seed, anywhere(D + 1))
-        weights = 0.3 * np.random.default_rng(seed).normal(size=(2, *DESCENT.w_kq.shape))
-        case = linear_attention.Params(*weights), sets[0], pooled(*sets), x_query
-        differences.append(moved(*case))
-    assert np.median(differences) > 1e-3
+    stacks = [draw_stack(np.random.default_rng(seed), 4, 1, D + 1) for seed in range(10)]
+    moves = [errors(seed, anywhere(D + 1), stacks[seed])[1] for seed in range(10)]
+    assert np.median(moves) > 1e-3
 
 
-def moved_by_steps(seed, depth, less=0):
-    *sets, _, x_query = draw(seed, on_the_path(min(depth, D + 1) - less))
-    return moved(descent(np.full(depth, STEP)), *sets, x_query)
-
-
-@DEPTHS
+@depths
 @seeds
 def test_gradients_on_the_first_steps_are_enough(depth, seed):
-    assert moved_by_steps(seed, depth) < 1e-10
+    points = on_the_path(min(depth, D + 1))
+    assert errors(seed, points, descent(np.full(depth, STEP)), pooled=False)[1] < 1e-10
 
 
-@DEPTHS
+@depths
 def test_control_one_step_less_is_not(depth):
-    assert np.median([moved_by_steps(seed, depth, less=1) for seed in range(10)]) > 1e-5
+    moves = []
+    for seed in range(10):
+        case = on_the_path(min(depth, D + 1) - 1), descent(np.full(depth, STEP)), False
+        moves.append(errors(seed, *case)[1])
+    assert np.median(moves) > 1e-5
