@@ -102,13 +102,13 @@ A1 = (
         "unequal after the last layer as after the first.",
         null="1",
         proof="tests/theorems/test_depth_amplifies_what_is_longer_and_aligned.py",
-        counterexample="tests/theorems/test_layers_turn_the_order_of_flows.py"),
+        counterexample="tests/theorems/test_one_coordinate_law.py"),
     Statement("A1, Theorem 1, order",
         "We read: the demonstration with the larger gradient after one layer keeps it.",
         "", "",
         "Layers of width one that pull tokens towards zero reverse the order of the two gradients; "
         "layers that push tokens away keep it.",
-        counterexample="tests/theorems/test_layers_turn_the_order_of_flows.py"),
+        counterexample="tests/theorems/test_one_coordinate_law.py"),
     Statement("A1, Figures on depth",
         "We read: in trained models with many demonstrations, too, gradients become more unequal "
         "from layer to layer.",

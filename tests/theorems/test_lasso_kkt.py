@@ -1,9 +1,8 @@
 """The lasso is what its optimality conditions say it is (Tibshirani 1996).
 
-docs/theory, "The Lasso". With g = Xᵀ(y - Xw)/n: g_j = λ sign w_j on the support and |g_j| <= λ off
-it; hence w = 0 if and only if λ >= |r|_∞, r = Xᵀy/n, and a soft threshold of r where XᵀX = nI. The
-gap certificate is the objective minus its dual at a feasible point, and is 0 only at the minimiser
-(derived here). Sides: ``lasso`` and its certificate; these conditions and the dual, in NumPy.
+With g = Xᵀ(y - Xw)/n: g_j = λ sign w_j on the support and |g_j| ≤ λ off it; hence w = 0 if and only
+if λ ≥ |r|_∞, r = Xᵀy/n, and a soft threshold of r where XᵀX = nI. The gap certificate is the
+objective minus its dual at a feasible point, and 0 only at the minimiser. docs/theory, "The Lasso".
 """
 
 import numpy as np
@@ -13,15 +12,14 @@ from draws import jit_numpy, seed_and
 from lsa_lab.estimators import lasso, lasso_duality_gap
 from lsa_lab.prompts import Prompt
 
-SHAPES = [(30, 4), (5, 12)]
+shapes = pytest.mark.parametrize(("n", "d"), [(30, 4), (5, 12), (1, 1)])
 solve, certify = jit_numpy(lasso), jit_numpy(lasso_duality_gap)
 
 
 def draw(seed, n, d, orthogonal=False):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d))
-    if orthogonal:
-        x = n**0.5 * np.linalg.qr(x)[0]
+    x = n**0.5 * np.linalg.qr(x)[0] if orthogonal else x
     return Prompt(x, x[:, 0] - x[:, -1] + rng.normal(size=n), rng.normal(size=d), np.zeros(()))
 
 
@@ -34,7 +32,7 @@ def violation(prompt, weights, penalty):
     return np.max(np.where(signs == 0, np.abs(inside) - penalty, np.abs(inside - penalty * signs)))
 
 
-@pytest.mark.parametrize(("n", "d"), SHAPES)
+@shapes
 @seed_and(share=(1e-3, 0.99))
 def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, seed, share):
     prompt = draw(seed, n, d)
@@ -47,30 +45,28 @@ def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, se
 
 @seed_and(share=(0.01, 1.5))
 def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
-    prompt = draw(seed, *SHAPES[0], orthogonal=True)
-    r = slope(prompt, np.zeros(SHAPES[0][1]))
+    prompt = draw(seed, 30, 4, orthogonal=True)
+    r = slope(prompt, np.zeros(4))
     penalty = share * np.max(np.abs(r))
-    soft = [np.sign(value) * max(abs(value) - penalty, 0.0) for value in r]
+    soft = np.sign(r) * np.maximum(np.abs(r) - penalty, 0.0)
     np.testing.assert_allclose(solve(prompt, penalty), soft, atol=1e-10)
 
 
-@pytest.mark.parametrize(("n", "d"), SHAPES)
+@shapes
 @seed_and(penalty=(0.01, 2.0))
 def test_the_certificate_is_the_duality_gap(n, d, seed, penalty):
     prompt = draw(seed, n, d)
-    weights = prompt.x_query  # any weights have a gap
-    x, y = prompt.x, prompt.y
+    x, y, weights = prompt.x, prompt.y, prompt.x_query  # any weights have a gap
     primal = np.sum((y - x @ weights) ** 2) / (2 * n) + penalty * np.sum(np.abs(weights))
     dual_point = (y - x @ weights) / n
     dual_point *= min(1.0, penalty / np.max(np.abs(x.T @ dual_point)))
     dual = y @ dual_point - n * np.sum(dual_point**2) / 2
-    gap = certify(prompt, weights, penalty)
-    assert abs(gap - (primal - dual)) < 1e-10 * primal
+    assert abs(certify(prompt, weights, penalty) - (primal - dual)) < 1e-10 * primal
     assert certify(prompt, solve(prompt, penalty), penalty) < 1e-12 * np.sum(y**2) / n
 
 
 def test_control_the_solution_for_another_penalty_breaks_the_conditions():
-    prompt = draw(0, *SHAPES[1])
+    prompt = draw(0, 5, 12)
     weights = solve(prompt, 0.11)
     assert violation(prompt, weights, 0.1) > 1e-3
     assert certify(prompt, weights, 0.1) > 1e-4

@@ -1,8 +1,7 @@
 """Matched subsets of n scatter N/n times less than random ones, for one layer.
 
-docs/theory, "Matched subsets scatter as the pool". Sides: a layer's forward passes over all subsets
-of all pools of a discrete law, and subsets that matching chose; N/n. Hypotheses: pools of
-independent demonstrations, a statistic that is a mean over demonstrations, matched with its labels.
+Pools of independent demonstrations, a statistic that is a mean over demonstrations, matched with its
+labels. docs/theory, "Matched subsets scatter as the pool".
 """
 
 import functools
@@ -12,14 +11,15 @@ import jax
 import numpy as np
 import pytest
 
-from draws import jit_numpy, seeds, z_score
-from lsa_lab.models import constructions, linear_attention
+from draws import draw_stack, jit_numpy, seeds, z_score
+from lsa_lab.models import constructions
 from lsa_lab.selection.gradient_matching import match
 from population import predict
 
 D, FEW = 2, 6
 W, NOISE = np.array([0.6, -0.4]), 1.0  # of drawn pools, whose covariates are N(0, I)
-SIZES, POOL, POOLS = (8, 16, 32), 64, 1500
+subset_sizes = pytest.mark.parametrize("n", [8, 16, 32])
+POOL, POOLS = 64, 1500
 DRAWS = np.random.default_rng(0).normal(size=(POOLS, POOL, D + 1))
 POOLED = np.concatenate([DRAWS[..., :D], DRAWS @ np.append(W, NOISE)[:, None]], 2)
 answers = jit_numpy(jax.vmap(predict, (None, 0, 0, None)))  # of many prompts to one query
@@ -33,20 +33,19 @@ def scatter(params, prompts, query, masses):  # prompts [P, n, D+1], of probabil
 @pytest.mark.parametrize("n", [3, 4])
 @seeds
 def test_the_ratio_of_variances_is_that_of_the_sizes(n, seed):
+    """Over all subsets of all pools of a law of three tokens."""
     rng = np.random.default_rng(seed)
     tokens, masses = rng.normal(size=(3, D + 1)), rng.dirichlet(np.ones(3))
-    query = rng.normal(size=D)
-    params = linear_attention.Params(*(0.5 * rng.normal(size=(2, 1, 2, D + 1, D + 1))))
-    chosen = np.array(list(itertools.product(range(3), repeat=FEW)))
-    pools, weights = tokens[chosen], masses[chosen].prod(1)
+    query, params = rng.normal(size=D), draw_stack(rng, 1, 2, D + 1, 0.5)
+    drawn = np.array(list(itertools.product(range(3), repeat=FEW)))
+    pools, weights = tokens[drawn], masses[drawn].prod(1)
     places = np.array(list(itertools.combinations(range(FEW), n)))
     subsets = pools[:, places].reshape(-1, n, D + 1)
     random = scatter(params, subsets, query, np.repeat(weights, len(places)) / len(places))
     values, vectors = np.linalg.eigh(pools.swapaxes(1, 2) @ pools / FEW)
     roots = np.sqrt(n * np.maximum(values, 0))[..., None] * vectors.swapaxes(1, 2)
     turned = np.linalg.qr(rng.normal(size=(n, D + 1)))[0] @ roots  # n rows of the pool's moment
-    matched = scatter(params, turned, query, weights)
-    np.testing.assert_allclose(random / matched, FEW / n, rtol=1e-6)
+    np.testing.assert_allclose(random / scatter(params, turned, query, weights), FEW / n, rtol=1e-6)
 
 
 POINTS = np.concatenate([np.zeros((1, D)), np.eye(D)])
@@ -58,15 +57,13 @@ COVARIATES = np.pad(COVARIATES[..., [0, 1, 3]], ((0, 0), (0, 0), (0, 3)))
 
 
 def squares(sets, depth=1):  # [P]: of the distance from what an endless pool teaches
-    steps = np.full(depth, 0.3)
-    params, limit = constructions.gradient_descent(steps, D), (1 - 0.7**depth) * W
-    return sum(
-        (answers(params, sets[..., :D], sets[..., D], u) - limit @ u) ** 2 for u in np.eye(D)
-    )
+    params, limit = constructions.gradient_descent(np.full(depth, 0.3), D), (1 - 0.7**depth) * W
+    found = [answers(params, sets[..., :D], sets[..., D], u) for u in np.eye(D)]
+    return sum((each - mean) ** 2 for each, mean in zip(found, limit, strict=True))
 
 
 @functools.cache
-def parts(n, depth=1):  # [P]: the mean over disjoint parts of n, random subsets all
+def random_squares(n, depth=1):  # [P]: the mean over disjoint parts of n
     return np.mean([squares(part, depth) for part in np.split(POOLED, POOL // n, 1)], 0)
 
 
@@ -75,33 +72,29 @@ def choose(features, n):  # [P, n]
     return jax.vmap(lambda rows: match(rows, n, whiten=True, max_swaps=200))(features).indices
 
 
-def chosen(features, n):  # [P]
-    indices = choose(features, n)
-    return squares(np.take_along_axis(POOLED, indices[..., None], 1))
+def matched_squares(features, n):  # [P]
+    return squares(np.take_along_axis(POOLED, choose(features, n)[..., None], 1))
 
 
-def excess(random, matched, n):
-    """How many standard errors the random ones' squares are above N/n times the matched ones'."""
-    differences = random - POOL / n * matched
-    return z_score(differences)
+def excess(random, matched, n):  # of the random squares over N/n times the matched ones
+    return z_score(random - POOL / n * matched)
 
 
-@pytest.mark.parametrize("n", SIZES)
+@subset_sizes
 def test_chosen_subsets_have_it_within_four_standard_errors(n):
-    assert abs(excess(parts(n), chosen(LABELLED, n), n)) < 4
+    assert abs(excess(random_squares(n), matched_squares(LABELLED, n), n)) < 4
 
 
-@pytest.mark.parametrize("n", SIZES)
+@subset_sizes
 def test_control_matched_in_covariates_alone_they_keep_the_labels_noise(n):
     """Then v_x/N + v_ε/n is left, v_x = (d + 1)|w|² and v_ε = dσ², and the ratio is below N/n."""
-    matched = chosen(COVARIATES, n)
-    assert excess(parts(n), matched, n) < -8
-    left = 0.3**2 * ((D + 1) * W @ W / POOL + D * NOISE**2 / n)
-    assert abs(matched.mean() - left) < 4 * matched.std() / POOLS**0.5
+    matched = matched_squares(COVARIATES, n)
+    assert excess(random_squares(n), matched, n) < -8
+    assert abs(z_score(matched - 0.3**2 * ((D + 1) * W @ W / POOL + D * NOISE**2 / n))) < 4
 
 
 def test_control_at_four_demonstrations_or_more_steps_it_is_lost():
-    assert excess(parts(4), chosen(LABELLED, 4), 4) < -4  # fewer than the moments
+    assert excess(random_squares(4), matched_squares(LABELLED, 4), 4) < -4  # fewer than the moments
     whole = squares(POOLED, 3)  # what a matched subset teaches
-    assert excess(parts(8, 3), whole, 8) < -4
-    assert abs(excess(parts(32, 3), whole, 32)) < 4  # first order in 1/n, and no control
+    assert excess(random_squares(8, 3), whole, 8) < -4
+    assert abs(excess(random_squares(32, 3), whole, 32)) < 4  # first order in 1/n, and no control

@@ -1,65 +1,49 @@
 """A mesa layer with penalty dσ² is the Bayes rule after every demonstration.
 
-docs/theory, "Learning curve of ridge regression". Sides: the layer's state; ridge on every
-prefix by NumPy, and its risk by quadrature. Hypotheses: open gates, steps of 1, penalty λ = dσ².
+Open gates, steps of 1. docs/theory, "Learning curve of ridge regression".
 """
 
-import jax
+import functools
+
 import numpy as np
 import pytest
 
+from draws import draw_prompt, jit_numpy, seeds, z_score
 from lsa_lab.models import recurrent
-from lsa_lab.prompts import Prompt, tokens
+from lsa_lab.prompts import tokens
 from lsa_lab.theory import depth, learning_curves
+from population import mesa_layer
 
 N, D, NOISE = 6, 3, 0.4
+shapes = pytest.mark.parametrize(("n", "d"), [(6, 3), (1, 1)])
 
 
-def mesa(penalty, gate=np.inf):
-    rows = np.eye(D, D + 1)[None, None]
-    return recurrent.Params(
-        w_q=rows,
-        w_k=rows,
-        w_v=np.eye(D + 1)[None, None, -1:],
-        w_o=-np.eye(D + 1)[None, None, :, -1:],
-        w_step=np.zeros((1, 1, 1, D + 1)),
-        b_step=np.full((1, 1, 1), np.inf),
-        w_gate=np.zeros((1, 1, 1, D + 1)),
-        b_gate=np.full((1, 1, 1), gate),
-        log_penalty=np.full((1, 1), np.log(penalty)),
-    )
+@functools.partial(jit_numpy, static_argnames="solve")
+def states(prompt, gate=np.inf, solve="cholesky"):  # [n, d]
+    d = prompt.x.shape[1]
+    params, config = mesa_layer(d, d * NOISE, gate, solve=solve)
+    return recurrent.states(params, tokens(prompt), config)[0, 0, :-1, :, 0]
 
 
-def prompt(seed):
-    rng = np.random.default_rng(seed)
-    x, w = rng.normal(size=(N + 1, D)), rng.normal(size=D) / D**0.5
-    y = x @ w + NOISE**0.5 * rng.normal(size=N + 1)
-    return Prompt(x[:-1], y[:-1], x[-1], np.asarray(y[-1]))
-
-
-def states(solve, **weights):  # [N, D]
-    config = recurrent.Config("mesa", D + 1, key_width=D, value_width=1, solve=solve)
-    run = jax.jit(lambda params, prompt: recurrent.states(params, tokens(prompt), config))
-    return np.asarray(run(mesa(**weights), prompt(0)))[0, 0, :-1, :, 0]
-
-
-def ridge_of_prefixes(penalty):  # [N, D]
-    whole, rows = prompt(0), []
-    for t in range(1, N + 1):
-        x, y = whole.x[:t], whole.y[:t]
-        rows.append(np.linalg.solve(x.T @ x + penalty * np.eye(D), x.T @ y))
+def ridge_on_prefixes(prompt):  # [n, d]
+    (n, d), rows = prompt.x.shape, []
+    for t in range(1, n + 1):
+        x, y = prompt.x[:t], prompt.y[:t]
+        rows.append(np.linalg.solve(x.T @ x + d * NOISE * np.eye(d), x.T @ y))
     return np.stack(rows)
 
 
 @pytest.mark.parametrize("solve", ["recursive", "cholesky"])
-def test_every_state_is_ridge_on_its_prefix(solve):
-    stated = ridge_of_prefixes(D * NOISE)
-    np.testing.assert_allclose(states(solve, penalty=D * NOISE), stated, atol=1e-11)
+@shapes
+@seeds
+def test_every_state_is_ridge_on_its_prefix(n, d, solve, seed):
+    prompt = draw_prompt(np.random.default_rng(seed), n, d)
+    np.testing.assert_allclose(states(prompt, solve=solve), ridge_on_prefixes(prompt), atol=1e-11)
 
 
 def test_control_with_a_gate_it_is_not():
-    forgetful = states("cholesky", penalty=D * NOISE, gate=2.0)
-    assert np.abs(forgetful - ridge_of_prefixes(D * NOISE)).max() > 1e-2
+    prompt = draw_prompt(np.random.default_rng(0), N, D)
+    assert np.abs(states(prompt, 2.0) - ridge_on_prefixes(prompt)).max() > 1e-2
 
 
 @pytest.mark.parametrize("penalty", [D * NOISE, 0.2])
@@ -72,15 +56,11 @@ def test_its_risk_is_the_curve_by_quadrature(penalty):
         moment = np.swapaxes(x[:, :t], 1, 2) @ x[:, :t] + penalty * np.eye(D)
         towards = np.einsum("bnd,bn->bd", x[:, :t], y[:, :t])
         errors = ((np.linalg.solve(moment, towards[..., None])[..., 0] - w) ** 2).sum(1)
-        assert abs(errors.mean() - curve[t]) < 4 * errors.std() / prompts**0.5
+        assert abs(z_score(errors - curve[t])) < 4
 
 
-def test_no_penalty_has_less_risk_than_that_of_the_bayes_rule():
+def test_no_other_penalty_has_less_risk_and_descent_with_many_steps_ends_there():
     best = learning_curves.ridge(N, D, NOISE)
     for factor in (0.3, 0.8, 1.3, 4.0):
         assert (learning_curves.ridge(N, D, NOISE, factor * D * NOISE)[1:] > best[1:]).all()
-
-
-def test_the_curve_ends_where_descent_with_many_steps_does():
-    many = depth.best_descent_at(N, D, NOISE, 80)[-1]
-    np.testing.assert_allclose(learning_curves.ridge(N, D, NOISE)[-1], many, rtol=1e-9)
+    np.testing.assert_allclose(best[-1], depth.best_descent_at(N, D, NOISE, 80)[-1], rtol=1e-9)

@@ -1,86 +1,117 @@
-"""A2's Theorem 1, and more: masked linear attention sees only the second moment of its prompt.
+"""Masked linear attention sees only the second moment of its prompt: one map W_t takes every token
+to layer t, and its update G_t = W_V W_{t-1} S W_{t-1}ᵀ W_Kᵀ W_Q W_{t-1} depends on W_{t-1} alone.
 
-Sides: the forward pass over n tokens; the recursion on one e x e matrix, for the query as a key on
-the moment of n + 1 tokens, for a causal mask by superposition. docs/theory, "Moments suffice", "The
-common map".
+With the query as a key the moment is that of n + 1 tokens; after a causal mask queries share a map.
+Papers: A2, Theorem 1, Remark 2. docs/theory, "Moments suffice", "The common map".
 """
-
-from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import draw_prompt, jit_numpy, seeds
+from draws import draw_prompt, draw_stack, forward, jit_numpy, seeds, stack_sizes
 from lsa_lab import prompts
+from lsa_lab.analyses import implicit_gd
 from lsa_lab.models import linear_attention, moments
 
-SHAPES = [(3, 2, 3, 2), (2, 3, 4, 9)]  # L, H, d, n
+SIZE = (3, 2, 5, 3)
+trajectory = jit_numpy(implicit_gd.trajectory)
 
 
-def draw(seed, num_layers, num_heads, d, n, scale=0.1):
+def draw(seed, size):
     """A prompt and weights; at a scale of 0.25 one deep stack in 10⁵ blows rounding up."""
-    rng = np.random.default_rng(seed)
-    weights = scale * rng.normal(size=(2, num_layers, num_heads, d + 1, d + 1))
-    return draw_prompt(rng, n, d), linear_attention.Params(*weights)
-
-
-@partial(jit_numpy, static_argnames="keys")
-def run(params, prompt, keys="demonstrations"):
-    return linear_attention.forward(params, prompts.tokens(prompt), keys=keys)
+    (num_layers, num_heads, n, d), rng = size, np.random.default_rng(seed)
+    return draw_prompt(rng, n, d), draw_stack(rng, num_layers, num_heads, d + 1, 0.1)
 
 
 @jit_numpy
-def maps_of(params, prompt):
-    return moments.layer_maps(params, prompts.second_moment(prompt))
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@seeds
-def test_one_map_takes_every_token_to_every_layer(shape, seed):
-    prompt, params = draw(seed, *shape)
-    stream = run(params, prompt).stream
-    mapped = np.einsum("lij,tj->lti", maps_of(params, prompt), stream[0])
-    np.testing.assert_allclose(mapped, stream, rtol=1e-10, atol=1e-10)
-
-
-@jit_numpy
-def maps_with_the_query(params, prompt):
-    """The recursion on S_0 + q qᵀ/n."""
+def layer_maps(params, prompt, query_share=0.0):  # of S_0 + share q qᵀ/n
     query = prompts.tokens(prompt)[-1]
-    moment = prompts.second_moment(prompt) + jnp.outer(query, query) / len(prompt.y)
+    moment = prompts.second_moment(prompt) + query_share * jnp.outer(query, query) / len(prompt.y)
     return moments.layer_maps(params, moment)
 
 
+def error_of_maps(seed, size, keys, query_share=0.0):
+    prompt, params = draw(seed, size)
+    stream = forward(params, np.asarray(prompts.tokens(prompt)), keys=keys).stream
+    mapped = np.einsum("lij,tj->lti", layer_maps(params, prompt, query_share), stream[0])
+    return np.abs(mapped - stream).max() / (1 + np.abs(stream).max())
+
+
+@stack_sizes
 @seeds
-def test_a_query_that_is_a_key_shares_a_map_with_the_other_tokens(seed):
-    prompt, params = draw(seed, *SHAPES[0])
-    stream = run(params, prompt, "all").stream
-    mapped = np.einsum("lij,tj->lti", maps_with_the_query(params, prompt), stream[0])
-    np.testing.assert_allclose(mapped, stream, rtol=1e-10, atol=1e-10)
-
-
-def from_superposition(seed, keys):
-    """The query 2a - 3b at every layer, less 2 times that of a and -3 times that of b."""
-    prompt, params = draw(seed, *SHAPES[0])
-    a, b = prompt.x_query, prompt.x[0]
-    queries = [prompt.replace(x_query=x) for x in (2 * a - 3 * b, a, b)]
-    both, first, second = (run(params, each, keys).stream[:, -1] for each in queries)
-    return np.abs(both - 2 * first + 3 * second).max() / (1 + np.abs(both).max())
-
-
-@seeds
-def test_one_map_takes_every_query_after_a_causal_mask(seed):
-    assert from_superposition(seed, "causal") < 1e-10
-
-
-def test_control_a_query_that_is_a_key_has_a_map_of_its_own():
-    assert from_superposition(0, "all") > 1e-3
+def test_one_map_takes_every_token_to_every_layer(size, seed):
+    assert error_of_maps(seed, size, "demonstrations") < 1e-10
+    assert error_of_maps(seed, size, "all", query_share=1.0) < 1e-10
 
 
 @pytest.mark.parametrize("keys", ["all", "causal"])
 def test_control_other_masks_have_no_such_map(keys):
-    prompt, params = draw(0, *SHAPES[0])
-    stream = run(params, prompt, keys).stream
-    mapped = np.einsum("lij,tj->lti", maps_of(params, prompt), stream[0])
-    assert np.abs(mapped - stream).max() > 1e-3
+    assert error_of_maps(0, SIZE, keys) > 1e-3
+
+
+def error_of_superposition(seed, size, keys):
+    """The query 2a - 3b at every layer, less 2 times that of a and -3 times that of b."""
+    prompt, params = draw(seed, size)
+    a, b = prompt.x_query, prompt.x[0]
+    rows = [prompts.tokens(prompt.replace(x_query=x)) for x in (2 * a - 3 * b, a, b)]
+    whole, first, second = (forward(params, np.asarray(r), keys=keys).stream[:, -1] for r in rows)
+    return np.abs(whole - 2 * first + 3 * second).max() / (1 + np.abs(whole).max())
+
+
+@stack_sizes
+@seeds
+def test_one_map_takes_every_query_after_a_causal_mask(size, seed):
+    assert error_of_superposition(seed, size, "causal") < 1e-10
+
+
+def test_control_a_query_that_is_a_key_has_a_map_of_its_own():
+    assert error_of_superposition(0, SIZE, "all") > 1e-3
+
+
+def draw_factors(seed, size):
+    """A prompt, and W_O W_V, W_K, W_Q of every head."""
+    (num_layers, num_heads, n, d), rng = size, np.random.default_rng(seed)
+    w_v = 0.15 * rng.normal(size=(num_layers, num_heads, d + 1, d + 1))
+    factors = 0.5 * rng.normal(size=(2, num_layers, num_heads, 2, d + 1))
+    return draw_prompt(rng, n, d), w_v, *factors
+
+
+def walk(prompt, w_v, w_k, w_q, causal=False):
+    """W_t and G_t = ΔW_t W_{t-1} from ΔW_t = (1/n) Σ_h Σ_i (W_V h_i)(W_K h_i)ᵀ W_Q (Lemma 1)."""
+    rows = np.concatenate([prompt.x, prompt.y[:, None]], 1)
+    maps, updates, n = [np.eye(rows.shape[1])], [], len(rows)
+    for layer in zip(w_v, w_k, w_q, strict=True):
+        delta, moved = 0, 0
+        for v, k, q in zip(*layer, strict=True):
+            outer = np.einsum("ti,tk->tik", rows @ v.T, rows @ k.T) / n
+            delta = delta + outer.sum(0) @ q
+            read = np.cumsum(outer, 0) if causal else np.broadcast_to(outer.sum(0), outer.shape)
+            moved = moved + np.einsum("tik,tk->ti", read, rows @ q.T)
+        rows = rows + moved
+        updates.append(delta @ maps[-1])
+        maps.append(maps[-1] + updates[-1])
+    return np.stack(maps), np.stack(updates)
+
+
+def error_of_recursion(case, causal=False):
+    prompt, w_v, w_k, w_q = case
+    path = trajectory(linear_attention.Params(np.swapaxes(w_k, 2, 3) @ w_q, w_v), prompt)
+    assert path.residual < 1e-10  # the forward pass follows the maps
+    maps, updates = walk(*case, causal)
+    difference = max(np.abs(maps - path.maps).max(), np.abs(updates - path.updates).max())
+    return difference / np.abs(maps).max()
+
+
+LONG = (4, 1, 2100, 2)  # above 2048 demonstrations the residual is taken on a stand-in for them
+
+
+@pytest.mark.parametrize("size", [SIZE, (1, 1, 1, 1), LONG], ids=str)
+@seeds
+def test_lemma_1_on_the_demonstrations_gives_the_recursion_on_maps(size, seed):
+    assert error_of_recursion(draw_factors(seed, size)) < 1e-10
+
+
+def test_control_causal_demonstrations_leave_the_recursion_at_the_second_layer():
+    assert error_of_recursion(draw_factors(0, SIZE), causal=True) > 1e-3
+    assert error_of_recursion(draw_factors(0, (1, 2, 4, 2)), causal=True) < 1e-10

@@ -1,7 +1,8 @@
 """Tokens of width 1 without a mask: R(L) = |d_1/d_2| ((1 - 2aL r_2²)/(1 - 2aL r_1²))^{3/2}, a = PK.
 
-Sides: the ODE of which layers of linear attention are steps, integrated together with its
-derivative; the closed form. Derived here; docs/theory, "The one-coordinate law".
+The law is that of many small layers, which layers of linear attention approach like Euler steps:
+those that pull back turn the order of two flows, and those that push amplify it. Derived here;
+docs/theory, "The one-coordinate law", "Layers turn the order of flows".
 """
 
 from functools import partial
@@ -9,23 +10,32 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from draws import seed_and
+from draws import jit_numpy, seed_and
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 STEPS = 400  # of Runge and Kutta
-law = jax.jit(amplification.one_coordinate_ratio)
+PAIR, QUERY = np.array([1.5, 0.8]), 0.5
+law = jit_numpy(amplification.one_coordinate_ratio)
 
 
-@partial(jax.jit, static_argnames="keys")
+def stack(gain, num_layers):  # P = gain, K = 1
+    return linear_attention.Params(
+        *jnp.broadcast_to(
+            jnp.stack([1.0, gain])[:, None, None, None, None], (2, num_layers, 1, 1, 1)
+        )
+    )
+
+
+@partial(jit_numpy, static_argnames="keys")
 def ode_ratio(gain, demonstrations, query, depth, keys="all"):  # []
     """|∂q_L/∂d| of the first over the second, where one layer writes the velocity of the tokens."""
     h = depth / STEPS
-    layer = linear_attention.Params(jnp.ones((1, 1, 1, 1)), jnp.full((1, 1, 1, 1), gain))
 
     def velocity(rows):
-        return linear_attention.forward(layer, rows, keys=keys).stream[1] - rows
+        return linear_attention.forward(stack(gain, 1), rows, keys=keys).stream[1] - rows
 
     def rate(state):  # of the rows and of their derivative
         return jnp.stack(jax.jvp(velocity, (state[0],), (state[1],)))
@@ -40,28 +50,53 @@ def ode_ratio(gain, demonstrations, query, depth, keys="all"):  # []
         state = jnp.stack([jnp.stack([d, query]), jnp.array([1.0, 0.0])])[:, :, None]
         return jax.lax.fori_loop(0, STEPS, step, state)[1, 1, 0]
 
-    flows = jax.vmap(flow)(demonstrations)
-    return jnp.abs(flows[0] / flows[1])
+    return jnp.abs(jnp.divide(*jax.vmap(flow)(demonstrations)))
 
 
-def draw(seed, strength):
+def error(seed, strength, keys="all"):
     """a, d_1 > d_2, q and L with 2aL r_1² = ``strength``: the first blows up at 1."""
     strength = strength if abs(strength) > 1e-3 else 1e-3  # at 0 nothing flows
     rng = np.random.default_rng(seed)
-    demonstrations, query = np.array([1.0, rng.uniform(0.3, 0.9)]), rng.uniform(0.3, 2)
+    pair, query = np.array([1.0, rng.uniform(0.3, 0.9)]), rng.uniform(0.3, 2)
     depth = rng.uniform(5, 50)
-    return strength / (2 * depth * (1 + query**2)), demonstrations, query, depth
-
-
-def error(case, keys="all"):
-    *of_tokens, depth = case
-    return abs(ode_ratio(*case, keys=keys) / law(*of_tokens, np.array([depth]))[0] - 1)
+    case = strength / (2 * depth * (1 + query**2)), pair, query
+    return abs(ode_ratio(*case, depth, keys=keys) / law(*case, np.array([depth]))[0] - 1)
 
 
 @seed_and(strength=(-3.0, 0.8))
 def test_the_flows_of_the_limit_of_small_layers_have_the_stated_ratio(seed, strength):
-    assert error(draw(seed, strength)) < 1e-8
+    assert error(seed, strength) < 1e-8
 
 
 def test_control_a_mask_breaks_the_law():
-    assert error(draw(0, 0.8), keys="demonstrations") > 0.1
+    assert error(0, 0.8, keys="demonstrations") > 0.1
+
+
+@partial(jit_numpy, static_argnames=("num_layers", "keys"))
+def network_ratio(gain, num_layers, keys="all"):  # [L], |∂q_l/∂d| of the first over the second
+    def path(d):
+        rows = jnp.stack([d, jnp.asarray(QUERY)])[:, None]
+        return linear_attention.forward(stack(gain, num_layers), rows, keys=keys).stream[1:, -1, 0]
+
+    return jnp.abs(jnp.divide(*jax.vmap(jax.jacfwd(path))(jnp.asarray(PAIR))))
+
+
+@pytest.mark.parametrize("strength", [-3.0, 0.5])
+def test_layers_approach_the_law_as_fast_as_euler_steps_do_and_control_masked_ones_do_not(strength):
+    """What is left of the distance from the law when 200 layers become 400 of half the gain."""
+    total = strength / (2 * np.hypot(PAIR[0], QUERY) ** 2)  # aL; the first blows up at 1
+    limit = law(total, PAIR, QUERY, np.ones(1))[0]
+    for keys, low, high in (("all", 0.45, 0.55), ("demonstrations", 0.9, np.inf)):
+        coarse, fine = (network_ratio(total / m, m, keys)[-1] - limit for m in (200, 400))
+        assert low < fine / coarse < high
+
+
+def test_layers_that_pull_back_reverse_the_order_and_layers_that_push_amplify():
+    for gain, direction in ((-0.01, -1.0), (0.002, 1.0)):
+        flows, limit = network_ratio(gain, 50), law(gain, PAIR, QUERY, np.arange(1.0, 51))
+        assert np.all(direction * np.diff([flows, limit]) > 0)
+        assert np.abs(flows / limit - 1).max() < 0.05
+        assert (flows[-1] < 1 < flows[0]) == (direction < 0)
+    first, second = np.hypot(PAIR, QUERY)
+    last = law(-0.01, PAIR, QUERY, np.array([1e12]))[0]
+    assert abs(last - PAIR[0] / PAIR[1] * (second / first) ** 3) < 1e-8

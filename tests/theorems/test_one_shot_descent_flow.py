@@ -1,9 +1,9 @@
-"""One demonstration under gradient descent: ∂ŷ_L/∂y = (x·x_q/|x|²)(1 - Π_l (1 - η_l |x|²)).
+"""Gradient descent on n demonstrations: ŷ_L = v_L·y, v_{l+1} = v_l + η(k - G v_l), → G⁺k; of one
+demonstration v_L = (x·x_q/|x|²)(1 - Π_l (1 - η_l |x|²)).
 
-Sides: the construction of gradient descent, differentiated by the label; the closed form. With one
-step size and η|x|² < 1 the ratio of two flows falls iff the first demonstration is the longer, so
-that descent equalises long relevant demonstrations and amplifies short ones. Derived here;
-docs/theory, "The one-shot descent flow".
+G = XXᵀ/n, k = X x_query/n. With one step size and η|x|² < 1 the ratio of two flows falls iff the
+first demonstration is the longer: descent equalises long relevant demonstrations and amplifies
+short ones. Derived here; docs/theory, "The one-shot descent flow", "The many-shot descent flow".
 """
 
 from functools import partial
@@ -12,73 +12,98 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import seed_and, seeds
+from draws import jit_numpy, relative_error, seed_and, seeds, sizes
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
-D = 3
 L = 6
-closed_form = jax.jit(amplification.one_shot_descent_flow)
+one_shot = jit_numpy(amplification.one_shot_descent_flow)
 
 
-@partial(jax.jit, static_argnames="keys")
-def network(step_sizes, x, y, x_query, keys="demonstrations"):  # [L], [L]
-    """Predictions after each layer and their derivatives by y."""
-    params = constructions.gradient_descent(step_sizes, len(x))
+def many_shot(step_sizes, x, x_query):  # [L, n]
+    gram, similarity, flow = x @ x.T / len(x), x @ x_query / len(x), [np.zeros(len(x))]
+    for step in step_sizes:
+        flow.append(flow[-1] + step * (similarity - gram @ flow[-1]))
+    return np.stack(flow[1:])
+
+
+@partial(jit_numpy, static_argnames=("keys", "normalise"))
+def network(step_sizes, x, y, x_query, **rule):  # [L], [L, n]
+    """Predictions after each layer and their derivatives by the labels."""
+    params = constructions.gradient_descent(step_sizes, len(x_query))
 
     def predictions(y):
-        rows = jnp.stack([jnp.append(x, y), jnp.append(x_query, 0.0)])
-        return layer_predictions(linear_attention.forward(params, rows, keys=keys))[1:]
+        rows = jnp.column_stack([jnp.concatenate([x, x_query[None]]), jnp.append(y, 0.0)])
+        return layer_predictions(linear_attention.forward(params, rows, **rule))[1:]
 
-    return predictions(y), jax.jacfwd(predictions)(y)
+    return predictions(y), jax.jacrev(predictions)(y)
 
 
-def disagreement(seed, d, keys="demonstrations"):
+def draw(seed, n, d):
+    """X, y, x_query and the inverse of the largest eigenvalue of XXᵀ/n."""
     rng = np.random.default_rng(seed)
-    x, x_query, y = rng.normal(size=d), rng.normal(size=d), rng.normal()
-    step_sizes = rng.uniform(0.1, 1.5, size=L) / (x @ x)
-    predictions, flow = network(step_sizes, x, y, x_query, keys)
-    stated = closed_form(step_sizes, x, x_query)
-    written_out = (x @ x_query) / (x @ x) * (1 - np.cumprod(1 - step_sizes * (x @ x)))
-    differences = [predictions - y * stated, flow - stated, flow - written_out]
-    return np.abs(differences).max() / (1 + np.abs(stated).max())
+    x = rng.normal(size=(n, d))
+    return x, rng.normal(size=n), rng.normal(size=d), n / np.linalg.norm(x, 2) ** 2
 
 
+def error(seed, n, d, **rule):
+    x, y, x_query, longest = draw(seed, n, d)
+    step_sizes = longest * np.random.default_rng(seed).uniform(0.2, 1.8, size=L)
+    predictions, flow = network(step_sizes, x, y, x_query, **rule)
+    stated = many_shot(step_sizes, x, x_query)
+    errors = [relative_error(flow, stated), relative_error(predictions, stated @ y)]
+    if n == 1:
+        square, relevance = x[0] @ x[0], x[0] @ x_query
+        written_out = relevance / square * (1 - np.cumprod(1 - step_sizes * square))
+        errors += [relative_error(one_shot(step_sizes, x[0], x_query), written_out)]
+        errors += [relative_error(flow[:, 0], written_out)]
+    return max(errors)
+
+
+@sizes
 @seeds
-def test_the_flow_from_the_label_is_the_part_of_the_residual_that_is_gone(seed):
-    assert disagreement(seed, D) < 1e-10
+def test_the_flow_from_the_labels_is_itself_a_descent(n, d, seed):
+    assert error(seed, n, d) < 1e-10
 
 
-def test_control_a_query_that_reads_itself_breaks_it():
-    assert disagreement(0, 3, keys="all") > 1e-2
+def test_control_a_query_that_reads_itself_or_a_forgotten_n_breaks_it():
+    assert error(0, 5, 3, keys="all") > 1e-2
+    assert error(0, 5, 3, normalise=False) > 1e-2
 
 
-def log_ratio(step_size, pair, x_query):
-    flows = [network(np.full(L, step_size), x, 1.0, x_query)[1] for x in pair]
-    return np.log(np.abs(flows[0] / flows[1]))
+@sizes
+@seeds
+def test_its_limit_is_the_pseudo_inverse(n, d, seed):
+    rng = np.random.default_rng(seed)
+    left, _, right = np.linalg.svd(rng.normal(size=(n, d)), full_matrices=False)
+    x_query = rng.normal(size=d)
+    x = left * np.sqrt(n * rng.uniform(0.3, 1.0, size=min(n, d))) @ right
+    limit = np.linalg.pinv(x @ x.T / n, rcond=1e-9) @ x @ x_query / n
+    np.testing.assert_allclose(many_shot(np.ones(100), x, x_query)[-1], limit, atol=1e-10)
+    # Control: steps beyond the limit leave it.
+    beyond = many_shot(np.full(100, 2.5 * n / np.linalg.norm(x, 2) ** 2), x, x_query)
+    assert np.abs(beyond[-1]).max() > 1e3
 
 
-def draw(seed, lengths):
+def draw_pair(seed, lengths):
     rng = np.random.default_rng(seed)
     pair, x_query = rng.normal(size=(2, 3)), rng.normal(size=3)
     return pair * (np.array(lengths) / np.linalg.norm(pair, axis=1))[:, None], x_query
 
 
+def log_ratios(step_size, pair, x_query):  # [L]
+    flows = [network(np.full(L, step_size), x[None], np.ones(1), x_query)[1][:, 0] for x in pair]
+    return np.log(np.abs(flows[0] / flows[1]))
+
+
 @seed_and(short=(0.2, 0.9), share=(0.2, 0.9))
 def test_depth_favours_the_shorter_demonstration(seed, short, share):
     for lengths, direction in (((1.0, short), -1), ((short, 1.0), 1)):
-        assert np.all(direction * np.diff(log_ratio(share, *draw(seed, lengths))) > 0)
-    assert np.ptp(log_ratio(share, *draw(seed, (short, short)))) < 1e-10
-
-
-@seeds
-def test_its_limit_is_the_ratio_of_relevances_over_squared_lengths(seed):
-    pair, x_query = draw(seed, (1.0, 0.8))
-    flows = np.stack([closed_form(np.full(200, 0.5), x, x_query) for x in pair])[:, -1]
-    np.testing.assert_allclose(flows, pair @ x_query / [1.0, 0.64], atol=1e-10)
+        assert np.all(direction * np.diff(log_ratios(share, *draw_pair(seed, lengths))) > 0)
+    assert np.ptp(log_ratios(share, *draw_pair(seed, (short, short)))) < 1e-10
 
 
 def test_control_steps_that_overshoot_favour_the_shorter_in_every_second_layer_only():
-    changes = np.diff(log_ratio(1.8, *draw(0, (1.0, 0.8))))
+    changes = np.diff(log_ratios(1.8, *draw_pair(0, (1.0, 0.8))))
     assert set(np.sign(changes)) == {-1.0, 1.0}

@@ -1,8 +1,9 @@
-"""A head with separate key, query and value, aligned with an eigenvector, obeys m' = λ²m²(1 - γm³).
+"""A head with separate key, query and value, aligned with an eigenvector, obeys m' = λ²m²(1 - γm³);
+heads escape small weights one by one, and between escapes the loss stands still.
 
-Derived here; docs/theory, "Separate heads grow alone". Sides: the gradient of one layer's
-population loss, by moments; the closed form of the growth, and the rates at which v_h² - |k_h|² and
-|k_h|² - |q_h|² change: zero.
+Head i needs the time ∫ dm / (λ_i² m² (1 - γ_i m³)). Half-way to the next escape the next head,
+still of the order of its initial size m, has changed the loss by O(m³). Derived here (agrees in
+outline with 2501.16265). docs/theory, "Separate heads grow alone", "Training halts at plateaus".
 """
 
 from functools import partial
@@ -11,12 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import draws
 import population
-from draws import jit_numpy
-from lsa_lab.theory.plateaus import head_growth
+from draws import draw_eigensystem, jit_numpy, seed_and
+from lsa_lab.theory import plateaus, training_dynamics
 
 D, N = 3, 5
+SPECTRUM = np.array([2.0, 1.0, 0.5])
+growth = jit_numpy(plateaus.head_growth, static_argnums=2)
+solve_heads = jit_numpy(plateaus.solve_heads, static_argnums=2)
 
 
 @partial(jit_numpy, static_argnames="shared_key")
@@ -29,27 +32,23 @@ def slopes(heads, covariance, noise_var, shared_key=False):
     return population.one_layer_loss(A, covariance, N, noise_var)
 
 
-growth_of = jit_numpy(head_growth, static_argnums=2)
-
-
 def draw(seed):
     """Eigenvalues and eigenvectors of Λ, Λ, and v, k, q of d heads."""
     rng = np.random.default_rng(seed)
-    eigenvalues, basis = draws.draw_eigensystem(rng, D, 0.3, 2.0)
+    eigenvalues, basis = draw_eigensystem(rng, D, 0.3, 2.0)
     heads = rng.normal(size=D), *rng.normal(size=(2, D, D))
     return eigenvalues, basis, basis * eigenvalues @ basis.T, heads
 
 
-def departure_from_growth(seed, noise_var, tilt):
+def growth_error(seed, noise_var, tilt):
     """How far the heads' slopes are from the stated growth; a ``tilt`` turns the queries away."""
     eigenvalues, basis, covariance, (values, _, queries) = draw(seed)
     sizes = np.abs(values)
     aligned = sizes[:, None] * basis.T
     uphill = slopes((sizes, aligned, aligned + tilt * queries), covariance, noise_var)
-    growth = growth_of(sizes, eigenvalues, N, noise_var)
-    along = growth[:, None] * basis.T
-    stated = growth, along, along
-    return max(np.abs(a + b).max() for a, b in zip(uphill, stated, strict=True))
+    stated = growth(sizes, eigenvalues, N, noise_var)
+    along = stated[:, None] * basis.T
+    return max(np.abs(a + b).max() for a, b in zip(uphill, (stated, along, along), strict=True))
 
 
 def imbalance(seed, noise_var, shared_key):
@@ -60,12 +59,61 @@ def imbalance(seed, noise_var, shared_key):
     return np.abs(np.diff(rates, axis=0)).max()
 
 
-@draws.seed_and(noise_var=(0.0, 2.0))
+@seed_and(noise_var=(0.0, 2.0))
 def test_aligned_heads_grow_alone_and_every_head_keeps_its_balance(seed, noise_var):
-    assert departure_from_growth(seed, noise_var, tilt=0.0) < 1e-10
+    assert growth_error(seed, noise_var, tilt=0.0) < 1e-10
     assert imbalance(seed, noise_var, shared_key=False) < 1e-10
 
 
 def test_control_tilted_queries_or_a_shared_key_break_it():
-    assert departure_from_growth(0, 0.5, tilt=0.1) > 1e-2
+    assert growth_error(0, 0.5, tilt=0.1) > 1e-2
     assert imbalance(0, 0.5, shared_key=True) > 1e-2
+
+
+def limits(eigenvalues, noise_var):
+    return np.cbrt(N / ((N + 1) * eigenvalues + eigenvalues.sum() + noise_var))
+
+
+def arrivals(eigenvalues, noise_var, size):
+    """When each head reaches 90 % of its limit, by Gauss-Legendre in 1/m."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    limit = limits(eigenvalues, noise_var)
+    low, high = 1 / (0.9 * limit), 1 / size
+    inverse = low[:, None] + (high - low)[:, None] * (nodes[None] + 1) / 2
+    speed = eigenvalues[:, None] ** 2 * (1 - 1 / (limit[:, None] * inverse) ** 3)
+    return (high - low) / 2 * (weights / speed).sum(1)
+
+
+def arrival_error(seed, noise_var, size, clock):
+    eigenvalues = np.random.default_rng(seed).uniform(0.3, 2, 3)
+    times = clock * arrivals(eigenvalues, noise_var, size)
+    order = np.argsort(times)
+    sizes = solve_heads(times[order], eigenvalues, N, np.full(3, size), noise_var)
+    reached = sizes[np.arange(3), order] / limits(eigenvalues, noise_var)[order]
+    return np.abs(reached - 0.9).max()
+
+
+def distance_from_plateaus(size, noise_var):
+    """How far the loss is half-way between escapes, at the worst plateau but the last."""
+    escapes = arrivals(SPECTRUM, noise_var, size)
+    times = (np.append(0, escapes[:-1]) + escapes) / 2
+    sizes = solve_heads(times, SPECTRUM, N, np.full(3, size), noise_var)
+    case = np.diag(SPECTRUM), N, noise_var
+    losses = [training_dynamics.loss(1.0, np.diag(m**3), *case) for m in sizes]
+    return np.abs(np.array(losses) - plateaus.plateaus(SPECTRUM, N, noise_var)[:-1]).max()
+
+
+@seed_and(noise_var=(0.0, 2.0), size=(0.02, 0.2))
+def test_a_head_arrives_when_the_integral_says(seed, noise_var, size):
+    assert arrival_error(seed, noise_var, size, clock=1.0) < 1e-7
+
+
+def test_the_loss_halts_at_the_plateaus_the_smaller_the_weights_start():
+    near, nearer = distance_from_plateaus(0.01, 0.5), distance_from_plateaus(0.005, 0.5)
+    assert nearer < 1e-5
+    assert abs(np.log2(near / nearer) - 3.0) < 0.1
+
+
+def test_control_another_clock_or_large_weights_at_the_start_break_it():
+    assert arrival_error(0, 0.5, 0.1, clock=0.5) > 1e-2
+    assert distance_from_plateaus(0.3, 0.5) > 1e-2
