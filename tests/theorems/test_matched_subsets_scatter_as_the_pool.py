@@ -1,7 +1,7 @@
 """Matched subsets of n scatter N/n times less than random ones, for one layer.
 
-Pools of independent demonstrations, a statistic that is a mean over demonstrations, matched with its
-labels. docs/theory, "Matched subsets scatter as the pool".
+Pools of independent demonstrations; the statistic is a mean over demonstrations, and matched with
+its labels. docs/theory, "Matched subsets scatter as the pool".
 """
 
 import functools
