@@ -139,7 +139,7 @@ def ours_pool(m: int, queries: int, d: int, layers: int, units: int) -> Form:
 
     def every(params, pool, tokens):
         encoded = scores.encode_flow(params, pool)[-1]
-        return scores.score_queries(lambda token: scores.flow_norm(encoded @ token), tokens, 10)
+        return jax.lax.map(lambda token: scores.flow_norm(encoded @ token), tokens, batch_size=10)
 
     return functions((every, pool_of(m, queries, d, layers)), units=[units])
 

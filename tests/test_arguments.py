@@ -24,7 +24,7 @@ from lsa_lab.lm import readings, text
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.sentences import Sentences
 from lsa_lab.lm.templates import Template
-from lsa_lab.models import constructions, linear_attention, moments, transformer
+from lsa_lab.models import constructions, effective, linear_attention, moments, transformer
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import baselines, diversity, gradient_matching, scores
 from lsa_lab.tasks import pools
@@ -81,6 +81,13 @@ def fit(key=None, optimizer=None, steps=2, **options):
         (lambda: clipping.kept_rank(np.nan, 0.1), "full_rank is nan"),
         (lambda: probes.fit(jnp.ones((40, 2)), jnp.ones((40, 1)), penalty=-0.9), "penalty = -0.9"),
         (lambda: bayes.discrete_posterior_means(PROMPT, jnp.zeros((0, 2)), 1.0), "no rows"),
+        (lambda: bayes.discrete_posterior_means(PROMPT, I2, 0.0), "nearest task"),
+        (lambda: effective.attention(I2, I2, gate=np.ones(3)), "gate"),
+        (lambda: effective.attention(I2, I2, step=np.ones(3)), "step"),
+        (lambda: effective.attention(I2, I2, removed=np.ones((2, 3))), "removed"),
+        (lambda: effective.attention(I2, I2, written=I2), "written"),
+        (lambda: effective.attention(I2, I2, values_per_token=2), "keys"),
+        (lambda: effective.attention(I2[None], I2), "queries"),
         (lambda: PoolTask(m=4, d=2, shares=(float("nan"), 1.0)), "add up to 1"),
         (lambda: PoolTask(m=4, d=2, shares=()), "add up to 1"),
         (lambda: SENTENCES.split(0, -1, 2), "whole numbers from 0 on"),

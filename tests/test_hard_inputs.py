@@ -14,7 +14,6 @@ from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.theory import (
     asymptotics,
     generalization,
-    implicit_updates,
     matching,
     optimum,
     plateaus,
@@ -34,14 +33,13 @@ def prompt(x, y, dtype, scale=1.0):
 ridge_risk = jax.jit(asymptotics.ridge_risk)
 aligned = jax.jit(aligned_risk)
 spread, gap = jax.jit(matching.moment_spread), jax.jit(matching.least_squares_gap)
-one_layer, one_layer_risk, rank_limited_risk, plateau_losses, shape = (
+one_layer, one_layer_risk, rank_limited_risk, plateau_losses = (
     jax.jit(form, static_argnames="n")
     for form in (
         optimum.one_layer,
         optimum.one_layer_risk,
         optimum.rank_limited_risk,
         plateaus.plateaus,
-        implicit_updates.shape,
     )
 )
 shifted_risk_floor = jax.jit(optimum.shifted_risk_floor)
@@ -111,16 +109,6 @@ def test_risks_of_long_prompts_are_not_lost_in_single_precision(n):
         np.testing.assert_allclose(risk, lost, rtol=1e-5)
     floor = shifted_risk_floor(best, covariance, covariance, identity)
     assert 0 <= floor < 1e-9
-
-
-@pytest.mark.parametrize("size", [1e-9, 1e-6, 1e6])
-def test_the_shape_of_the_noise_has_no_unit(size):
-    weights = [RNG.normal(size=s) for s in ((3, 3), (2, 3, 3), (2, 3, 3))]
-    expected = shape(*weights, np.eye(3), n=7)
-    single = [(size * w).astype(SINGLE) for w in (*weights, np.eye(3))]
-    ours = shape(*single, n=7)
-    np.testing.assert_allclose(ours.skewness, expected.skewness, rtol=1e-4)
-    np.testing.assert_allclose(ours.excess_kurtosis, expected.excess_kurtosis, rtol=1e-4)
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e-4, 1e4, 1e9])

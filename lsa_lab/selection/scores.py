@@ -1,12 +1,10 @@
 """Scores of demonstrations: GradS (A1) and its baselines, the larger the better.
 
 A pool is demonstration tokens e_i = [x_i, y_i], [m, e]; a query is x_query [d], or its token
-[x_query, 0] where weights act on it. A score is for one query; ``score_queries`` takes many.
+[x_query, 0] where weights act on it. A score is for one query; ``jax.lax.map`` takes many.
 Demonstrations of several tokens, and tokens without a label, have ``cosine`` and the sizes of a
 flow by spans, exp(amplification.log_sizes(flow, spans)) [L, m].
 """
-
-from collections.abc import Callable
 
 import chex
 import flax.struct
@@ -15,7 +13,6 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab.arguments import (
-    check_at_least,
     check_byte_order,
     check_finite,
     check_size,
@@ -106,15 +103,6 @@ def select(scores: Array, size: int) -> Array:  # [m] -> [size]
     ranked = jnp.where(scores == 0, 0, scores)  # top_k takes 0.0 to be larger than -0.0
     best, indices = jax.lax.top_k(jnp.where(jnp.isfinite(ranked), ranked, -jnp.inf), size)
     return jnp.where(best == -jnp.inf, m, indices.astype(int))  # top_k knows int32 alone
-
-
-def score_queries(score: Callable[[Array], Array], queries: Array, chunk: int) -> Array:  # [Q, ...]
-    """Compute score(query) for each of ``queries`` [Q, ...], ``chunk`` of them at a time.
-
-    A score that ends in ``select`` leaves [Q, size] instead of [Q, m]. Call it under jit.
-    """
-    check_at_least(chunk, "chunk")
-    return jax.lax.map(score, queries, batch_size=chunk)
 
 
 class Encoding(flax.struct.PyTreeNode):

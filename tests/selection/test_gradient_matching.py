@@ -1,11 +1,9 @@
 """Choices by greed and by swaps: units, ties, copies, precision, vmap and refusals."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.selection import whitening
 from lsa_lab.selection.gradient_matching import gap, match, random_gap
 from lsa_lab.selection.whitening import whiten_gradients
 
@@ -49,15 +47,10 @@ def test_equal_gradients_and_copies_are_chosen_once_each():
         np.testing.assert_allclose(whiten_gradients(np.full((7, 3), 0.1) + shift, 4), 0, atol=1e-9)
     copies = np.concatenate([draw(3, 2)] * 3)
     for whiten in (False, True):
-        for size in (1, 2, 6):
+        for size in (1, 2, 9):
             assert len(np.unique(match(copies, size, whiten=whiten).indices)) == size
-
-
-def test_a_whole_pool_matches_itself():
-    chosen = match(draw(5, 3), 5)
-    assert sorted(chosen.indices.tolist()) == list(range(5))
-    assert chosen.objective < 1e-12
-    assert random_gap(draw(5, 3), 5) == random_gap(np.ones((1, 3)), 1) == 0
+    assert match(copies, 9).objective < 1e-12
+    assert random_gap(copies, 9) == random_gap(np.ones((1, 3)), 1) == 0
 
 
 def test_the_swap_budget_is_kept_and_mismatching_never_swaps():
@@ -92,22 +85,6 @@ def test_whitened_matching_is_matching_of_whitened_rows():
     assert chosen.objective < 0.8 * random_gap(rows, 8)
     away = match(gradients, 8, reverse=True, whiten=True)
     assert away.objective > 1.2 * random_gap(rows, 8)
-
-
-def test_a_decomposition_that_fails_is_done_by_qr_iterations(swap):
-    gradients, algorithms, asked = draw(30, 9), jax.lax.linalg.SvdAlgorithm, []
-    expected = whiten_gradients(gradients, 8)
-    decompose = jax.lax.linalg.svd
-
-    def fail_by_default(rows, **how):
-        asked.append(how["algorithm"])
-        broken = jnp.nan if how["algorithm"] == algorithms.DEFAULT else 1.0
-        return jax.tree.map(lambda part: broken * part, decompose(rows, **how))
-
-    swap(jax.lax.linalg, "svd", fail_by_default)
-    again = jax.jit(lambda rows: whitening._whiten.__wrapped__(rows, 8))(gradients)
-    np.testing.assert_allclose(again @ again.T, expected @ expected.T, rtol=1e-12, atol=1e-12)
-    assert asked == [algorithms.DEFAULT, algorithms.QR]
 
 
 @pytest.mark.parametrize(

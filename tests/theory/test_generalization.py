@@ -5,7 +5,6 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from lsa_lab.theory import generalization, matching
 
@@ -32,14 +31,6 @@ def test_the_bound_is_the_root_of_the_mean_of_its_summands_in_the_paper_form():
     np.testing.assert_allclose(bound, np.sqrt(0.25 / 20 * found.sum()))
 
 
-def test_every_layer_may_have_its_covariance():
-    covariances = np.stack([covariance(seed) for seed in range(L)])
-    found = generalization.summands(updates(), covariances)
-    for t in range(L):
-        alone = generalization.summands(updates()[:, t : t + 1], covariances[t])
-        np.testing.assert_allclose(found[t], alone[0])
-
-
 def test_centring_lowers_the_bound_where_updates_have_a_mean():
     plain = generalization.trajectory_bound(updates(), 0.1, 1.0, 20)
     assert generalization.trajectory_bound(updates(), 0.1, 1.0, 20, centred=True) < plain
@@ -53,21 +44,6 @@ def test_a_run_that_diverged_has_no_bound_and_no_update_the_bound_zero():
     broken[0, 0, 0] = np.nan
     assert np.isnan(generalization.trajectory_bound(broken, 0.1, 1.0, 20))
     assert generalization.trajectory_bound(np.zeros_like(broken), 0.1, 1.0, 20) == 0
-
-
-@pytest.mark.parametrize(
-    "noise_cov",
-    [
-        0.0,
-        jnp.eye(D).at[0, 1].set(0.5),
-        jnp.eye(D).at[0, 0].set(-1.0),
-        jnp.zeros((D, D)),
-        jnp.full((D, D), jnp.nan),
-    ],
-)
-def test_a_matrix_that_is_no_covariance_is_refused(noise_cov):
-    with pytest.raises(ValueError, match="noise_cov"):
-        generalization.trajectory_bound(updates(), noise_cov, 1.0, 20)
 
 
 def test_a_measured_gap_clips_the_losses():
@@ -92,11 +68,7 @@ def test_no_quadratic_statistic_spreads_further_than_the_moment_spread_in_any_un
     z = x @ root
     tried = np.einsum("ni,bij,nj->bn", z, matrices, z).std(1)
     assert 0.9 * spread < tried.max() <= spread * (1 + 1e-12)
-
-
-def test_steps_too_long_for_the_steepest_direction_have_no_bound():
     x = np.array(list(itertools.product((-2.0, 2.0), (-1.0, 1.0))))  # H has eigenvalues 4 and 1
-    bound = jax.jit(matching.descent_gap)
-    for size, bounded in ((0.25, True), (0.26, False)):
-        gap = bound(x, x @ np.array([1.0, -1.0]), np.full(2, size), 0.0)
+    for size, bounded in ((0.25, True), (0.26, False)):  # of the steepest direction
+        gap = jax.jit(matching.descent_gap)(x, x @ np.array([1.0, -1.0]), np.full(2, size), 0.0)
         assert np.isfinite(gap).all() == bounded
