@@ -18,9 +18,9 @@ from pathlib import Path
 from benchmarks import cases, machine, report, turns
 from lsa_lab import __version__
 from lsa_lab.files import cache_folder, write_file
-from lsa_lab.harness.run import process
+from lsa_lab.lab import settings
 from lsa_lab.lm.sources import SOURCES
-from lsa_lab.store.provenance import commit
+from lsa_lab.provenance import find_commit
 
 RESULTS = Path(__file__).with_name("RESULTS.json")
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="a RESULTS.json; nothing is written then")
     words = parser.parse_args()
     if words.only == "gpu":
-        process.configure()
+        settings.configure()
         from benchmarks import gpu
 
         gpu.main(words.quick)
@@ -95,8 +95,8 @@ def file_of_turns() -> Path:
 
 def head(results: dict) -> dict[str, str]:
     versions = {form["versions"] for row in results.values() for form in row["forms"].values()}
-    git = commit()
-    tree = git.get("git_commit", "")[:10] + (" with changes" if git.get("git_dirty") else "")
+    git = find_commit(Path(__file__).parent)
+    tree = git.get("commit", "")[:10] + (" with changes" if git.get("dirty") else "")
     return {
         "when": date.today().isoformat(),
         "facts": ", ".join(f"{name} {fact}" for name, fact in machine.facts().items()),

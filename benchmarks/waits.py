@@ -84,9 +84,9 @@ def fits() -> list[Spent]:
 def explorer() -> list[Spent]:
     """Its modules and the first picture; then a move of the slider whose axes change with it."""
     began, used = time.perf_counter(), time.process_time()
-    from lsa_lab.harness.run import process
+    from lsa_lab.lab import settings
 
-    process.configure()
+    settings.configure()
     from explorer.picture import Picture
     from explorer.views import START, controls, views
 

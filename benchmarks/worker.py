@@ -22,9 +22,9 @@ def main(environment: str, place: str, sizes: str) -> None:
         print(json.dumps(what), file=answers, flush=True)
 
     if environment == "lab":
-        from lsa_lab.harness.run import process
+        from lsa_lab.lab import settings
 
-        process.configure()
+        settings.configure()
     module, _, builder = place.partition(":")
     form = getattr(importlib.import_module(f"benchmarks.{module}"), builder)(**json.loads(sizes))
     versions = f"Python {sys.version.split()[0]}"

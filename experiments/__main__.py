@@ -16,7 +16,7 @@ from typing import Any
 
 from experiments import EXPERIMENTS
 from lsa_lab.files import cache_folder
-from lsa_lab.harness.run import process
+from lsa_lab.lab import settings
 
 TIERS = ("smoke", "laptop", "paper")  # an experiment may lack the last
 MODULES = {place.rpartition(".")[2]: f"experiments.{place}" for place in EXPERIMENTS}
@@ -77,10 +77,10 @@ def main() -> None:
     parser.add_argument("--tier", choices=TIERS, default="laptop")
     parser.add_argument("--out", type=Path, default=cache_folder() / "old")
     arguments = parser.parse_args()
-    process.configure()
+    settings.configure()
     for name in arguments.names:
         run(name, arguments.tier, arguments.out / name)
-        process.free_mappings()
+        settings.free_mappings()
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ with app.setup:
 
     import marimo as mo
 
-    from lsa_lab.harness.run import process
+    from lsa_lab.lab import settings
 
-    process.configure()  # before jax is imported
+    settings.configure()  # before jax is imported
 
     from explorer.picture import Picture, sentence
     from explorer.views import (

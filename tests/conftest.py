@@ -42,7 +42,7 @@ try:
 except ImportError:  # private, and only used to save time
     mlir = None
 
-from lsa_lab.harness.run.process import free_mappings
+from lsa_lab.lab.settings import free_mappings
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_default_matmul_precision", "highest")

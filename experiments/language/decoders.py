@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
@@ -20,7 +21,6 @@ from lsa_lab.lm import sources, tokens, weights
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params
 from lsa_lab.lm.sources import SOURCES
-from lsa_lab.store import provenance
 from lsa_lab.training import checkpoints
 
 _WORDS = ("Review:", "Sentiment:", "negative", "positive", *INVENTED_WORDS)
@@ -69,7 +69,11 @@ def cells(
 ) -> dict[str, np.ndarray]:
     """Return the arrays of ``measure(*place)`` of all places, stacked. With a folder each place is
     kept there as soon as it is measured, and the same call resumes."""
-    facts = {"measured": label} | facts | provenance.arithmetic()
+    facts = {
+        "measured": label,
+        "jax": jax.__version__,
+        "device": jax.devices()[0].device_kind,
+    } | facts
     bar = progress.add_task(label, total=len(places)) if progress else None
     rows = []
     for place in places:

@@ -30,8 +30,8 @@ from lsa_lab.files import cache_folder, lock_file
 from lsa_lab.lab import settings
 from lsa_lab.lab.catalogue import UsageError, check_known
 from lsa_lab.lab.progress import format_seconds
-from lsa_lab.lab.results import collect_facts
 from lsa_lab.lab.sources import digest_files
+from lsa_lab.provenance import collect_facts
 from lsa_lab.training import Files, Run, fit
 from lsa_lab.training.status import refuse_divergence
 

@@ -21,7 +21,7 @@ from lsa_lab.card.probes import Bench
 from lsa_lab.card.recipe import TIERS, Tier
 from lsa_lab.card.subject import Forward, UnfitError, check_leaves, program_of, subject_of
 from lsa_lab.files import write_file
-from lsa_lab.store import provenance
+from lsa_lab.provenance import collect_facts
 from lsa_lab.training.checkpoints import hash_arrays
 
 PARTS = 8  # of the prompts, where one set of params was given: intervals are over these
@@ -139,7 +139,7 @@ def report_card(
         "weights_sha256": hash_arrays(own),
         "first_sha256": hash_arrays(own[0]),
         "seconds": round(time.monotonic() - began, 1),
-        **provenance.facts(),
+        **collect_facts(Path(__file__).parent),
     }
     return Card(every, bench.curves, facts, None if init is None else own[0])
 

@@ -60,6 +60,7 @@ def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Iterator[tuple[Ex
     if jobs == 1 or len(order) == 1:
         for experiment in order:
             yield experiment, work(experiment)
+            settings.free_mappings()
         return
     # A process for each experiment: memory and compiled programs go with it.
     context = multiprocessing.get_context("spawn")

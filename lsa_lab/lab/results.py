@@ -1,16 +1,10 @@
 """Results on disk: ``result.nc`` with the facts of its run, and ``claims.json`` beside it."""
 
 import dataclasses
-import datetime
-import functools
 import hashlib
 import io
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -20,7 +14,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _ADVICE = "restore it, or run the experiment again"
-_PACKAGES = ("lsa-lab", "jax", "jaxlib", "flax", "optax", "numpy", "scipy")
 
 
 def plain_config(config: Any) -> dict[str, Any]:
@@ -44,44 +37,6 @@ def _restore(hint: Any, value: Any) -> Any:
         hints = inner[:1] * len(value) if inner[1:] == (...,) else inner or (Any,) * len(value)
         return tuple(map(_restore, hints, value))
     return value
-
-
-def collect_facts(root: Path) -> dict[str, Any]:
-    """Return versions, device, flags, commit and date of a run."""
-    import jax
-
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "unknown"
-    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "/" not in flag]
-    return {
-        "versions": json.dumps(versions),
-        "device": jax.devices()[0].device_kind,
-        "device_count": jax.device_count(),
-        "xla_flags": " ".join(flags),
-        "precision": jax.numpy.result_type(float).name,
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        **find_commit(root),
-    }
-
-
-def find_commit(folder: Path) -> dict[str, Any]:
-    """Return the commit of a folder, and 1 as "dirty" if code differs from it; {} without git."""
-    ask = functools.partial(
-        subprocess.run, cwd=folder, capture_output=True, text=True, timeout=20, check=True
-    )
-    code = [":(top)*.py", ":(top)*registered.json"]
-    try:
-        changed = ask(["git", "status", "--porcelain", "--", *code]).stdout
-        return {
-            "commit": ask(["git", "rev-parse", "HEAD"]).stdout.strip(),
-            "dirty": int(bool(changed)),
-        }
-    except (OSError, subprocess.SubprocessError):
-        return {}
 
 
 def encode(result: "xr.Dataset | xr.DataTree", facts: Mapping[str, Any]) -> bytes:

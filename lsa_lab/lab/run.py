@@ -17,6 +17,7 @@ from lsa_lab.lab.catalogue import Experiment, UsageError
 from lsa_lab.lab.progress import format_seconds, show_progress
 from lsa_lab.lab.session import session
 from lsa_lab.lab.sources import digest_function, digest_library
+from lsa_lab.provenance import collect_facts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +78,7 @@ def run(job: Job, *, publish: bool = False) -> dict[str, Any]:
     import jax
 
     module, experiment, changes = job.experiment.load(), job.experiment, job.changes
-    facts = results.collect_facts(experiment.root)
+    facts = collect_facts(experiment.root)
     facts |= {"config": json.dumps(results.plain_config(job.config))}
     facts |= {"experiment": experiment.name, "package": experiment.package, "tier": job.tier}
     if job.tier == "full" and not changes:

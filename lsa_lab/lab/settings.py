@@ -1,7 +1,9 @@
 """Settings of a process that computes, made once at an entry point, before jax is imported."""
 
+import gc
 import os
 from importlib.metadata import version
+from pathlib import Path
 
 from lsa_lab.files import cache_folder
 
@@ -48,3 +50,14 @@ def configure(tier: str = "full") -> None:
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder().resolve() / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def free_mappings(enough: int = 30_000) -> None:
+    """Drop compiled programs where they hold half of the mappings of memory that Linux grants to a
+    process, 65 530: without one more, XLA dies."""
+    import jax
+
+    mappings = Path("/proc/self/maps")
+    if mappings.exists() and mappings.read_text().count("\n") > enough:
+        jax.clear_caches()
+        gc.collect()

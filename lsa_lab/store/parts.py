@@ -7,8 +7,6 @@ of its own again, with the same bits, and its ``results.config_of`` is the part'
 import json
 from typing import TYPE_CHECKING
 
-from lsa_lab.store import provenance
-
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -31,7 +29,7 @@ def part(whole: "xr.Dataset", name: str = "") -> "xr.Dataset":
     if not name:
         return chosen
     own = {each: str(each).removeprefix(f"{name}.") for each in {*chosen.variables, *chosen.dims}}
-    facts = {key: value for key, value in whole.attrs.items() if key in provenance.NAMES}
+    facts = dict(whole.attrs)
     if "config" in facts:
         facts["config"] = json.dumps(json.loads(facts["config"])[name])
     chosen = chosen.rename(own)

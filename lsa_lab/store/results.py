@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lsa_lab.files import write_file
-from lsa_lab.store import provenance
+from lsa_lab.provenance import collect_facts
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +27,7 @@ def save(
 
     ``config`` is a dataclass or a dict of plain values; ``wall_time`` is in seconds.
     """
-    facts = provenance.facts() | {"config": json.dumps(plain(config))}
+    facts = collect_facts(Path(__file__).parent) | {"config": json.dumps(plain(config))}
     if wall_time is not None:
         facts["wall_time"] = float(wall_time)
     buffer = io.BytesIO()  # HDF5 ends in a segmentation fault where its own disk is full
