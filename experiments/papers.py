@@ -213,7 +213,7 @@ A2 = (
         "The excess kurtosis of the noise of updates in trained linear stacks, less that of one "
         "step of descent, is {value}.",
         null="not 0: Gaussian noise has 0",
-        counterexample="tests/theorems/test_noise_of_an_update_is_not_gaussian.py"),
+        counterexample="tests/theorems/test_size_of_an_update.py"),
     Statement("A2, Remark 3",
         "Descent with that noise (Eq. 4) tests like stochastic gradient descent, and so does "
         "in-context learning.",

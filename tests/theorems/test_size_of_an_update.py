@@ -1,70 +1,96 @@
-"""A2's Remark 6: E|ΔW|² grows with n, and that of ΔW/n, which our layers add, falls.
+"""E|ΔW|² grows with n, and that of ΔW/n, which our layers add, falls; and the noise of an update is
+not Gaussian.
 
-    E|ΔW/n|² = |E G|² + (E|G_1|² - |E G|²)/n,   for Gaussian tokens.
+    E|ΔW/n|² = |E G|² + (E|G_1|² - |E G|²)/n
 
-Sides: the network's updates of every prompt of n tokens from a grid that has the Gaussian's moments
-up to the fifth, summed with the grid's weights; the closed form. docs/theory, "The size of an
-update".
+for Gaussian tokens. Skewness and excess kurtosis of R·G are those of a quadratic form; the latter
+lies between 12/(n e) and 12/n, whatever the weights, the direction R and the task. Papers: A2,
+Remark 6, Assumption 1. docs/theory, "The size of an update", "The noise of an update is not
+Gaussian".
 """
 
 import itertools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from draws import jit_numpy, seeds
-from lsa_lab.analyses.implicit_gd import implicit_update
+from lsa_lab.models import linear_attention
 from population import gauss_hermite
 
 E = 3
-shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (2, 2)])
+shapes = pytest.mark.parametrize(("heads", "n"), [(1, 1), (3, 2)])
 
 
 def draw(seed, heads):
-    """Weights [H, e, e] twice, and a root of the tokens' second moment."""
+    """Weights [H, e, e] twice, a direction [e, e] and a root of the tokens' second moment."""
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(heads, E, E)), rng.normal(size=(heads, E, E)), rng.normal(size=(E, E))
+    return *rng.normal(size=(2, heads, E, E)), rng.normal(size=(E, E)), rng.normal(size=(E, E))
 
 
 @jit_numpy
-def updates(w_kq, w_pv, prompts):  # -> [m, e, e]  ΔW, the heads added up
-    by_head = jax.vmap(
-        lambda w_kq, w_pv, h: implicit_update(w_pv, w_kq.T, np.eye(E), h), (0, 0, None)
-    )
-    return jax.vmap(by_head, (None, None, 0))(w_kq, w_pv, prompts).sum(1)
+def updates(w_kq, w_pv, prompts):  # -> [m, e, e], what the layer adds to the queries e_j
+    params = linear_attention.Params(w_kq[None], w_pv[None])
+
+    def written(prompt, query):
+        stream = linear_attention.forward(params, jnp.concatenate([prompt, query[None]])).stream
+        return stream[1, -1] - stream[0, -1]
+
+    return jax.vmap(jax.vmap(written, (None, 0), 1), (0, None))(prompts, jnp.eye(E))
 
 
-def measured(seed, heads, n):  # -> |E ΔW|², E|ΔW - E ΔW|²
-    w_kq, w_pv, root = draw(seed, heads)
-    tokens, weights = gauss_hermite([3] * (n * E))
-    deltas = updates(w_kq, w_pv, tokens.reshape(-1, n, E) @ root.T)
-    mean = np.einsum("m,mij->ij", weights, deltas)
-    return (mean**2).sum(), weights @ ((deltas - mean) ** 2).sum((1, 2))
+def moments_of_updates(seed, heads, tokens, weights):
+    """|E G|², E|G - E G|², and of R·G skewness and excess kurtosis."""
+    w_kq, w_pv, direction, root = draw(seed, heads)
+    found = updates(w_kq, w_pv, tokens @ root.T)
+    mean = np.einsum("m,mij->ij", weights, found)
+    values = np.einsum("mij,ij->m", found - mean, direction)
+    second, third, fourth = (weights @ values**power for power in (2, 3, 4))
+    spread = weights @ ((found - mean) ** 2).sum((1, 2))
+    return (mean**2).sum(), spread, third / second**1.5, fourth / second**2 - 3
 
 
-def stated(seed, heads, n, power):
+def stated(seed, heads, n):
     """|Ḡ|², Ḡ = Σ_h P_h Σ K_h, and (1/n) Σ_hg [tr(Q Σ Mᵀ Σ) + tr(Q Σ) tr(M Σ)], Q = P_gᵀ P_h and
-    M = K_h K_gᵀ."""
-    w_kq, w_pv, root = draw(seed, heads)
+    M = K_h K_gᵀ; √(8/n) tr B³/(tr B²)^{3/2} and (12/n) tr B⁴/(tr B²)², B = A Σ and A the symmetric
+    part of Σ_h K_h Rᵀ P_h, from the cumulants of the quadratic form tr(A S)."""
+    w_kq, w_pv, direction, root = draw(seed, heads)
     covariance = root @ root.T
     mean = np.einsum("hij,jk,hkl->il", w_pv, covariance, w_kq)
     read = np.einsum("gij,hik,kl->ghjl", w_pv, w_pv, covariance)
     keys = np.einsum("hij,gkj,kl->ghil", w_kq, w_kq, covariance)
     turned = np.einsum("hij,gkj,il->ghkl", w_kq, w_kq, covariance)
     noise = np.einsum("ghij,ghji->", read, turned) + np.einsum("ghii,ghjj->", read, keys)
-    return n**power * (mean**2).sum(), n**power * noise / n
+    form = np.einsum("hij,kj,hkl->il", w_kq, direction, w_pv)
+    b = (form + form.T) / 2 @ covariance
+    second, third, fourth = (np.trace(np.linalg.matrix_power(b, k)) for k in (2, 3, 4))
+    shape = (8 / n) ** 0.5 * third / second**1.5, 12 / n * fourth / second**2
+    return (mean**2).sum(), noise / n, *shape
 
 
 @shapes
 @seeds
-def test_the_size_of_an_update_has_a_closed_form(heads, n, seed):
-    np.testing.assert_allclose(measured(seed, heads, n), stated(seed, heads, n, 2), rtol=1e-9)
+def test_the_size_and_the_shape_of_an_update_have_closed_forms(heads, n, seed):
+    """Tokens from a grid that has the Gaussian's moments up to the ninth."""
+    tokens, weights = gauss_hermite([5] * (n * E))
+    found = moments_of_updates(seed, heads, tokens.reshape(-1, n, E), weights)
+    expected = stated(seed, heads, n)
+    np.testing.assert_allclose(found[:2], expected[:2], rtol=1e-9)
+    np.testing.assert_allclose(found[2:], expected[2:], rtol=1e-7, atol=1e-9)
 
 
-def test_control_signs_for_gaussian_tokens_have_another_size():
-    w_kq, w_pv, root = draw(0, 1)
+@seeds
+def test_no_weights_make_the_noise_gaussian(seed):
+    for n in (1, 10, 1000):
+        excess = stated(seed, 2, n)[3]
+        assert 12 / (n * E) * (1 - 1e-12) <= excess <= 12 / n * (1 + 1e-12)
+
+
+def test_control_tokens_that_are_signs_have_another_size_and_shape():
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=E)))[:, None]  # equal second moment
-    deltas = updates(w_kq, w_pv, signs @ root.T)
-    spread = ((deltas - deltas.mean(0)) ** 2).sum((1, 2)).mean()
-    assert abs(spread / stated(0, 1, 1, 2)[1] - 1) > 0.1
+    _, spread, _, excess = moments_of_updates(0, 1, signs, np.full(8, 1 / 8))
+    expected = stated(0, 1, 1)
+    assert abs(spread / expected[1] - 1) > 0.1
+    assert abs(excess - expected[3]) > 1
