@@ -18,7 +18,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab import prompts
-from lsa_lab.prompts import Prompt, in_native_order
+from lsa_lab.prompts import Prompt, to_native_order
 
 Real = Array | float  # a real number, which may be traced
 
@@ -223,7 +223,7 @@ def check_schedule(values: ArrayLike, name: str, prompt: Prompt) -> Array:  # [s
 
 def as_floats(values: ArrayLike) -> Array:
     """Return numbers in their own precision, whole ones as floats: integers would truncate."""
-    array = jnp.asarray(in_native_order(values))
+    array = jnp.asarray(to_native_order(values))
     return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
 
 

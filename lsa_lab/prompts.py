@@ -11,6 +11,7 @@
  [ 1.5  2.  12.5]]
 """
 
+import operator
 from typing import Any
 
 import chex
@@ -19,6 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
+
+from lsa_lab.scaling import length
 
 _FEW = 64  # demonstrations: above, a sum of so many terms takes long to compile
 
@@ -33,12 +37,11 @@ class Prompt(flax.struct.PyTreeNode):
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            object.__setattr__(self, name, in_native_order(value))
+            object.__setattr__(self, name, to_native_order(value))
 
 
-def in_native_order(value: Any) -> Any:
-    """Return an array of NumPy in this machine's order of bytes, which JAX asks for, and any other
-    value as it is."""
+def to_native_order(value: Any) -> Any:
+    """Return a NumPy array in this machine's byte order, which JAX requires; others as they are."""
     if isinstance(value, np.ndarray) and not value.dtype.isnative:
         return value.astype(value.dtype.newbyteorder("="))
     return value
@@ -56,10 +59,9 @@ def check(prompt: Prompt) -> None:
 
 
 def tokens(prompt: Prompt) -> Array:  # [n+1, e]
-    """The merged tokens e_i = [x_i, y_i] and, last, the query [x_query, 0].
+    """Return the merged tokens e_i = [x_i, y_i] and, last, the query [x_query, 0].
 
-    The query's label slot starts at zero; the model writes its prediction there (docs/theory,
-    "Prompts and tokens").
+    The model writes its prediction to the query's label slot (docs/theory, "Prompts and tokens").
     """
     check(prompt)
     demonstrations = jnp.concatenate([prompt.x, prompt.y[:, None]], axis=1)
@@ -68,7 +70,7 @@ def tokens(prompt: Prompt) -> Array:  # [n+1, e]
 
 
 def interleaved_tokens(prompt: Prompt) -> Array:  # [2n+1, e]
-    """The tokens x_1, y_1, x_2, ..., x_query, as [x, 0] and [0, y] (Garg et al. 2208.01066)."""
+    """Return x_1, y_1, x_2, ..., x_query as tokens [x, 0] and [0, y] (Garg et al. 2208.01066)."""
     check(prompt)
     n, d = prompt.x.shape
     covariates = jnp.pad(prompt.x, ((0, 0), (0, 1)))
@@ -78,10 +80,10 @@ def interleaved_tokens(prompt: Prompt) -> Array:  # [2n+1, e]
 
 
 def bound_tokens(prompt: Prompt) -> Array:  # [n+1, 2d+1]
-    """The tokens [x_t, x_{t-1}, y_{t-1}]: zeros before the first pair, and the query's x last.
+    """Return the tokens [x_t, x_{t-1}, y_{t-1}]: zeros before the first pair, the query's x last.
 
-    Each holds the pair that is to be written and the covariates that are to be answered: a layer
-    that writes before it reads predicts at every x from the pairs before it.
+    A layer that writes the pair before it reads with x_t predicts at every x from the earlier
+    pairs.
     """
     check(prompt)
     queries = jnp.concatenate([prompt.x, prompt.x_query[None]])
@@ -90,17 +92,17 @@ def bound_tokens(prompt: Prompt) -> Array:  # [n+1, 2d+1]
 
 
 def second_moment(prompt: Prompt) -> Array:  # [e, e]
-    """S_0 = (1/n) Σ_i e_i e_iᵀ over the demonstrations (docs/theory, "Prompts and tokens")."""
+    """Return S_0 = (1/n) Σ_i e_i e_iᵀ of the demonstrations (docs/theory, "Prompts and tokens")."""
     demonstrations = tokens(prompt)[:-1]
     _check_demonstrations(prompt.x.shape[0])
     return demonstrations.T @ demonstrations / demonstrations.shape[0]
 
 
 def second_moments(batch: Prompt) -> Array:  # [e, e, B]
-    """S_0 of every prompt of a batch (leading axis B), which is the last axis of the moments.
+    """Return S_0 of every prompt of a batch (leading axis B).
 
-    Written out over the demonstrations while they are few, and formed once for all readers: on CPU
-    a ``vmap`` of ``second_moment`` takes seven times as long at n = 20.
+    The sum over few demonstrations is written out, and a barrier has it formed once for all
+    readers: on CPU ``vmap`` of ``second_moment`` takes seven times as long at n = 20.
     """
     chex.assert_rank(batch.x, 3, custom_message="x of a batch is [B, n, d]")
     chex.assert_shape(batch.y, batch.x.shape[:2], custom_message="y of a batch is [B, n]")
@@ -118,60 +120,44 @@ def _check_demonstrations(n: int) -> None:
         raise ValueError("x has no rows: a second moment is a mean over demonstrations")
 
 
-def normalised(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
-    """The prompt in units of its own: x / a with a² = Σ_ij x_ij²/nd, y / c with c² = Σ_i y_i²/n.
+def normalise(prompt: Prompt) -> tuple[Prompt, Array]:  # Prompt, []
+    """Return the prompt in its own units, and the unit c of its labels.
 
-    Returns c too: a prediction for this prompt, times c, is one for the other. A stack of linear
-    attention, a polynomial of degree 3^L in its prompt, then reads bounded moments: S_0 has trace
-    d + 1 whatever was drawn. Labels that are all zero stay so (modelled on the normalised r of
-    docs/theory, "Preprocess then optimise").
+    x / a with a² = Σ_ij x_ij²/nd, y / c with c² = Σ_i y_i²/n. A prediction for this prompt, times
+    c, is one for the original. Linear attention is a polynomial of degree 3^L in its prompt; here
+    S_0 has trace d + 1 whatever was drawn. Labels that are all zero stay so (modelled on the
+    normalised r of docs/theory, "Preprocess then optimise").
     """
     check(prompt)
-    a, c = (_size(values) for values in (prompt.x, prompt.y))
+    a, c = (_rms(values) for values in (prompt.x, prompt.y))
     return Prompt(prompt.x / a, prompt.y / c, prompt.x_query / a, prompt.y_query / c), c
 
 
-def _size(values: Array) -> Array:  # []
-    """The root mean square of what is not all zero, else 1."""
+def _rms(values: Array) -> Array:  # []
+    """Return the root mean square, 1 where all values are zero."""
     size = length(values.reshape(-1)) / values.size**0.5
     return jnp.where(size > 0, size, 1)
 
 
-def with_scratch(prompt: Prompt, width: int) -> Prompt:
-    """The prompt with ``width`` more covariates, all zero: room for what the layers work out."""
+def pad_covariates(prompt: Prompt, width: int) -> Prompt:
+    """Append ``width`` covariates that are zero, as memory for a model."""
     check(prompt)
     if width < 0:
-        raise ValueError(f"width = {width}: scratch has a width of at least 0")
-    wider = [jnp.pad(prompt.x, ((0, 0), (0, width))), jnp.pad(prompt.x_query, (0, width))]
-    return prompt.replace(x=wider[0], x_query=wider[1])
+        raise ValueError(f"width = {width}: it is at least 0")
+    x, x_query = jnp.pad(prompt.x, ((0, 0), (0, width))), jnp.pad(prompt.x_query, (0, width))
+    return prompt.replace(x=x, x_query=x_query)
 
 
-def near_one(values: Array, axis: int | tuple[int, ...] | None = None) -> tuple[Array, Array]:
-    """Numbers brought near 1 by a power of two: no bit is lost, and squares keep all of theirs.
+def repeat_demonstrations(prompt: Prompt, count: ArrayLike) -> Prompt:
+    """Repeat the first ``count`` demonstrations, which may be traced, until there are n.
 
-    It is (v / 2^k, k), the largest of |v| / 2^k along ``axis`` in [1/2, 1); k is 0 where all are 0.
-
-    The axis stays, of length 1, in k: ``times_power`` undoes it. k has no derivative.
+    A model that reads averages over demonstrations cannot tell this from a prompt of ``count``, if
+    that divides n (docs/theory, "Symmetries of linear attention"): one program trains on prompts of
+    several lengths.
     """
-    largest = jnp.abs(values).max(axis, keepdims=True)
-    exponents = jnp.frexp(jax.lax.stop_gradient(largest))[1]
-    return times_power(values, -exponents), exponents
-
-
-def times_power(values: Array, exponents: Array) -> Array:
-    """Return 2^k v, exact wherever it is a number; of one rank.
-
-    It is a product, whose slope is 2^k at 0 as well, where that of ``jnp.ldexp`` is 1.
-    """
-    half = exponents // 2  # 2^k itself may overflow
-    one = jnp.ones_like(exponents, jnp.result_type(values))
-    return values * jnp.ldexp(one, half) * jnp.ldexp(one, exponents - half)
-
-
-def length(values: Array, axis: int | tuple[int, ...] = -1) -> Array:
-    """|v| along ``axis``: no square over- or underflows, and the slope at 0 is 0."""
-    scaled, exponents = near_one(values, axis)
-    square = jnp.sum(scaled**2, axis, keepdims=True)
-    # Two selections: the derivative of the square root at 0 must not be formed.
-    root = jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square)))  # NaN: NaN
-    return times_power(root, exponents).squeeze(axis)
+    check(prompt)
+    n = prompt.x.shape[0]
+    if not isinstance(count, jax.core.Tracer) and not 1 <= operator.index(count) <= n:
+        raise ValueError(f"count = {count} of n = {n} demonstrations: choose 1 to {n}")
+    rows = jnp.arange(n) % jnp.asarray(count, int)
+    return prompt.replace(x=prompt.x[rows], y=prompt.y[rows])

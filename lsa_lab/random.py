@@ -1,4 +1,4 @@
-"""Random numbers for a batch of prompts at once, the batch being their last axis.
+"""Random numbers for a batch of prompts at once, with the batch on their last axis.
 
 One flat draw costs half of one draw a prompt under ``vmap``.
 """
@@ -11,32 +11,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import DTypeLike
 
 
 def normal(key: Array, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> Array:
-    """N(0, 1), kept apart from its readers: XLA on CPU would draw it again for each of them.
+    """Draw N(0, 1): the numbers of ``jax.random.normal``, in about half of its time on a CPU.
 
-    The numbers of ``jax.random.normal`` to the bit. On a CPU jax's Threefry is a loop that no
-    vector unit runs, and takes almost twice as long as its rounds written out.
+    There jax's Threefry is a loop that no vector unit runs; here its rounds are written out. The
+    barrier stops XLA from drawing the numbers again for each of their readers.
     """
     kind = jax.dtypes.canonicalize_dtype(dtype or float)
-    if kind not in _LAYOUTS or not _written_out(key, math.prod(shape)):
-        return _kept(jax.random.normal(key, shape, dtype))
+    if kind not in _LAYOUTS or not _has_written_rounds(key, math.prod(shape)):
+        return _barrier(jax.random.normal(key, shape, dtype))
     shift, exponent = _LAYOUTS[kind]
     first, second = _threefry(key, math.prod(shape))
     bits = first ^ second
     if kind == np.float64:
         bits = (first.astype(jnp.uint64) << np.uint64(32)) | second.astype(jnp.uint64)
-    bits = (_kept(bits) >> shift) | exponent
+    bits = (_barrier(bits) >> shift) | exponent
     unit, two = kind.type(1), kind.type(2)
     low = np.nextafter(-unit, kind.type(0))
     uniform = (jax.lax.bitcast_convert_type(bits, kind) - unit) * (unit - low) + low
     normals = np.sqrt(two) * jax.lax.erf_inv(jnp.maximum(low, uniform))
-    return _kept(normals).reshape(shape)
+    return _barrier(normals).reshape(shape)
 
 
-_kept = jax.lax.optimization_barrier
+_barrier = jax.lax.optimization_barrier
 # A float's random fraction begins after these bits, and its exponent makes it one of [1, 2).
 _LAYOUTS = {
     np.dtype(np.float32): (np.uint32(9), np.uint32(0x3F800000)),
@@ -45,8 +45,8 @@ _LAYOUTS = {
 _TURNS = (13, 15, 26, 6, 17, 29, 16, 24)
 
 
-def _written_out(key: Array, count: int) -> bool:
-    """Whether the rounds here give jax's numbers, where they are the faster ones."""
+def _has_written_rounds(key: Array, count: int) -> bool:
+    """Return whether the rounds here give jax's numbers and are faster."""
     typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     flags: Any = jax.config
     impl = str(jax.random.key_impl(key)) if typed else flags.jax_default_prng_impl
@@ -55,7 +55,7 @@ def _written_out(key: Array, count: int) -> bool:
 
 
 def _threefry(key: Array, count: int) -> tuple[Array, Array]:  # [count] x 2
-    """Threefry-2x32 of 20 rounds at the counters 0, 1, ... (Salmon et al. 2011)."""
+    """Return Threefry-2x32 of 20 rounds at the counters 0, 1, ... (Salmon et al. 2011)."""
     typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     k = jax.random.key_data(key) if typed else key
     keys = (k[0], k[1], k[0] ^ k[1] ^ np.uint32(0x1BD11BDA))
@@ -73,10 +73,10 @@ def _threefry(key: Array, count: int) -> tuple[Array, Array]:  # [count] x 2
 def wishart_factor(
     key: Array, n: int, e: int, size: int, dtype: DTypeLike | None = None
 ) -> Array:  # [e, k, B]
-    """F with F Fᵀ distributed as Z Zᵀ, Z being n columns of N(0, 1): Wishart.
+    """Draw F with F Fᵀ distributed as Z Zᵀ, Z [e, n] ~ N(0, 1): Wishart.
 
-    Bartlett's factor [e, e]: lower triangular, χ_{n-j} on the diagonal and N(0, 1) below (Bartlett
-    1933). For few columns Z itself takes no longer.
+    F is Bartlett's factor [e, e], lower triangular with χ_{n-j} on the diagonal and N(0, 1) below
+    (Bartlett 1933), or Z itself where n < 2e, which takes no longer.
     """
     if n < 2 * e:
         return normal(key, (e, n, size), dtype)
@@ -91,7 +91,7 @@ def wishart_factor(
 
 
 def chi(key: Array, degrees: Array, size: int, dtype: DTypeLike | None = None) -> Array:
-    """χ_k for every whole number k ≥ 1 of ``degrees`` [r], once a prompt: [r, B].
+    """Draw χ_k for every whole number k ≥ 1 of ``degrees`` [r], once a prompt: [r, B].
 
     χ_k² / 2 = δ (1 + t)³ with δ = k/2 - 1/3 and t = N(0, 1) / 3√δ, accepted with probability
     exp(3δ (log(1 + t) - t + t²/2 - t³/3)), at most 1 for every δ > 0 (Marsaglia and Tsang 2000, who
@@ -101,11 +101,11 @@ def chi(key: Array, degrees: Array, size: int, dtype: DTypeLike | None = None) -
     delta = (degrees / 2 - 1 / 3).astype(dtype or float)[:, None]
 
     def again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        """One more proposal a prompt, for the first of its numbers that still lacks one."""
+        """Propose once more a prompt, for the first of its numbers that is still rejected."""
         count, t, lacking = state
-        first = _first(lacking)
-        delta_of_first = jnp.where(first, delta, 0).max(0, keepdims=True)
-        proposed, accepted = _propose(jax.random.fold_in(key_again, count), delta_of_first)
+        first = _mark_first(lacking)
+        first_delta = jnp.where(first, delta, 0).max(0, keepdims=True)
+        proposed, accepted = _propose(jax.random.fold_in(key_again, count), first_delta)
         accepted = first & accepted
         return count + 1, jnp.where(accepted, proposed, t), lacking & ~accepted
 
@@ -123,8 +123,8 @@ def _propose(key: Array, delta: Array) -> tuple[Array, Array]:  # [r, B] -> t, w
     return t, (t > -1) & (u < jnp.exp(log_ratio))
 
 
-def _first(mask: Array) -> Array:  # [r, B] -> the same
-    """The first True of each column; written out, for a cumulative sum takes r² steps on CPU."""
+def _mark_first(mask: Array) -> Array:  # [r, B] -> the same
+    """Return the first True of each column; a cumulative sum takes r² steps on CPU."""
     earlier, rows = jnp.zeros_like(mask[0]), []
     for row in mask:
         rows.append(row & ~earlier)
@@ -132,26 +132,21 @@ def _first(mask: Array) -> Array:  # [r, B] -> the same
     return jnp.stack(rows)
 
 
-def subsets(
-    key: Array, d: int, size: int, sparsity: int, active: ArrayLike | None = None
-) -> Array:  # [d, B]
-    """Masks of s coordinates chosen uniformly, among the first ``active`` if they suffice.
+def subsets(key: Array, d: int, size: int, sparsity: int) -> Array:  # [d, B]
+    """Draw masks of s coordinates, uniformly: those with the lowest random scores.
 
-    The coordinates with the lowest random scores; ranks are counted, for sorting each prompt's
-    takes longer than all other draws.
+    Ranks are counted, because sorting the scores of each prompt takes longer than all other draws.
     """
     places = jnp.arange(d)[:, None]
-    scores = jax.random.bits(key, (d, size), jnp.uint32) >> 2
-    if active is not None:
-        scores = jnp.where(places < active, scores, jnp.uint32(1 << 30))
+    scores = jax.random.bits(key, (d, size), jnp.uint32) >> 1
     after = [(i < places).astype(scores.dtype) for i in range(d)]  # an equal score there is higher
     lower = [scores[i, None] < scores + after[i] for i in range(d)]
     return jnp.asarray(sum(mask.astype(jnp.int32) for mask in lower)) < sparsity
 
 
 def covariance_root(covariance: Array) -> Array:  # [..., d, d] -> the same
-    """A matrix C with C Cᵀ = covariance: Cholesky's factor, or, where a covariance that can be read
-    is singular, one by eigenvalues. A traced one has to be positive definite."""
+    """Return C with C Cᵀ = covariance: Cholesky's factor or, for a concrete singular one, a factor
+    from eigenvalues. A traced covariance has to be positive definite."""
     if isinstance(covariance, jax.core.Tracer) or _is_definite(np.asarray(covariance)):
         return jnp.linalg.cholesky(covariance)
     values, vectors = jnp.linalg.eigh(covariance)
@@ -159,7 +154,7 @@ def covariance_root(covariance: Array) -> Array:  # [..., d, d] -> the same
 
 
 def _is_definite(covariance: np.ndarray) -> bool:
-    """Whether Cholesky's factorisation exists in the precision at hand."""
+    """Return whether Cholesky's factorisation exists in this precision."""
     try:
         np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:

@@ -248,7 +248,7 @@ def test_small_rows_keep_their_direction():
 @pytest.mark.parametrize("size", [1e-25, 1e-10, 1.0, 1e25])
 def test_labels_of_any_size_come_into_their_own_units(size):
     small = jax.tree.map(lambda leaf: leaf.astype("float32"), PROMPT)
-    whole, c = prompts.normalised(small.replace(y=jnp.float32(size) * small.y))
+    whole, c = prompts.normalise(small.replace(y=jnp.float32(size) * small.y))
     np.testing.assert_allclose(whole.y, small.y, rtol=1e-6)
     np.testing.assert_allclose(c, size, rtol=1e-6)
 

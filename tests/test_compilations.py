@@ -43,7 +43,7 @@ from lsa_lab.selection import (
     prefix,
     scores,
 )
-from lsa_lab.tasks import curricula, linear, polynomial, pools
+from lsa_lab.tasks import linear, pools
 from lsa_lab.theory import alignment as theory_alignment
 from lsa_lab.theory import amplification as closed_forms
 from lsa_lab.theory import (
@@ -130,16 +130,15 @@ CALLS = {
     "prompts.interleaved_tokens": lambda: prompts.interleaved_tokens(PROMPT),
     "prompts.second_moment": lambda: prompts.second_moment(PROMPT),
     "prompts.second_moments": lambda: prompts.second_moments(BATCH),
-    "prompts.normalised": lambda: prompts.normalised(PROMPT),
+    "prompts.normalise": lambda: prompts.normalise(PROMPT),
     "linear.sample": lambda: linear.sample(KEY, LAW),
-    "linear.sample of signs": lambda: linear.sample(KEY, SPARSE, 1),
+    "linear.sample of signs": lambda: linear.sample(KEY, SPARSE),
     "linear.sample_batch": lambda: linear.sample_batch(KEY, SPARSE, 4),
     "linear.sample_moments": lambda: linear.sample_moments(KEY, LAW),
     "linear.sample_moments_batch": lambda: linear.sample_moments_batch(KEY, LAW, 4),
     "linear.sample_weights": lambda: linear.sample_weights(KEY, LAW),
-    "polynomial.sample": lambda: polynomial.sample(KEY, polynomial.PolynomialTask(4, 2)),
     "pools.sample": lambda: pools.sample(KEY, pools.PoolTask(m=6, d=2, copies=0.3)),
-    "curricula.repeated": lambda: curricula.repeated(PROMPT, 2),
+    "prompts.repeat_demonstrations": lambda: prompts.repeat_demonstrations(PROMPT, 2),
     "ols": lambda: estimators.ols(PROMPT),
     "ridge": lambda: estimators.ridge(PROMPT, 0.1),
     "lasso": lambda: estimators.lasso(PROMPT, 0.1),

@@ -10,15 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab import estimators
+from lsa_lab import estimators, prompts
 from lsa_lab.analyses import amplification, clipping, disparity, heads
 from lsa_lab.models import linear_attention, sparse_constructions, transformer
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import baselines, diversity, gradient_matching, oracles, scores
-from lsa_lab.tasks import curricula, tables
+from lsa_lab.tasks import tables
 from lsa_lab.tasks.linear import LinearTask
-from lsa_lab.tasks.polynomial import PolynomialTask
 from lsa_lab.tasks.pools import PoolTask
 from lsa_lab.theory import asymptotics, generalization, risk
 
@@ -41,19 +40,7 @@ def read(num_tokens, layout):
 
 
 EDGES = {  # a call, what it takes, what it refuses
-    "a staircase": (
-        lambda given: curricula.staircase(*given),
-        [(1, 1, 1, 1), (3, 3, 1)],
-        [(0, 3, 1), (4, 3, 1), (1, 3, 0), (1, 3, 1, 0)],
-    ),
-    "repeated demonstrations": (lambda m: curricula.repeated(PROMPT, m), [1, 5], [0, 6]),
-    "features of a polynomial": (
-        lambda sparsity: PolynomialTask(4, 3, sparsity=sparsity),
-        [1, 9],
-        [0, 10],
-    ),
-    "covariates of a polynomial": (lambda d: PolynomialTask(4, d, 1), [1, 4096], [0, 4097]),
-    "weights of a polynomial": (lambda std: PolynomialTask(4, 3, weight_std=std), [0], [-0.1, INF]),
+    "repeated demonstrations": (lambda m: prompts.repeat_demonstrations(PROMPT, m), [1, 5], [0, 6]),
     "sparsity of a linear task": (lambda s: LinearTask(4, 3, sparsity=s), [1, 3], [0, 4]),
     "rows of a table": (lambda n: tables.sample(KEY, TABLE, n), [1, 4], [0, 5]),
     "the shape of a table": (

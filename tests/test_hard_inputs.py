@@ -8,7 +8,8 @@ import pytest
 from lsa_lab import estimators, prompts
 from lsa_lab.analyses import alignment, clipping, common_map, heads, probes
 from lsa_lab.models import constructions, linear_attention, recurrent_state
-from lsa_lab.prompts import Prompt, near_one, times_power
+from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import scale_by_power, scale_near_one
 from lsa_lab.selection import diversity, scores
 from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.theory import (
@@ -302,7 +303,7 @@ AT_ZEROS = {
         HOLED[:, :2],
     ),
     "a prompt in its own units": (
-        lambda x: prompts.normalised(Prompt(x, x[:, 0], x[1], x[1, 1]))[0].x,
+        lambda x: prompts.normalise(Prompt(x, x[:, 0], x[1], x[1, 1]))[0].x,
         HOLED,
     ),
     "a sensitivity": (
@@ -332,8 +333,8 @@ def test_slopes_at_zeros_are_those_of_differences(name):
 
 def test_what_is_brought_near_one_loses_no_bit_and_comes_back():
     values = jnp.asarray([[3e-200, -1e-210, 0.0], [0.0, 0.0, 0.0], [7e180, 1.0, -0.1]])
-    scaled, exponents = near_one(values, -1)
+    scaled, exponents = scale_near_one(values, -1)
     largest = jnp.abs(scaled).max(1)
     assert largest[1] == 0
     assert ((largest[::2] >= 0.5) & (largest[::2] < 1)).all()
-    assert (times_power(scaled, exponents) == values).all()
+    assert (scale_by_power(scaled, exponents) == values).all()

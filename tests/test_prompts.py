@@ -1,6 +1,4 @@
-"""Prompts as tokens one after the other, in units of their own, and with room to work in."""
-
-from functools import partial
+"""Prompts: tokens, moments, normalisation, padding, repetition."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +6,7 @@ import numpy as np
 import pytest
 
 from lsa_lab import prompts
-from lsa_lab.models import linear_attention
+from lsa_lab.models import linear_attention, transformer
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask, sample, sample_batch
@@ -23,9 +21,9 @@ def draw(key):
 
 @jax.jit
 def model(params, prompt):
-    """A prediction through the prompt's own units."""
-    own, scale = prompts.normalised(prompt)
-    return scale * predict(linear_attention.forward(params, prompts.tokens(own)))
+    """Predict from the normalised prompt."""
+    scaled, scale = prompts.normalise(prompt)
+    return scale * predict(linear_attention.forward(params, prompts.tokens(scaled)))
 
 
 def test_interleaved_tokens_are_each_covariate_and_then_its_label():
@@ -50,17 +48,19 @@ def test_the_moments_of_a_batch_are_those_of_its_prompts(dtype, tolerance, n):
 
 
 def test_a_normalised_prompt_has_unit_squares_and_a_moment_of_bounded_trace():
-    own, _ = prompts.normalised(draw(jax.random.key(0)))
-    np.testing.assert_allclose([jnp.mean(own.x**2), jnp.mean(own.y**2)], 1, rtol=1e-12)
-    np.testing.assert_allclose(jnp.trace(prompts.second_moment(own)), TASK.d + 1, rtol=1e-12)
+    scaled, _ = prompts.normalise(draw(jax.random.key(0)))
+    np.testing.assert_allclose([jnp.mean(scaled.x**2), jnp.mean(scaled.y**2)], 1, rtol=1e-12)
+    np.testing.assert_allclose(jnp.trace(prompts.second_moment(scaled)), TASK.d + 1, rtol=1e-12)
 
 
 def test_a_query_and_its_target_are_in_the_units_of_the_demonstrations():
     prompt = draw(jax.random.key(0))
-    own, scale = prompts.normalised(prompt)
-    np.testing.assert_allclose(own.y / own.y_query, prompt.y / prompt.y_query, rtol=1e-12)
-    np.testing.assert_allclose(scale * own.y_query, prompt.y_query, rtol=1e-12)
-    np.testing.assert_allclose(own.x_query / own.x[0], prompt.x_query / prompt.x[0], rtol=1e-12)
+    scaled, scale = prompts.normalise(prompt)
+    np.testing.assert_allclose(scaled.y / scaled.y_query, prompt.y / prompt.y_query, rtol=1e-12)
+    np.testing.assert_allclose(scale * scaled.y_query, prompt.y_query, rtol=1e-12)
+    np.testing.assert_allclose(
+        scaled.x_query / scaled.x[0], prompt.x_query / prompt.x[0], rtol=1e-12
+    )
     assert abs(jnp.sqrt(jnp.mean(prompt.x**2)) - scale) > 0.01  # Control: two units, not one
 
 
@@ -76,10 +76,10 @@ def test_a_model_of_normalised_prompts_knows_no_units():
 
 def test_labels_that_are_all_zero_stay_so():
     silent = draw(jax.random.key(3)).replace(y=jnp.zeros(TASK.n))
-    own, scale = prompts.normalised(silent)
+    scaled, scale = prompts.normalise(silent)
     assert scale == 1
-    np.testing.assert_array_equal(own.y, 0)
-    slope = jax.grad(lambda y: prompts.normalised(silent.replace(y=y))[0].y_query)(silent.y)
+    np.testing.assert_array_equal(scaled.y, 0)
+    slope = jax.grad(lambda y: prompts.normalise(silent.replace(y=y))[0].y_query)(silent.y)
     assert jnp.isfinite(slope).all()
 
 
@@ -92,15 +92,27 @@ def test_a_prompt_without_demonstrations_has_tokens_and_no_second_moment():
             moment(given)
 
 
-def test_scratch_is_empty_and_changes_no_moment_of_the_rest():
+def test_padding_changes_no_other_entry_of_the_moment():
     prompt = draw(jax.random.key(4))
-    wider = prompts.with_scratch(prompt, 2)
+    wider = prompts.pad_covariates(prompt, 2)
     assert prompts.tokens(wider).shape == (TASK.n + 1, TASK.d + 3)
     moment = prompts.second_moment(wider)
     kept = np.r_[0 : TASK.d, TASK.d + 2]
     np.testing.assert_array_equal(moment[np.ix_(kept, kept)], prompts.second_moment(prompt))
     assert jnp.count_nonzero(moment) == jnp.count_nonzero(moment[np.ix_(kept, kept)])
-    batch = jax.vmap(partial(prompts.with_scratch, width=0))(
-        jax.tree.map(lambda a: a[None], prompt)
-    )
-    np.testing.assert_array_equal(batch.x[0], prompt.x)
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "linear"])
+def test_a_model_reads_repeated_demonstrations_like_few(kernel):
+    prompt = sample(jax.random.key(5), TASK.replace(n=12))
+    config = transformer.Config(TASK.d + 1, 2, 2, 4, kernel=kernel)
+    params = jax.jit(transformer.init, static_argnums=1)(jax.random.key(6), config)
+    predict = jax.jit(lambda one: transformer.predict(params, prompts.tokens(one), config))
+    repeat = jax.jit(prompts.repeat_demonstrations)
+    for count in (3, 4, 12, 8):
+        few = prompt.replace(x=prompt.x[:count], y=prompt.y[:count])
+        repeated = repeat(prompt, count)
+        np.testing.assert_array_equal(repeated.x, np.resize(few.x, (12, TASK.d)))
+        np.testing.assert_array_equal(repeated.y, np.resize(few.y, 12))
+        gap = abs(predict(repeated) - predict(few))
+        assert gap < 1e-10 if 12 % count == 0 else gap > 1e-6  # the last is a control

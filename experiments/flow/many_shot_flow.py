@@ -141,7 +141,7 @@ def select_from_pool(config, model, key):  # -> [rules]
     """Return the squared errors of each rule's choice, a mean over the queries of one pool."""
     task = model.spec.task
     pool, x_queries, targets = draw_pool(key, config, task)
-    read, _ = prompts.normalised(pool)  # the model reads prompts in their own units
+    read, _ = prompts.normalise(pool)  # the model reads prompts in their own units
     rows = jnp.concatenate([read.x, read.y[:, None]], axis=1)
     encoded, unit = encode(model.params, rows), jnp.sqrt(jnp.mean(pool.x**2))
 

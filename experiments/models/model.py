@@ -129,8 +129,8 @@ def prepare_prompt(architecture: Architecture, prompt: Prompt) -> tuple[Prompt, 
     """Return the prompt as the model reads it, and the factor [] of its prediction."""
     scale = jnp.ones_like(prompt.y_query)
     if architecture.normalise_prompt:
-        prompt, scale = prompts.normalised(prompt)
-    return prompts.with_scratch(prompt, architecture.padding_slots), scale
+        prompt, scale = prompts.normalise(prompt)
+    return prompts.pad_covariates(prompt, architecture.padding_slots), scale
 
 
 def init(spec: Spec, key) -> Any:

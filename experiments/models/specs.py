@@ -58,8 +58,8 @@ class Architecture:
     norm: bool = False
     mlp_width: int | None = None
     keys: Literal["demonstrations", "all", "causal"] = "demonstrations"  # what a token reads
-    padding_slots: int = 0  # empty coordinates of a token, as memory: prompts.with_scratch
-    normalise_prompt: bool = False  # a prompt is read in units of its own: prompts.normalised
+    padding_slots: int = 0  # empty coordinates of a token, as memory: prompts.pad_covariates
+    normalise_prompt: bool = False  # a prompt is read in units of its own: prompts.normalise
     init_scale: float = 0.1  # of merged weights; of factored ones times 1 / √inputs
 
     def __post_init__(self):

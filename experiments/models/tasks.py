@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 
 from experiments.models.specs import Task
+from lsa_lab import prompts
 from lsa_lab.prompts import Prompt
-from lsa_lab.tasks import curricula, linear
+from lsa_lab.tasks import linear
 from lsa_lab.tasks.linear import LinearTask
 
 
@@ -35,4 +36,4 @@ def training_batch(key, task: Task, size: int, noise_std) -> Prompt:  # [size]
     key_prompts, key_lengths = jax.random.split(key)
     batch = draw(key_prompts, longest, size)
     lengths = jax.random.choice(key_lengths, jnp.asarray(task.lengths), (size,))
-    return jax.vmap(curricula.repeated)(batch, lengths)
+    return jax.vmap(prompts.repeat_demonstrations)(batch, lengths)

@@ -19,7 +19,8 @@ from jax import Array
 
 from lsa_lab import estimators
 from lsa_lab.arguments import Real, check_at_least, check_prompt
-from lsa_lab.prompts import Prompt, length
+from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import length
 
 Path = Callable[[Prompt, Any], Array]  # (prompt, parameters) -> [S, d]
 

@@ -18,7 +18,8 @@ from lsa_lab import prompts
 from lsa_lab.arguments import check_factorable
 from lsa_lab.estimators.least_squares import column_space, pseudo_inverse
 from lsa_lab.models.trace import Trace, check_stream
-from lsa_lab.prompts import Prompt, length
+from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import length
 
 
 class CommonMap(flax.struct.PyTreeNode):

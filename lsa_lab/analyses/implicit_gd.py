@@ -19,7 +19,8 @@ from lsa_lab import prompts
 from lsa_lab.models import linear_attention, moments
 from lsa_lab.models.blocks import Keys, check_keys
 from lsa_lab.models.trace import Trace, check_label_slot, layer_predictions
-from lsa_lab.prompts import Prompt, length
+from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import length
 
 _LONG = 2048  # demonstrations; of more, the forward pass takes a summary
 

@@ -21,7 +21,8 @@ from lsa_lab.arguments import (
     check_schedule,
     is_concrete,
 )
-from lsa_lab.prompts import Prompt, near_one, times_power
+from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import scale_by_power, scale_near_one
 
 
 def gradient_descent(
@@ -153,8 +154,8 @@ def largest_step(x: Array) -> Array:  # [n, d] -> []
     chex.assert_rank(x, 2, custom_message="covariates are [n, d]; vmap over prompts")
     check_finite(x, "x")
     check_factorable(x, "x")
-    x, exponent = near_one(x)
-    return times_power(1 / jnp.linalg.eigvalsh(x.T @ x / len(x))[-1], -2 * exponent.reshape(()))
+    x, exponent = scale_near_one(x)
+    return scale_by_power(1 / jnp.linalg.eigvalsh(x.T @ x / len(x))[-1], -2 * exponent.reshape(()))
 
 
 def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array:  # []
@@ -165,13 +166,13 @@ def preprocessed_step_limit(prompt: Prompt, *, normalise: bool = False) -> Array
     (docs/theory, "Preprocess then optimise").
     """
     prompt = check_prompt(prompt, factored=True)
-    (x, x_exponent), (y, y_exponent) = near_one(prompt.x), near_one(prompt.y)
-    features, exponent = near_one(x * _correlations(x, y, normalise)[None])
+    (x, x_exponent), (y, y_exponent) = scale_near_one(prompt.x), scale_near_one(prompt.y)
+    features, exponent = scale_near_one(x * _correlations(x, y, normalise)[None])
     limit = 2 * x.shape[0] / jnp.linalg.norm(features, ord=2) ** 2
     exponent = (exponent + x_exponent).reshape(())
     if not normalise:
         exponent = exponent + x_exponent.reshape(()) + y_exponent[0]
-    return times_power(limit, -2 * exponent)
+    return scale_by_power(limit, -2 * exponent)
 
 
 @jax.jit
@@ -217,7 +218,7 @@ def _correlations(x: Array, y: Array, normalise: bool) -> Array:  # [d]
     correlations = x.T @ y / x.shape[0]
     if not normalise:
         return correlations
-    correlations, _ = near_one(correlations)
+    correlations, _ = scale_near_one(correlations)
     square = correlations @ correlations
     # Two selections: the derivative of the square root at 0 must not be formed.
     return correlations / jnp.sqrt(jnp.where(square > 0, square, 1))

@@ -7,7 +7,8 @@ from jax import Array
 from jax.scipy.linalg import solve
 
 from lsa_lab.arguments import Real, check_finite, check_number, check_prompt
-from lsa_lab.prompts import Prompt, near_one, times_power
+from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import scale_by_power, scale_near_one
 
 _GAP_IN_EPS = 64  # a duality gap of so many units in the last place of |y|²/2n is none
 _MAX_ROUNDS = 1_000
@@ -43,19 +44,19 @@ def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: Real) -> Array:  
     check_finite(weights, "weights")
     penalty = check_number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
     x, y, penalties, exponents, y_exponent = _scale(prompt.x, prompt.y, penalty)
-    weights = times_power(jnp.asarray(weights), exponents - y_exponent)
+    weights = scale_by_power(jnp.asarray(weights), exponents - y_exponent)
     residual = y - x @ weights
     gap = _gap(weights, x.T @ residual / len(x), residual @ residual / len(x), penalties)
-    return times_power(jnp.maximum(gap, 0), 2 * y_exponent[0])  # rounding may leave less
+    return scale_by_power(jnp.maximum(gap, 0), 2 * y_exponent[0])  # rounding may leave less
 
 
 def _scale(
     x: Array, y: Array, penalty: Array
 ) -> tuple[Array, Array, Array, Array, Array]:  # [n, d], [n], [d], [d], [1]
     """Scale labels and columns to near 1; return them, the penalties and the exponents of 2."""
-    (x, x_exponent), (y, y_exponent) = near_one(x, 0), near_one(y)
+    (x, x_exponent), (y, y_exponent) = scale_near_one(x, 0), scale_near_one(y)
     exponents = x_exponent.reshape(-1)
-    penalties = times_power(jnp.broadcast_to(penalty, exponents.shape), -exponents - y_exponent)
+    penalties = scale_by_power(jnp.broadcast_to(penalty, exponents.shape), -exponents - y_exponent)
     return x, y, jnp.minimum(penalties, jnp.finfo(x.dtype).max), exponents, y_exponent
 
 
@@ -82,7 +83,7 @@ def _solve(x: Array, y: Array, penalty: Array) -> Array:  # [d]
         return jnp.linalg.solve(jax.jacobian(linear)(right), right)
 
     weights = jax.lax.custom_root(departure, jnp.zeros(d, x.dtype), minimise, tangent_solve)
-    return times_power(weights, y_exponent - exponents)
+    return scale_by_power(weights, y_exponent - exponents)
 
 
 def _descend(

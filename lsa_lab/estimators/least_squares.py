@@ -7,7 +7,8 @@ from jax import Array
 from jax.scipy.linalg import solve
 
 from lsa_lab.arguments import Real, check_number, check_prompt, is_concrete
-from lsa_lab.prompts import Prompt, near_one, times_power
+from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import scale_by_power, scale_near_one
 
 _ROUNDING = 4  # singular values up to 4 min(n, d) eps count as 0; rounding alone gave 1.4
 
@@ -34,20 +35,20 @@ def ridge(prompt: Prompt, penalty: Real) -> Array:  # [d]
     level = check_number(penalty, "penalty", prompt, advice, positive=False)
     if is_concrete(penalty) and np.asarray(penalty).astype(level.dtype) == 0:
         return ols(prompt)
-    x, (y, y_exponent) = prompt.x, near_one(prompt.y)
+    x, (y, y_exponent) = prompt.x, scale_near_one(prompt.y)
     n, d = x.shape
     # In these units no entry and no √λ is above 1, and one of them is 1/2 or more in each column.
     root = jnp.frexp(jnp.sqrt(jax.lax.stop_gradient(level)))[1]
-    columns = near_one(x, 0 if n >= d else None)[1].reshape(-1)
+    columns = scale_near_one(x, 0 if n >= d else None)[1].reshape(-1)
     exponents = jnp.maximum(columns, root)  # [d], or [1]
-    x = times_power(x, -exponents[None])
-    level = times_power(jnp.broadcast_to(level, exponents.shape), -2 * exponents)
+    x = scale_by_power(x, -exponents[None])
+    level = scale_by_power(jnp.broadcast_to(level, exponents.shape), -2 * exponents)
     if n < d:
         gram = x @ x.T + n * level[None] * jnp.eye(n, dtype=x.dtype)
         weights = x.T @ solve(gram, y, assume_a="pos")
     else:
         weights = solve(x.T @ x / n + jnp.diag(level), x.T @ y / n, assume_a="pos")
-    return times_power(weights, y_exponent - exponents)
+    return scale_by_power(weights, y_exponent - exponents)
 
 
 @jax.custom_jvp
@@ -61,11 +62,11 @@ def pseudo_inverse(x: Array) -> Array:  # [n, d] -> [d, n]
     """
     left, values, right, kept, exponents = column_space(x)
     inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
-    solution = times_power((inverse[:, None] * right).T @ left.T, -exponents[:, None])
+    solution = scale_by_power((inverse[:, None] * right).T @ left.T, -exponents[:, None])
 
     def shorten() -> Array:
         order = jnp.argsort(-exponents)  # QR keeps the digits of small rows below large ones
-        rows = times_power(right.T, (exponents - exponents.max())[:, None])[order]
+        rows = scale_by_power(right.T, (exponents - exponents.max())[:, None])[order]
         basis = jnp.linalg.qr(jnp.where(kept[None], rows, 0))[0]
         basis = jnp.zeros_like(basis).at[order].set(jnp.where(kept[None], basis, 0))
         return basis @ (basis.T @ solution)
@@ -93,7 +94,7 @@ def column_space(x: Array) -> tuple[Array, Array, Array, Array, Array]:
     The cut-off, 4 min(n, d) eps of the largest, does not grow with the rows, and a column counts
     for its direction, whatever its size. NaN stays NaN.
     """
-    scaled, exponents = near_one(x, 0)
+    scaled, exponents = scale_near_one(x, 0)
     left, values, right = svd(scaled)
     kept = ~(values <= _ROUNDING * min(x.shape) * jnp.finfo(values.dtype).eps * values[0])
     return jnp.where(kept[None], left, 0), values, right, kept, exponents.reshape(-1)

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab.arguments import Real, check_number, check_prompt, check_range
-from lsa_lab.prompts import Prompt, near_one, times_power
+from lsa_lab.prompts import Prompt
+from lsa_lab.scaling import scale_by_power, scale_near_one
 
 _WIDE = 8  # entries; the outer product of shorter vectors is slower as a matrix product
 
@@ -38,13 +39,13 @@ def recursive_ridge(prompt: Prompt, penalty: Real) -> Array:  # [n+1, d]
 
 @functools.partial(jax.jit, inline=True)  # a call would hide the constant ones from a gradient
 def _recursive_ridge(prompt: Prompt, penalty: Array) -> Array:  # [n+1, d]
-    (_, x_exponent), (y, y_exponent) = near_one(prompt.x), near_one(prompt.y[:, None])
+    (_, x_exponent), (y, y_exponent) = scale_near_one(prompt.x), scale_near_one(prompt.y[:, None])
     root = jnp.frexp(jnp.sqrt(jax.lax.stop_gradient(penalty)))[1]
     exponent = jnp.maximum(x_exponent, root)  # [1, 1]
-    x, ones = times_power(prompt.x, -exponent), jnp.ones_like(prompt.y)
-    penalty = times_power(penalty, -2 * exponent.reshape(()))
+    x, ones = scale_by_power(prompt.x, -exponent), jnp.ones_like(prompt.y)
+    penalty = scale_by_power(penalty, -2 * exponent.reshape(()))
     later = recursive_least_squares(ones, ones, x, y, penalty)[..., 0]
-    later = times_power(later, y_exponent - exponent)
+    later = scale_by_power(later, y_exponent - exponent)
     return jnp.concatenate([jnp.zeros_like(later, shape=(1, later.shape[1])), later])
 
 

@@ -18,7 +18,7 @@ from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_factorable, check_finite, check_size, is_concrete
 from lsa_lab.estimators.least_squares import column_space
-from lsa_lab.prompts import in_native_order
+from lsa_lab.prompts import to_native_order
 
 _RESTARTS = 4  # of k-means, from random seeds; the best is kept
 _ROUNDS = 100  # of Lloyd's algorithm at most
@@ -187,6 +187,6 @@ def _squares(rows: Array) -> Array:  # [m, p] -> [m]
 def _check(points: ArrayLike, size: int) -> tuple[Array, int]:  # [m, p]
     chex.assert_rank(points, 2, custom_message="points are [m, p], one row per demonstration")
     chex.assert_type(points, float)
-    array = jnp.asarray(in_native_order(points))
+    array = jnp.asarray(to_native_order(points))
     check_finite(array, "points")
     return array, check_size(size, len(array))

@@ -28,7 +28,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_at_least, check_finite, check_indices, check_size, is_concrete
-from lsa_lab.prompts import in_native_order
+from lsa_lab.prompts import to_native_order
 from lsa_lab.selection.whitening import whiten_gradients
 
 TOLERANCE = 1e-6  # a swap must shorten the gap by this share of it
@@ -84,7 +84,7 @@ def match(
 
 def gap(gradients: ArrayLike, indices: ArrayLike) -> Array:  # [m, p], [size] -> []
     """Return |mean of a subset's gradients - mean of all|; the indices are all different."""
-    indices = jnp.asarray(in_native_order(indices))
+    indices = jnp.asarray(to_native_order(indices))
     chex.assert_rank(indices, 1, custom_message="indices are [size]; use jax.vmap for many")
     gradients = _check(gradients, len(indices))
     check_indices(indices, len(gradients))
@@ -179,7 +179,7 @@ def _centre(gradients: Array) -> tuple[Array, Array]:  # [m, p], []
 
 def _check(gradients: ArrayLike, size: int) -> Array:  # [m, p]
     """Return the gradients as an array; refuse those from which ``size`` cannot be chosen."""
-    gradients = jnp.asarray(in_native_order(gradients))
+    gradients = jnp.asarray(to_native_order(gradients))
     chex.assert_rank(gradients, 2, custom_message="gradients are [m, p], one row a candidate")
     if not jnp.issubdtype(gradients.dtype, jnp.floating):
         raise ValueError(f"gradients are {gradients.dtype}: give floats, say astype(float)")

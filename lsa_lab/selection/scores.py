@@ -19,7 +19,7 @@ from lsa_lab.arguments import (
     choose_batch_size,
 )
 from lsa_lab.models.linear_attention import Params, check_params
-from lsa_lab.prompts import length, near_one
+from lsa_lab.scaling import length, scale_near_one
 
 
 def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
@@ -70,7 +70,7 @@ def similarity(pool: Array, query: Array) -> Array:  # [m]
 def cosine(rows: Array, row: Array) -> Array:  # [m, p], [p] -> [m]
     """Return the cosines of rows without a label, such as embeddings of texts, with one row."""
     chex.assert_shape(row, (_matrix(rows).shape[1],), custom_message="one row [p], p as in rows")
-    rows, row = near_one(rows, -1)[0], near_one(row, -1)[0]
+    rows, row = scale_near_one(rows, -1)[0], scale_near_one(row, -1)[0]
     product = length(rows) * length(row)
     return jnp.where(product == 0, 0, rows @ row / jnp.where(product == 0, 1, product))  # NaN: NaN
 

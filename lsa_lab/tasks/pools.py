@@ -12,46 +12,50 @@ from jax.typing import DTypeLike
 
 from lsa_lab import random
 from lsa_lab.arguments import Real, check_at_least, check_indices, check_symmetric, is_readable
-from lsa_lab.prompts import Prompt, in_native_order
+from lsa_lab.prompts import Prompt, to_native_order
 
 
 class Population(flax.struct.PyTreeNode):
-    """The clusters and the tasks that one pool and its queries are drawn from."""
+    """The clusters and the tasks from which a pool and its queries are drawn."""
 
     centres: Array  # [K, d]
     weights: Array  # [W, d]
 
 
 class Pool(flax.struct.PyTreeNode):
-    """m demonstrations and where they come from; a pool of one's own needs x and y alone."""
+    """m demonstrations and their origin; x and y suffice for a pool from other data."""
 
     x: Array  # [m, d]
     y: Array  # [m]
     clean: Array | None = None  # [m]  the label before noise and flips
     cluster: Array | None = None  # [m]
-    weights: Array | None = None  # [m]  which of the population's weights gave the label
-    source: Array | None = None  # [m]  the demonstration that this is a copy of, or itself
+    weights: Array | None = None  # [m]  the index of the population's weights in the label
+    source: Array | None = None  # [m]  the index of the copied demonstration, or of itself
     population: Population | None = None
 
 
 class PoolTask(flax.struct.PyTreeNode):
     """x_i = μ_c + Σ_c^{1/2} z_i in cluster c, and a label; every pool draws its own μ and w.
 
-    ``shares`` of the clusters hold exactly, (0.9, 0.1) say; |μ_c| = ``separation`` in a random
-    direction. z is Gaussian or, with ``tail`` ν > 2, a multivariate Student t of ν degrees of
-    freedom and covariance I. There are ``num_weights`` w ~ N(0, I), one of them at random for each
-    demonstration (several tasks in one pool), or one for each cluster ("cluster"). Labels: w·x + ε
-    ("linear"), its sign ("sign"), or the cluster itself, 2c/(K-1) - 1 + ε ("cluster"), with
-    ε ~ N(0, noise_std²). Then each label changes its sign with probability ``flips``. A share
-    ``copies`` of the pool repeats others, drawn uniformly: z and ε are correlated by ``closeness``
-    with the source's, the rest is the same, so that at 1 they are exact copies.
+    Args:
+        shares: of the clusters, exact up to rounding, such as (0.9, 0.1).
+        separation: |μ_c|; the direction is random.
+        covariances: Σ [K, d, d], None for the identity.
+        tail: ν > 2; z is a multivariate Student t of covariance I in place of a Gaussian.
+        num_weights: the number of w ~ N(0, I), one at random for each demonstration, or "cluster"
+            for one in each cluster.
+        labels: w·x + ε ("linear"), its sign ("sign"), or the cluster, 2c/(K-1) - 1 + ε ("cluster").
+        noise_std: of ε.
+        flips: the probability with which a label then changes its sign.
+        copies: the share of the pool that copies others, drawn uniformly.
+        closeness: the correlation of a copy's z and ε with its source's; 1 for exact copies.
     """
 
     m: int = flax.struct.field(pytree_node=False)
     d: int = flax.struct.field(pytree_node=False)
     shares: tuple[float, ...] = flax.struct.field(default=(1.0,), pytree_node=False)
     separation: Real = 0.0
-    covariances: Array | None = None  # [K, d, d]  Σ; None is the identity
+    covariances: Array | None = None  # [K, d, d]
     tail: Real | None = None
     num_weights: int | Literal["cluster"] = flax.struct.field(default=1, pytree_node=False)
     labels: Literal["linear", "sign", "cluster"] = flax.struct.field(
@@ -68,7 +72,7 @@ class PoolTask(flax.struct.PyTreeNode):
 
 
 def sample(key: Array, task: PoolTask) -> Pool:
-    """One pool, in random order."""
+    """Draw one pool, in random order."""
     key_population, key_rows, key_copies, key_order = jax.random.split(key, 4)
     num_copies = min(round(task.copies * task.m), task.m - 1)
     originals = task.m - num_copies
@@ -84,7 +88,7 @@ def sample(key: Array, task: PoolTask) -> Pool:
 
 
 def sample_population(key: Array, task: PoolTask) -> Population:
-    """Cluster centres, uniform on the sphere of radius ``separation``, and regression weights."""
+    """Draw cluster centres on the sphere of radius ``separation``, and regression weights."""
     key_centres, key_weights = jax.random.split(key)
     num_clusters = len(task.shares)
     ways = jax.random.normal(key_centres, (num_clusters, task.d), task.dtype)
@@ -95,9 +99,9 @@ def sample_population(key: Array, task: PoolTask) -> Population:
 
 
 def queries(key: Array, task: PoolTask, population: Population, count: int) -> Pool:  # m = K·count
-    """``count`` queries of every cluster, cluster after cluster, with targets free of noise.
+    """Draw ``count`` queries of every cluster, in the order of clusters, with noise-free targets.
 
-    Clusters are weighted by whoever averages: Σ_c share_c error_c is the error on the population.
+    The error on the population is Σ_c share_c error_c.
     """
     cluster = jnp.repeat(jnp.arange(len(task.shares)), check_at_least(count, "count"))
     source = jnp.arange(len(cluster))
@@ -106,27 +110,27 @@ def queries(key: Array, task: PoolTask, population: Population, count: int) -> P
 
 
 def tokens(pool: Pool) -> Array:  # [m, e]
-    """e_i = [x_i, y_i]."""
+    """Return e_i = [x_i, y_i]."""
     _check_labels(pool)
     return jnp.concatenate([pool.x, pool.y[:, None]], axis=1)
 
 
 def prompt(pool: Pool, indices: Array, x_query: Array, y_query: Array) -> Prompt:
-    """The chosen demonstrations in their order, before one query."""
-    indices = _checked_indices(pool, indices)
+    """Return the demonstrations at ``indices``, in this order, with one query."""
+    indices = _check_indices(pool, indices)
     return Prompt(pool.x[indices], pool.y[indices], x_query, y_query)
 
 
 def take(pool: Pool, indices: Array) -> Pool:
-    """The chosen demonstrations as a pool; their sources still count in the whole pool."""
-    indices = _checked_indices(pool, indices)
+    """Return the demonstrations at ``indices`` as a pool; sources stay indices of the full pool."""
+    indices = _check_indices(pool, indices)
     rows = jax.tree.map(lambda leaf: leaf[indices], pool.replace(population=None))
     return rows.replace(population=pool.population)
 
 
-def _checked_indices(pool: Pool, indices: Array) -> Array:
+def _check_indices(pool: Pool, indices: Array) -> Array:
     _check_labels(pool)
-    indices = jnp.asarray(in_native_order(indices))
+    indices = jnp.asarray(to_native_order(indices))
     check_indices(indices, len(pool.x))
     return indices
 
@@ -136,17 +140,17 @@ def _check_labels(pool: Pool) -> None:
 
 
 def counts(shares: tuple[float, ...], m: int) -> np.ndarray:  # [K]
-    """Whole numbers that add up to m, nearest to the shares: the largest remainders round up."""
+    """Return counts that add up to m, nearest to the shares: the largest remainders round up."""
     exact = np.asarray(shares) * m
-    whole = np.floor(exact + 1e-9).astype(int)
-    whole[np.argsort(whole - exact, kind="stable")[: m - whole.sum()]] += 1
-    return whole
+    rounded = np.floor(exact + 1e-9).astype(int)
+    rounded[np.argsort(rounded - exact, kind="stable")[: m - rounded.sum()]] += 1
+    return rounded
 
 
 def _draw(
     key: Array, task: PoolTask, population: Population, copied: Array, cluster: Array, source: Array
 ) -> Pool:
-    """Originals of the given clusters and, after them, copies in the ``copied`` clusters."""
+    """Draw originals in the clusters ``cluster`` and, after them, copies in ``copied``."""
     key_normal, key_chi, key_weights, key_flips = jax.random.split(key, 4)
     m, d, cluster = len(source), task.d, jnp.concatenate([cluster, copied])
     normal = jax.random.normal(key_normal, (m * (d + 1),), task.dtype)
@@ -156,7 +160,7 @@ def _draw(
         tail = jnp.asarray(task.tail, dtype)
         halves = jax.random.gamma(key_chi, tail / 2, (m,), dtype)  # χ²_ν / 2
         z = z * jnp.sqrt((tail - 2) / (2 * halves))[:, None]
-    z, noise = _correlated(z, source, task), _correlated(noise[:, None], source, task)[:, 0]
+    z, noise = _correlate(z, source, task), _correlate(noise[:, None], source, task)[:, 0]
     if task.covariances is not None:
         roots = random.covariance_root(task.covariances).astype(dtype)
         z = jnp.einsum("mij,mj->mi", roots[cluster], z)
@@ -174,10 +178,10 @@ def _draw(
     return Pool(x, jnp.where(wrong, -y, y), clean, cluster, which, source)
 
 
-def _correlated(rows: Array, source: Array, task: PoolTask) -> Array:  # [m, d]
-    """A copy's ρ z_source + √(1 - ρ²) z; an original's own z."""
-    close = jnp.asarray(task.closeness, rows.dtype)
-    copies = close * rows[source] + jnp.sqrt(1 - close**2) * rows
+def _correlate(rows: Array, source: Array, task: PoolTask) -> Array:  # [m, d]
+    """Return ρ z_source + √(1 - ρ²) z for copies, and z for originals."""
+    rho = jnp.asarray(task.closeness, rows.dtype)
+    copies = rho * rows[source] + jnp.sqrt(1 - rho**2) * rows
     return jnp.where((source == jnp.arange(len(source)))[:, None], rows, copies)
 
 

@@ -13,7 +13,7 @@ from jax import Array
 
 from lsa_lab.arguments import check_at_least
 from lsa_lab.models import moments
-from lsa_lab.prompts import in_native_order
+from lsa_lab.prompts import to_native_order
 from lsa_lab.training import steps
 from lsa_lab.training.recipe import Training
 
@@ -129,7 +129,7 @@ def _check_shapes(params: Any, key: Array, per_run: Any, is_single: bool) -> Non
 
 
 def _to_host(x: Any) -> np.ndarray:
-    return np.asarray(jnp.asarray(in_native_order(x)))
+    return np.asarray(jnp.asarray(to_native_order(x)))
 
 
 @functools.cache

@@ -17,8 +17,8 @@ class Training:
     The functions are loss(params, batch) and sample(key) -> batch. With ``per_run`` of ``fit``
     they take the values of their run, loss(params, batch, values) and sample(key, values), and the
     optimizer is a function values -> transformation. With a ``curriculum``, an optax-style schedule
-    step -> stage (``tasks.curricula``), the sampler is sample(key, stage) or
-    sample(key, stage, values). Progress bar and log name the training by its ``label``.
+    step -> stage, the sampler is sample(key, stage) or sample(key, stage, values). Progress bar and
+    log name the training by its ``label``.
     """
 
     loss: Callable

@@ -12,7 +12,7 @@ _ADVICE = (
     "Likely causes: (1) the steps are too long: try a tenth of the learning rate, a warm-up, or "
     "optax.clip_by_global_norm(1.0); (2) a rare prompt, for L linear layers are a polynomial of "
     "degree 3^L in its entries: try a smaller init scale, more prompts in a batch, or "
-    "prompts.normalised; (3) the data, the loss or its gradient (a root at 0, a division by 0) are "
+    "prompts.normalise; (3) the data, the loss or its gradient (a root at 0, a division by 0) are "
     "not finite by themselves: evaluate them on the batch of that step with jax_debug_nans"
 )
 

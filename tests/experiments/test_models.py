@@ -220,7 +220,7 @@ def test_predictions_are_those_of_the_trace(spec):
     batch = tasks.draw(jax.random.key(3), tasks.distribution(spec.task), 3)
 
     def predict_from_trace(prompt):
-        return prompts.normalised(prompt)[1] * predict(one_variant.forward(prompt))
+        return prompts.normalise(prompt)[1] * predict(one_variant.forward(prompt))
 
     expected = jax.jit(jax.vmap(predict_from_trace))(batch)
     np.testing.assert_allclose(predictions(one_variant, batch), expected, atol=1e-12)

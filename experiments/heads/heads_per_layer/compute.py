@@ -41,7 +41,7 @@ def tuned_errors(batch: Prompt, task: LinearTask, steps: int, tuning: int) -> np
 @partial(jax.jit, static_argnums=1)
 def _descent_predictions(step_sizes: Array, own_units: bool, batch: Prompt) -> Array:  # [B]
     def predict_prompt(prompt: Prompt) -> Array:
-        read, scale = prompts.normalised(prompt) if own_units else (prompt, 1.0)
+        read, scale = prompts.normalise(prompt) if own_units else (prompt, 1.0)
         return scale * (estimators.gradient_descent(read, step_sizes)[-1] @ read.x_query)
 
     return jax.vmap(predict_prompt)(batch)

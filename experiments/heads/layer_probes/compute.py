@@ -35,7 +35,7 @@ def _descend(steps: int, share: float):
     """(the two models, prompts) of one run -> [features, 2, steps+1], compiled."""
 
     def risks(models, batch: Prompt):
-        own, scale = jax.vmap(prompts.normalised)(batch)
+        own, scale = jax.vmap(prompts.normalise)(batch)
         together = min(_TOGETHER, len(batch.y))
         each = jax.lax.map(functools.partial(_features, models), own, batch_size=together)
         each = [whitened(tokens) for tokens in each[:OF_TOKENS]] + each[OF_TOKENS:]
@@ -55,7 +55,7 @@ def _features(models, prompt: Prompt) -> list:  # of [n+1, D]
     """FEATURES of a prompt in its own units, tokens not yet white. The label slot is taken out, and
     no token has seen its own label except as one of many."""
     full, single = models
-    wide = prompts.with_scratch(prompt, full.spec.architecture.padding_slots)
+    wide = prompts.pad_covariates(prompt, full.spec.architecture.padding_slots)
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
 
     def read_queries(model, prompt):

@@ -25,7 +25,7 @@ _MODELS = choose_pairs(_PANELS)
 class Config(Bounded):
     """Linear readers of the query's token after each layer, and descent on layer 1's tokens.
 
-    A reader sees c h, the token in the units of the labels (``prompts.normalised``), and is fitted
+    A reader sees c h, the token in the units of the labels (``prompts.normalise``), and is fitted
     and judged by squared errors in these units. On a rare prompt a stack explodes, and least
     squares would fit that prompt alone: the prompts whose tokens are longest after the last layer
     are left out of the fit. They are not left out of the judgement, where predictions are cut.

@@ -133,7 +133,7 @@ def _tokens(model: Model, batch: Prompt):
     and the r_j x_j that it may hold [B, d]."""
 
     def read_prompt(prompt: Prompt):
-        own, scale = prompts.normalised(prompt)
+        own, scale = prompts.normalise(prompt)
         return model.forward(prompt).stream[:, -1], scale, probes.preprocess(own)[-1]
 
     return jax.lax.map(read_prompt, batch, batch_size=min(_TOGETHER, len(batch.y)))

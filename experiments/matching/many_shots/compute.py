@@ -41,7 +41,7 @@ def sample_moments(config, keys, labels="real"):  # -> [R, noise, shots, B, e, e
 def predictions(params, own_units, batch_last, x_queries, factor):  # [e, e, B], [d, B] -> [B]
     """The stack's predictions where attention divides by n / factor. In units of its own a prompt
     has the moment D S D and the query D x, and its prediction is in units of its labels
-    (``prompts.normalised``, read from the moment)."""
+    (``prompts.normalise``, read from the moment)."""
     if not own_units:
         return moments.predictions_from_moments(params, factor * batch_last, x_queries)
     squares = jnp.diagonal(batch_last).T  # [e, B]
