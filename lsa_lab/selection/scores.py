@@ -12,12 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import (
-    check_byte_order,
-    check_finite,
-    check_size,
-    choose_batch_size,
-)
+from lsa_lab.arguments import check_byte_order, check_finite, check_size, choose_batch_size
 from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.scaling import length, scale_near_one
 

@@ -9,13 +9,7 @@ from jax import Array
 from jax.typing import DTypeLike
 
 from lsa_lab import prompts, random
-from lsa_lab.arguments import (
-    Real,
-    check_at_least,
-    check_range,
-    check_symmetric,
-    check_whole,
-)
+from lsa_lab.arguments import Real, check_at_least, check_range, check_symmetric, check_whole
 from lsa_lab.prompts import Prompt
 
 
