@@ -156,7 +156,7 @@ def repeat_demonstrations(prompt: Prompt, count: ArrayLike) -> Prompt:
     """
     check(prompt)
     n = prompt.x.shape[0]
-    if not isinstance(count, jax.core.Tracer) and not 1 <= int(count) <= n:
+    if not isinstance(count, jax.core.Tracer) and not 1 <= int(np.asarray(count)) <= n:
         raise ValueError(f"count = {count} of n = {n} demonstrations: choose 1 to {n}")
     rows = jnp.arange(n) % jnp.asarray(count, int)
     return prompt.replace(x=prompt.x[rows], y=prompt.y[rows])
