@@ -62,8 +62,8 @@ class Config:
 TIERS = {
     "smoke": Config(True, 2, fitting_steps=5, fitting_batch=8, fitting_prompts=16,
                     test_prompts=16, seed=1),
-    "quick": Config(seeds=9, fitting_steps=300, fitting_batch=64, fitting_prompts=1024,
-                    test_prompts=200, seed=2),
+    "quick": Config(seeds=9, fitting_steps=250, fitting_batch=32, fitting_prompts=1024,
+                    test_prompts=100, seed=2),
     "full": Config(),
 }  # fmt: skip
 
@@ -239,7 +239,7 @@ def plot(result, config):  # -> Figure, caption
             look = {**look, "lw": 0.8, "capsize": 2}
             plotting.mean_points(ax, layers + 0.05 * (i - 2), runs, rule, **look)
         plotting.log_axes(ax, y=True)
-        ax.set(xlabel="layer, or step", title=model.capitalize(), xticks=layers)
+        ax.set(xlabel="layer, or step", title=model[0].upper() + model[1:], xticks=layers)
     axes[0].set_ylabel("relative distance of ∂ŷ/∂x")
     axes[0].legend()
     texts = []

@@ -252,6 +252,7 @@ def plot_excess(ax, result):
     ax.axhline(0, color="grey", lw=0.8, ls=":", label="Gaussian")
     ax.set_yscale("symlog", linthresh=1.0)
     ax.set_yticks((0, 1, 10, 100), ("0", "1", "10", "100"))
+    ax.set_ylim(-0.6, None)
     ax.set(xlabel="layer", ylabel="excess kurtosis", xticks=result["layer"])
     ax.set_title("Noise of the updates")
     ax.legend(loc="upper left")

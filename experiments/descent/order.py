@@ -39,7 +39,7 @@ class Config:
     tasks: int = 48  # of each run, where orders are compared
     orders: int = 24  # of each prompt, and as many other draws of its demonstrations
     random_depth: int = 2  # layers of random stacks and of descent
-    prompts: int = 4000  # of each run, in which one demonstration moves
+    prompts: int = 1500  # of each run, in which one demonstration moves
     seed: int = 1045
 
     @property
@@ -50,7 +50,7 @@ class Config:
 
 TIERS = {
     "smoke": Config(small=True, seeds=2, tasks=2, orders=3, prompts=8, seed=1),
-    "quick": Config(seeds=9, tasks=16, orders=12, prompts=400, seed=2),
+    "quick": Config(seeds=9, tasks=16, orders=12, prompts=200, seed=2),
     "full": Config(),
 }
 
