@@ -14,7 +14,7 @@ import numpy as np
 from experiments.models import specs
 from experiments.models.model import Model, head_gates, init
 from experiments.models.specs import Spec
-from lsa_lab.interop import files
+from lsa_lab.interop.weights import read_arrays, write_arrays
 from lsa_lab.training import Run
 from lsa_lab.training.status import Status
 
@@ -139,14 +139,14 @@ def save(file: Path, runs: Runs, *, parts: Sequence[int] = ()) -> Runs:
     runs = Runs(runs.spec, runs.params, runs.loss, runs.steps_completed, **fields)
     facts = {"spec": json.dumps(specs.plain(runs.spec)), "parts": json.dumps(parts)}
     metadata = {**runs.facts, **facts, "digest": runs.digest}
-    files.write(runs.arrays(), file, metadata)
+    write_arrays(runs.arrays(), file, metadata)
     return runs
 
 
 def read(file: Path, spec: Spec) -> Runs:
     """Return the runs of a file; raise ValueError if it is damaged or of another Spec."""
     try:
-        arrays, facts = files.read(file)
+        arrays, facts = read_arrays(file)
         saved, parts, digest = (facts.pop(key) for key in ("spec", "parts", "digest"))
         saved, parts = json.loads(saved), tuple(json.loads(parts))
     except (ValueError, KeyError, TypeError) as error:

@@ -1,6 +1,6 @@
-"""Any function of tokens as a model: what the analyses and the selection can do with it.
+"""Any function of tokens as a model for the analyses and the selection.
 
-    needs                 analyses and selection
+    what it returns       analyses and selection
 
     the prediction        amplification.demonstration_flow; implicit_gd.implied_weights;
                           prefix.example_loss, batch_loss, prefix_gradients; what takes
@@ -10,7 +10,7 @@
     merged weights        implicit_gd.trajectory; amplification.moment_flow;
                           scores.encode_flow; oracles.candidate_flows
 
-Who needs what a function does not return says so in one sentence. Merged weights are
+An analysis refuses a function that returns too little, and says what it needs. Merged weights are
 ``linear_attention.Params``: other models have no layer maps.
 """
 
@@ -31,10 +31,10 @@ _ARRAYS = (Array, np.ndarray, np.generic, float, int)
 def as_forward(
     function: Callable[..., Any], *, causal: bool = False
 ) -> Callable[[Any, Array], Trace]:
-    """``forward(params, tokens [T, e]) -> Trace`` of ``function(params, tokens)`` or of
-    ``function(tokens)``, whose params are None.
+    """Return forward(params, tokens [T, e]) -> Trace that calls ``function``.
 
-    The function is in JAX, for one prompt (``prompts.tokens``), and returns
+    The function is function(params, tokens), or function(tokens), whose params are None. It is in
+    JAX, for one prompt (``prompts.tokens``), and returns
 
         prediction                            []
         (prediction, stream)                  [] or after each layer [L+1]; [L+1, T, D]
@@ -58,7 +58,7 @@ def as_forward(
         [[[1.5 2.  1.5]
           [3.  4.  2. ]]]
     """
-    takes_params, read = _takes_params(function), _causal_trace if causal else _trace
+    takes_params, read = _takes_params(function), _make_causal_trace if causal else _make_trace
 
     def forward(params: Any, tokens: Array) -> Trace:
         if takes_params:
@@ -73,22 +73,8 @@ def as_forward(
     return forward
 
 
-def _causal_trace(returned: Any, num_tokens: int) -> Trace:
-    prediction = jnp.asarray(returned)
-    if prediction.shape != (num_tokens,):
-        raise ValueError(
-            f"the function returned a prediction of shape {prediction.shape} for {num_tokens} "
-            f"tokens: with causal=True it is one for each token, [{num_tokens}]"
-        )
-    nothing = jnp.zeros((2, num_tokens, 0), prediction.dtype)
-    slots = jnp.stack([jnp.zeros_like(prediction), -prediction])
-    return Trace(nothing, nothing[:1, None][:, :0], slots=slots)
-
-
 def _takes_params(function: Callable[..., Any]) -> bool:
-    """Whether a function is one of (params, tokens), as flax's ``module.apply`` is."""
-    if not callable(function):
-        raise TypeError(f"as_forward wraps a function of tokens, not {type(function).__name__}")
+    """Return whether a function is one of (params, tokens), as flax's ``module.apply`` is."""
     parameters = inspect.signature(function).parameters.values()
     free = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p for p in free if p.default is p.empty]
@@ -103,40 +89,37 @@ def _takes_params(function: Callable[..., Any]) -> bool:
     return len(needed) == 2 or more
 
 
-def _trace(returned: Any, num_tokens: int) -> Trace:
+def _make_causal_trace(returned: Any, num_tokens: int) -> Trace:
+    prediction = jnp.asarray(returned)
+    fits = prediction.shape == (num_tokens,)
+    _check(
+        "a prediction", prediction, fits, f"one for each token, [{num_tokens}]"
+    )
+    nothing = jnp.zeros((2, num_tokens, 0), prediction.dtype)
+    slots = jnp.stack([jnp.zeros_like(prediction), -prediction])
+    return Trace(nothing, nothing[:1, None][:, :0], slots=slots)
+
+
+def _make_trace(returned: Any, num_tokens: int) -> Trace:
     if isinstance(returned, Trace):
         return returned
-    prediction, *layers = _parts(returned)
+    prediction, *layers = _split(returned)
     stream = layers[0] if layers else jnp.zeros((2, num_tokens, 0), prediction.dtype)
-    if stream.ndim != 3:
-        raise ValueError(
-            f"the function returned a stream of shape {stream.shape}: it is [L+1, T, D], of one "
-            "prompt, before the first layer and after each"
-        )
-    depth, num_rows, width = stream.shape
-    if num_rows != num_tokens == width:
-        raise ValueError(
-            f"the function returned a stream of shape {stream.shape} for {num_tokens} tokens: it "
-            "is [L+1, T, D], and T seems to be last; return stream.swapaxes(1, 2)"
-        )
-    if prediction.shape != () and (not layers or prediction.shape != (depth,)):
-        raise ValueError(
-            f"the function returned a prediction of shape {prediction.shape}: it is one number [] "
-            "for one prompt, or beside a stream [L+1, T, D] one after each layer [L+1]"
-        )
-    heads = layers[1] if layers[1:] else jnp.zeros((depth - 1, 0, num_rows, width), stream.dtype)
-    if heads.ndim != 4 or (heads.shape[0], *heads.shape[2:]) != (depth - 1, num_rows, width):
-        raise ValueError(
-            f"the function returned heads of shape {heads.shape} beside a stream of shape "
-            f"{stream.shape}: they are [L, H, T, D] and [L+1, T, D]"
-        )
+    turned = stream.ndim == 3 and stream.shape[1] != num_tokens == stream.shape[2]
+    _check("a stream", stream, stream.ndim == 3 and not turned, "[L+1, T, D], where T is not last")
+    depth, rows, width = stream.shape
+    fits = prediction.shape == () or (bool(layers) and prediction.shape == (depth,))
+    _check("a prediction", prediction, fits, "[], or with a stream one after each layer [L+1]")
+    heads = layers[1] if layers[1:] else jnp.zeros((depth - 1, 0, rows, width), stream.dtype)
+    fits = heads.ndim == 4 and (heads.shape[0], *heads.shape[2:]) == (depth - 1, rows, width)
+    _check("heads", heads, fits, f"[L, H, T, D], with a stream of shape {stream.shape}")
     if not prediction.shape:
         prediction = jnp.stack([jnp.zeros_like(prediction), prediction])
     return Trace(stream, heads, slots=-prediction[:, None])
 
 
-def _parts(returned: Any) -> list[Array]:
-    """The prediction, and of stream and heads what there is."""
+def _split(returned: Any) -> list[Array]:
+    """Return the prediction, and the stream and the heads if they are there."""
     parts = list(returned) if isinstance(returned, tuple | list) else [returned]
     if len(parts) == 2 and isinstance(parts[1], Walk):
         parts[1:] = parts[1].stream, parts[1].heads
@@ -147,3 +130,8 @@ def _parts(returned: Any) -> list[Array]:
             "(prediction, stream, heads), (prediction, Walk), all arrays, or a Trace"
         )
     return [jnp.asarray(part) for part in parts]
+
+
+def _check(name: str, array: Array, fits: bool, form: str) -> None:
+    if not fits:
+        raise ValueError(f"the function returned {name} of shape {array.shape}; expected {form}")

@@ -14,7 +14,7 @@ from experiments.models import model, named, runs, tasks, train
 from experiments.models.model import Model
 from experiments.models.specs import Spec, dense_spec, plain, restored
 from lsa_lab import prompts
-from lsa_lab.interop import files
+from lsa_lab.interop.weights import read_arrays, write_arrays
 from lsa_lab.lab import catalogue
 from lsa_lab.lab.run import Job
 from lsa_lab.models.trace import predict
@@ -147,8 +147,8 @@ def test_a_committed_file_of_another_spec_is_refused(committed, monkeypatch):
 
 def rewrite(file, edit):
     """Write the file again with edited arrays and the same metadata."""
-    arrays, metadata = files.read(file)
-    files.write(edit(arrays), file, metadata)
+    arrays, metadata = read_arrays(file)
+    write_arrays(edit(arrays), file, metadata)
 
 
 @pytest.mark.parametrize(

@@ -174,5 +174,5 @@ def test_functions_of_tokens_linen_and_nnx_modules_are_told_apart():
     with pytest.raises(ValueError, match="takes tokens alone and would ignore the params"):
         jitted(variables, TOKENS)
     turned = as_forward(lambda tokens: (tokens[0, 0], jnp.zeros((3, len(tokens) + 1, len(tokens)))))
-    with pytest.raises(ValueError, match="T seems to be last"):
+    with pytest.raises(ValueError, match="where T is not last"):
         turned(None, TOKENS)

@@ -76,7 +76,7 @@ def test_any_causal_function_has_predictions_of_prefixes():
     found = prefixes.predictions(as_forward(running_mean, causal=True), None, PROMPT)
     expected = [0.0, *(np.asarray(PROMPT.y)[:t].mean() for t in range(1, N + 1))]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    with pytest.raises(ValueError, match=r"a prediction of shape \(\) for 5 tokens"):
+    with pytest.raises(ValueError, match=r"a prediction of shape \(\); expected one for each"):
         prefixes.predictions(as_forward(jnp.sum, causal=True), None, PROMPT)
     with pytest.raises(ValueError, match="answers the query alone"):
         prefixes.predictions(as_forward(jnp.sum), None, PROMPT)

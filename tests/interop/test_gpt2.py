@@ -1,7 +1,4 @@
-"""A GPT-2 style regression transformer: its forward in plain numpy, round trip, refusals."""
-
-import dataclasses
-import json
+"""A GPT-2 style regression transformer predicts as its forward in plain NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from lsa_lab.interop import files, gpt2_regression, to_gpt2_regression
+from lsa_lab.interop import gpt2_regression
 from lsa_lab.models import transformer
 from lsa_lab.models.trace import label_slots
 from lsa_lab.prompts import Prompt, interleaved_tokens
@@ -46,7 +43,7 @@ def norm(rows, leaves, name):
     return centred / deviation * leaves[f"{name}.weight"] + leaves[f"{name}.bias"]
 
 
-def theirs(leaves, x, y, p="_backbone."):
+def predict_in_numpy(leaves, x, y, p="_backbone."):
     """Their predictions at x_1, ..., x_{n+1}: after every layer, through the last norm."""
 
     def linear(rows, name):
@@ -78,17 +75,17 @@ def theirs(leaves, x, y, p="_backbone."):
     return np.array(slots)[:, ::2] + leaves["_read_out.bias"]
 
 
-def written(tmp_path, leaves, name="model.safetensors", **facts):
-    save_file(leaves, tmp_path / name, facts)
-    return tmp_path / name
+def write(tmp_path, leaves, **metadata):
+    save_file(leaves, tmp_path / "model.safetensors", metadata)
+    return tmp_path / "model.safetensors"
 
 
 @pytest.mark.parametrize("prefix", ["_backbone.", "transformer.", ""])
 def test_a_file_predicts_as_their_forward(tmp_path, prefix):
     leaves = weights(prefix)
-    expected = theirs(leaves, X, Y[:, 0], prefix)
+    expected = predict_in_numpy(leaves, X, Y[:, 0], prefix)
     unused = {f"{prefix}wte.weight": np.ones((5, WIDTH)), f"{prefix}h.0.attn.bias": np.ones((1, 1))}
-    params, config = gpt2_regression(written(tmp_path, leaves | unused), num_heads=HEADS)
+    params, config = gpt2_regression(write(tmp_path, leaves | unused), num_heads=HEADS)
     tokens = interleaved_tokens(PROMPT)
     predict = jax.jit(transformer.predict_prefixes)
     np.testing.assert_allclose(predict(params, tokens, config), expected[-1], rtol=1e-9)
@@ -103,90 +100,25 @@ def test_a_file_predicts_as_their_forward(tmp_path, prefix):
             assert same == (name == "b_k"), name  # a softmax does not see what all keys share
 
 
-def test_the_round_trip_gives_the_same_file_and_the_same_model(tmp_path):
-    leaves = weights()
-    params, config = gpt2_regression(written(tmp_path, leaves, n_head=str(HEADS)))
-    to_gpt2_regression(params, config, tmp_path / "again.safetensors")
-    again, same = gpt2_regression(tmp_path / "again.safetensors")
-    assert same == config
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-15), again, params)
-    arrays, metadata = files.read(tmp_path / "again.safetensors")
-    assert metadata == {"format": "pt", "n_head": str(HEADS)}
-    assert arrays.keys() == leaves.keys()
-    for name, array in arrays.items():
-        np.testing.assert_allclose(array, leaves[name], rtol=1e-15, err_msg=name)
-    untied = params.replace(read_in=params.read_in.at[0, -1].add(1))
-    with pytest.raises(ValueError, match="a direction of its own for y"):
-        to_gpt2_regression(untied, config, tmp_path / "untied.safetensors")
-    with pytest.raises(ValueError, match="has room for"):
-        to_gpt2_regression(params, dataclasses.replace(config, norm=False), tmp_path / "no")
-
-
-def test_a_folder_of_shards_says_its_heads_and_half_precision_is_widened(tmp_path):
+def test_metadata_says_the_heads_and_half_precision_is_widened(tmp_path):
     halves = (np.float16, ml_dtypes.bfloat16)
     leaves = {name: leaf.astype(halves[i % 2]) for i, (name, leaf) in enumerate(weights().items())}
-    shards = {name: f"model-{i % 2}.safetensors" for i, name in enumerate(leaves)}
-    for shard in set(shards.values()):
-        written(tmp_path, {name: leaves[name] for name in leaves if shards[name] == shard}, shard)
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
-    (tmp_path / "config.json").write_text(json.dumps({"n_head": HEADS, "model_type": "gpt2"}))
-    params, config = gpt2_regression(tmp_path)
+    params, config = gpt2_regression(write(tmp_path, leaves, n_head=str(HEADS)))
     assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
     assert config.num_heads == HEADS
     wide = leaves["_backbone.ln_f.weight"].astype(np.float32)
     np.testing.assert_array_equal(params.final_norm_scale, wide)
-    name = next(key for key in shards if shards[key] == "model-0.safetensors")
-    held = {key: leaves[key] for key in leaves if shards[key] != shards[name]}
-    stale = held | {name: leaves[name] + leaves[name].dtype.type(1)}
-    written(tmp_path, stale, "model-1.safetensors")
-    again, _ = gpt2_regression(tmp_path)
-    jax.tree.map(np.testing.assert_array_equal, again, params)
-    (tmp_path / "config.json").write_text(json.dumps({"activation_function": "relu"}))
-    with pytest.raises(ValueError, match="says activation_function = 'relu'; expected 'gelu_new'"):
-        gpt2_regression(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "words"),
-    [
-        ("config.json", '{"n_layer": 3}', "says n_layer = 3, and its arrays have 2"),
-        ("config.json", '{"n_embd": 99}', "says n_embd = 99, and its arrays have 8"),
-        ("config.json", '{"n_inner": 5}', "says n_inner = 5, and"),
-        ("config.json", '{"n_head": 2.5}', "num_heads = 2.5: it is a whole number"),
-        ("config.json", '{"n_head": true}', "num_heads = True: it is a whole number"),
-        ("config.json", "{", "config.json is no JSON with fields"),
-        ("config.json", "[1]", "config.json is no JSON with fields"),
-        ("model.safetensors.index.json", "{}", "no weight_map"),
-        ("model.safetensors.index.json", '{"weight_map": {"a": "../b"}}', "to files beside it"),
-    ],
-)
-def test_what_a_folder_says_fits_its_arrays_and_stays_in_it(tmp_path, file, text, words):
-    single = tmp_path / "model.safetensors"
-    written(tmp_path, weights(), single.name)
-    if "index" in file:  # which is not read where one file is all
-        single.rename(tmp_path / "b")
-    (tmp_path / file).write_text(text)
-    heads = None if "n_head" in text else HEADS
-    with pytest.raises(ValueError, match=words):
-        gpt2_regression(tmp_path, num_heads=heads)
+    with pytest.raises(ValueError, match="num_heads is None"):
+        gpt2_regression(write(tmp_path, leaves))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (
-            {"_backbone.h.1.ln_2.bias": None},
-            r"has no _backbone\.h\.1\.ln_2\.bias; expected .*\[D\]",
-        ),
-        ({"_read_out.weight": None}, r"has no _read_out\.weight; expected an array \[1, D\]"),
-        ({"_backbone.wpe.weight": None}, r"has no wpe\.weight; expected one"),
-        ({"_read_in.weight": (D, WIDTH)}, r"_read_in.weight has shape \(3, 8\); expected \(8, 8\)"),
-        ({"_read_in.weight": (WIDTH,)}, r"has shape \(8,\); expected \(8, 'd'\), that is \[D, d\]"),
-        (
-            {"_backbone.h.0.attn.c_attn.weight": (3 * WIDTH, WIDTH)},
-            r"c_attn.weight has shape \(24, 8\); expected \(8, 24\), that is \[D, 3D\]",
-        ),
-        ({"_backbone.h.0.crossattention.c_attn.weight": (2, 2)}, "has .*crossattention.*no place"),
+        ({"_read_out.weight": None}, "has no read_out.weight"),
+        ({"_backbone.h.1.ln_1.bias": None}, "has no h.1.ln_1.bias"),
+        ({"_backbone.ln_f.weight": (WIDTH + 1,)}, "ln_f.weight has shape"),
+        ({"_backbone.h.0.mlp.c_fc.weight": (HIDDEN, WIDTH)}, "c_fc.weight has shape"),
         ({"lm_head.weight": (5, WIDTH)}, "has lm_head.weight; expected a GPT-2 without it"),
         ({"read_in.bias": (WIDTH,)}, "has _read_in.bias and read_in.bias; expected one model"),
     ],
@@ -198,4 +130,4 @@ def test_what_does_not_fit_is_refused_by_name(tmp_path, change, words):
         if shape is not None:
             leaves[name] = np.ones(shape)
     with pytest.raises(ValueError, match=words):
-        gpt2_regression(written(tmp_path, leaves), num_heads=HEADS)
+        gpt2_regression(write(tmp_path, leaves), num_heads=HEADS)

@@ -1,0 +1,134 @@
+"""Params in safetensors files, and other arrays in them.
+
+A safetensors file is a header of names, types and shapes, and bytes: loading runs no code.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.files import import_extra, write_file
+from lsa_lab.models import linear_attention, transformer
+
+Params = linear_attention.Params | transformer.Params
+
+_CONFIG = "lsa_lab.config"  # our key in a file's metadata
+
+
+class SavedWeights(NamedTuple):
+    """The content of a file of ours."""
+
+    params: Params
+    config: transformer.Config | None
+    metadata: dict[str, str]
+
+
+def to_safetensors(
+    params: Params,
+    path: str | Path,
+    metadata: Mapping[str, str] | None = None,
+    *,
+    config: transformer.Config | None = None,
+) -> None:
+    """Write the arrays of Params under their own names, of one model or of runs on an axis R.
+
+    A kill leaves the old file or the new one. ``metadata`` is text for the reader of the file;
+    ``config`` is what a transformer needs to be run again.
+    """
+    metadata = dict(metadata or {})
+    if config is not None:
+        metadata[_CONFIG] = json.dumps(dataclasses.asdict(config))
+    write_arrays(name_arrays(params), path, metadata)
+
+
+def from_safetensors(path: str | Path) -> SavedWeights:
+    """Read the (params, config, metadata) that ``to_safetensors`` wrote, in the file's dtypes."""
+    arrays, metadata = read_arrays(path)
+    params = make_params({name: to_jax(name, x) for name, x in arrays.items()}, str(path))
+    _check_shapes(params, path)
+    try:
+        fields = json.loads(metadata.pop(_CONFIG, "null"))
+        if fields is not None and isinstance(fields["heads"], list):
+            fields["heads"] = tuple(fields["heads"])
+        config = None if fields is None else transformer.Config(**fields)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"{path} has no config of a transformer: {error!r}") from None
+    return SavedWeights(params, config, metadata)
+
+
+def name_arrays(params: Params) -> dict[str, Array]:
+    """Return the arrays of Params by name, without those that are None."""
+    if not isinstance(params, linear_attention.Params | transformer.Params):
+        raise TypeError(
+            f"params is a {type(params).__name__}; expected linear_attention.Params or "
+            "transformer.Params"
+        )
+    return {name: leaf for name, leaf in vars(params).items() if leaf is not None}
+
+
+def make_params(arrays: Mapping[str, Any], source: str) -> Params:
+    """Return Params with arrays of these names: of linear attention (w_kq) or of a transformer."""
+    kind = linear_attention.Params if "w_kq" in arrays else transformer.Params
+    fields = dataclasses.fields(kind)
+    needed = {field.name for field in fields if field.default is dataclasses.MISSING}
+    unknown = sorted(arrays.keys() - {field.name for field in fields})
+    missing = sorted(needed - arrays.keys())
+    if unknown or missing:
+        raise ValueError(
+            f"{source} is no Params of {kind.__module__}: {len(unknown)} unknown names "
+            f"({', '.join(unknown[:3])}), missing are {', '.join(missing) or 'none'}; weights of "
+            "other layouts are read by interop.ahn, von_oswald and gpt2_regression"
+        )
+    return kind(**arrays)
+
+
+def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return the arrays of a safetensors file and its metadata."""
+    safetensors = import_extra("safetensors", "interop")
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path} is no file; expected a safetensors file")
+    try:
+        with safetensors.safe_open(path, "numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except safetensors.SafetensorError as error:
+        raise ValueError(
+            f"{path} is no safetensors file ({error}); other formats are not read, pickles never: "
+            "convert it where you trust it, by safetensors.torch.save_file(state_dict, path)"
+        ) from error
+
+
+def write_arrays(arrays: Mapping[str, Any], path: str | Path, metadata: dict[str, str]) -> None:
+    """Write a safetensors file; a kill leaves the old file or the new one."""
+    rows = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    write_file(path, import_extra("safetensors.numpy", "interop").save(rows, metadata))
+
+
+def to_jax(name: str, array: np.ndarray) -> Array:
+    """Return the array in its own dtype, which must be one that jax is set to hold."""
+    if array.dtype == np.float64 and not jax.config.read("jax_enable_x64"):
+        raise ValueError(
+            f"{name} is float64, and jax would cut it to float32: enable jax_enable_x64, or "
+            "convert the file"
+        )
+    return jnp.asarray(array)
+
+
+def _check_shapes(params: Params, path: str | Path) -> None:
+    """Raise unless the matrices of a head fit together, for one model or runs on an axis R."""
+    if isinstance(params, linear_attention.Params):
+        shapes, form = [params.w_kq.shape, params.w_pv.shape], "w_kq and w_pv [L, H, e, e]"
+        fits = shapes[0] == shapes[1] and shapes[0][-1:] == shapes[0][-2:-1]
+    else:
+        shapes = [leaf.shape for leaf in (params.w_q, params.w_k, params.w_v, params.w_o)]
+        form = "w_q, w_k and w_v [L, H, k, D], and w_o [L, H, D, k]"
+        fits = len({*shapes[:3], (*shapes[3][:-2], *shapes[3][:-3:-1])}) == 1
+    if not fits or len(shapes[0]) not in (4, 5):
+        listed = ", ".join(str(list(shape)) for shape in shapes)
+        raise ValueError(f"{path} holds {listed}: expected {form}, with an axis R in front of runs")

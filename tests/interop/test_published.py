@@ -1,0 +1,149 @@
+"""Published weights of linear attention predict as the code of their authors, in plain NumPy."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lsa_lab.interop import ahn, von_oswald
+from lsa_lab.models import constructions, linear_attention, transformer
+from lsa_lab.models.trace import layer_predictions
+
+E, K, N = 4, 3, 5
+ROWS = np.random.default_rng(0).normal(size=(N + 1, E))
+ROWS[-1, -1] = 0
+
+
+def predict_ahn(allparam, rows, full=False):
+    """Return the predictions after each layer, from the equations, one sum at a time."""
+    z, predictions = rows.copy(), []
+    n, d = rows.shape[0] - 1, rows.shape[1] - 1
+    for heads in np.asarray(allparam):
+        update = np.zeros_like(z)
+        for p, q in heads:
+            if not full:
+                p, q = np.pad(p, ((0, 1), (0, 1))), np.pad(q, ((0, 1), (0, 1)))
+                p[d, d] = 1
+            for t in range(n + 1):
+                for i in range(n):
+                    update[t] += (z[t] @ q @ z[i]) * (p @ z[i]) / n
+        z = z + update
+        predictions.append(-z[n, d])
+    return np.array(predictions)
+
+
+def predict_linear(params, **options):
+    trace = linear_attention.forward(params, jnp.asarray(ROWS), **options)
+    return layer_predictions(trace)[1:]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_ahn_predicts_as_their_code(full):
+    width = E - 1 + full
+    allparam = 0.5 * np.random.default_rng(1).normal(size=(3, 2, 2, width, width))
+    expected = predict_ahn(allparam, ROWS, full)
+    predictions = predict_linear(ahn(allparam, full=full))
+    np.testing.assert_allclose(predictions, expected, rtol=1e-9)
+    # Control: the key on Q's left, as in the paper, is another model.
+    flipped = allparam.copy()
+    flipped[:, :, 1] = flipped[:, :, 1].swapaxes(2, 3)
+    assert np.abs(predict_linear(ahn(flipped, full=full)) - expected).max() > 1e-2
+
+
+def test_descent_is_descent_in_the_layout_of_ahn():
+    steps = 0.5 * np.random.default_rng(1).normal(size=(3, E - 1, E - 1))
+    params = constructions.preconditioned(jnp.asarray(steps))
+    corner = params.w_pv[:, :, -1:, -1:]  # a layer knows only the product of P and Q
+    blocks = [params.w_pv / corner, params.w_kq.swapaxes(2, 3) * corner]
+    allparam = np.stack([np.asarray(block)[:, :, :-1, :-1] for block in blocks], axis=2)
+    np.testing.assert_allclose(predict_ahn(allparam, ROWS), predict_linear(params), rtol=1e-9)
+    np.testing.assert_allclose(predict_linear(ahn(allparam)), predict_linear(params), rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 3, 3), (3, 2, 2, 3, 4)])
+def test_another_shape_than_that_of_ahn_is_refused(shape):
+    with pytest.raises(AssertionError, match="entry 0 of the third axis is P"):
+        ahn(np.ones(shape))
+
+
+def make_dictionary(num_heads, modules):
+    """Return random weights under the names that Haiku gives them."""
+    rng, wide, weights = np.random.default_rng(1), num_heads * K, {}
+    for module in modules:
+        for part in ("query", "key", "value"):
+            weights[f"transformer/{module}/{part}"] = {"w": 0.5 * rng.normal(size=(E, wide))}
+        weights[f"transformer/{module}/linear"] = {"w": 0.5 * rng.normal(size=(wide, E))}
+    return weights
+
+
+def predict_von_oswald(weights, modules, num_heads, rows, include_query=False):
+    """Return the predictions after each layer: x @ w, no softmax and no mean."""
+    z, predictions = rows.copy(), []
+    for module in modules:
+        w = {
+            part: np.asarray(weights[f"transformer/{module}/{part}"]["w"])
+            for part in ("query", "key", "value", "linear")
+        }
+        keys = z if include_query else z[:-1]
+        query, key, value = z @ w["query"], keys @ w["key"], keys @ w["value"]
+        k = query.shape[1] // num_heads
+        read = []
+        for head in range(num_heads):
+            columns = slice(head * k, (head + 1) * k)
+            read.append(query[:, columns] @ key[:, columns].T @ value[:, columns])
+        z = z + np.concatenate(read, axis=1) @ w["linear"]
+        predictions.append(-z[-1, -1])
+    return np.array(predictions)
+
+
+def predict_transformer(params, config):
+    return layer_predictions(transformer.forward(params, jnp.asarray(ROWS), config))[1:]
+
+
+@pytest.mark.parametrize("num_heads", [1, 2])
+def test_von_oswald_predicts_as_their_code(num_heads):
+    modules = ["~trans_block/layer_0", "~trans_block/layer_1"]
+    weights = make_dictionary(num_heads, modules)
+    params, config = von_oswald(weights, num_heads=num_heads)
+    expected = predict_von_oswald(weights, modules, num_heads, ROWS)
+    np.testing.assert_allclose(predict_transformer(params, config), expected, rtol=1e-9)
+    merged = linear_attention.forward(
+        transformer.merge(params, config), jnp.asarray(ROWS), normalise=False
+    )
+    np.testing.assert_allclose(layer_predictions(merged)[1:], expected, rtol=1e-9)
+    every = dataclasses.replace(config, keys="all")
+    with_query = predict_von_oswald(weights, modules, num_heads, ROWS, include_query=True)
+    np.testing.assert_allclose(predict_transformer(params, every), with_query, rtol=1e-9)
+    assert np.abs(with_query - expected).max() > 1e-2  # Control: the mask matters
+
+
+def test_one_layer_is_applied_again_and_again():
+    weights = make_dictionary(1, ["multi_head_attention"])
+    params, config = von_oswald(weights, num_layers=3)
+    expected = predict_von_oswald(weights, 3 * ["multi_head_attention"], 1, ROWS)
+    np.testing.assert_allclose(predict_transformer(params, config), expected, rtol=1e-9)
+    flat = {f"{name}/w": leaf["w"] for name, leaf in weights.items()}
+    jax.tree.map(np.testing.assert_array_equal, von_oswald(flat, num_layers=3)[0], params)
+
+
+NAME = "transformer/multi_head_attention"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({f"{NAME}/query": {"w": np.ones((E, K)), "b": np.ones(K)}}, f"has {NAME}/query/b"),
+        ({"transformer/emb": {"w": np.ones((E, E))}}, "has transformer/emb/w"),
+        ({"transformer/mlp/linear": {"w": np.ones((E, E))}}, "has transformer/mlp/linear/w"),
+        ({f"{NAME}/key": {"w": np.ones((E, K + 1))}}, r"key of layer 0 has shape \(4, 4\)"),
+        ({f"{NAME}/key": {"w": np.ones(E)}}, f"{NAME}/key/w is a matrix"),
+        ({f"{NAME}/key": {}}, f"layer 0, {NAME}, has no key with a w"),
+        ({"t/~trans_block/layer_1/query": {"w": np.ones((E, K))}}, "of one model"),
+    ],
+)
+def test_what_von_oswald_does_not_have_is_refused_by_name(change, words):
+    weights = make_dictionary(1, ["multi_head_attention"]) | change
+    with pytest.raises((ValueError, AssertionError), match=words):
+        von_oswald(weights)
