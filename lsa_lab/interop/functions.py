@@ -92,9 +92,7 @@ def _takes_params(function: Callable[..., Any]) -> bool:
 def _make_causal_trace(returned: Any, num_tokens: int) -> Trace:
     prediction = jnp.asarray(returned)
     fits = prediction.shape == (num_tokens,)
-    _check(
-        "a prediction", prediction, fits, f"one for each token, [{num_tokens}]"
-    )
+    _check("a prediction", prediction, fits, f"one for each token, [{num_tokens}]")
     nothing = jnp.zeros((2, num_tokens, 0), prediction.dtype)
     slots = jnp.stack([jnp.zeros_like(prediction), -prediction])
     return Trace(nothing, nothing[:1, None][:, :0], slots=slots)

@@ -80,9 +80,8 @@ def _check_module(torch: Any, module: Any, params: dict, buffers: dict, tokens: 
         first, second = (torch.func.functional_call(module, values, tokens) for _ in range(2))
     changed = [name for name, leaf in buffers.items() if not torch.equal(leaf, trial[name])]
     if changed:
-        raise TorchModuleError(
-            f"module.eval(): the module changes its buffers {changed}"
-        )
+        names = ", ".join(changed)
+        raise TorchModuleError(f"the module changes its buffers {names}: module.eval()")
     if not torch.is_tensor(first):
         raise TorchModuleError(f"the module returns {type(first).__name__}: return one tensor")
     if not torch.equal(first, second):
