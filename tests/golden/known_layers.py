@@ -127,26 +127,37 @@ D, DEMONSTRATIONS, NOISE, RHO = 4, 32, 0.25, 0.9
 ADDITIVE, GATED = drift.additive(D, NOISE, RHO), drift.gated_delta(D, NOISE, RHO)
 STEP = 0.3
 FALLING = learning_curves.implicit(DEMONSTRATIONS, D, NOISE)
-UNIT = dict(keys="unit", step=STEP)  # k = x/|x|, v = y/|x|
+# Not y/|x|: at d = 4 the squared error of such a layer has no variance.
+UNIT = dict(keys="unit", step=STEP, scale=1 / drift.mean_length(D))
 DRIFTING = dict(drift=True, keys="unit", scale=float(GATED.scale), step=float(GATED.step))
 WEIGHED = dict(drift=True, scale=float(ADDITIVE.scale), gate=float(ADDITIVE.gate))
-# layer: its inputs, and its closed risk. `scale` c makes the values cy, in place of y or y/|x|.
+
+
+def delta_risk(count, step):
+    curve = learning_curves.gated_delta(count, D, NOISE, step, 1.0, scale=UNIT["scale"])
+    return curve[-1]
+
+
+# layer: its inputs, and its closed risk. `scale` c makes the values cy, keys are x or x/|x|.
 SETTINGS = {
-    "additive": (dict(scale=1 / (DEMONSTRATIONS + D + 1 + D * NOISE)),
-                 learning_curves.additive(DEMONSTRATIONS, D, NOISE)[-1]),
+    "additive": (
+        dict(scale=1 / (DEMONSTRATIONS + D + 1 + D * NOISE)),
+        learning_curves.additive(DEMONSTRATIONS, D, NOISE)[-1],
+    ),
     "retention": (WEIGHED, ADDITIVE.risk),
     "gla": (WEIGHED, ADDITIVE.risk),
     "ssd": (WEIGHED | dict(step=float(-2 * np.log(ADDITIVE.gate))), ADDITIVE.risk),
     "lms": (dict(step=0.1), learning_curves.lms(DEMONSTRATIONS, D, NOISE, 0.1)[-1]),
     "longhorn": (dict(step=FALLING[:-1] / (D * NOISE)), FALLING[-1]),
-    "delta": (UNIT, learning_curves.delta(DEMONSTRATIONS, D, NOISE, STEP)[-1]),
+    "delta": (UNIT, delta_risk(DEMONSTRATIONS, STEP)),
     "gated_delta": (DRIFTING | dict(gate=RHO), GATED.risk),
     "gdn2": (DRIFTING | dict(gate=RHO), GATED.risk),
-    "delta_product": (UNIT | dict(pairs=True),  # two demonstrations a token
-                      learning_curves.delta(2 * DEMONSTRATIONS, D, NOISE, STEP)[-1]),
-    "ttt": (UNIT, learning_curves.delta(
-        DEMONSTRATIONS, D, NOISE, 1 - (1 - STEP) ** 2)[-1]),
-    "rwkv7": (UNIT, learning_curves.delta(DEMONSTRATIONS, D, NOISE, STEP)[-1]),  # erases with it
+    "delta_product": (
+        UNIT | dict(pairs=True),  # two demonstrations a token
+        delta_risk(2 * DEMONSTRATIONS, STEP),
+    ),
+    "ttt": (UNIT, delta_risk(DEMONSTRATIONS, learning_curves.inner_steps(STEP, 2))),
+    "rwkv7": (UNIT, delta_risk(DEMONSTRATIONS, STEP)),  # erases with it
     "mesa": (dict(), learning_curves.ridge(DEMONSTRATIONS, D, NOISE, PENALTY)[-1]),
 }  # fmt: skip
 
@@ -162,8 +173,7 @@ def draw_prompt(rng, kind):
         if setting.get("drift"):
             w = RHO * w + ((1 - RHO**2) / D) ** 0.5 * rng.normal(size=(D, 3))
     if setting.get("keys") == "unit":
-        lengths = np.linalg.norm(x, axis=1, keepdims=True)
-        x, y = x / lengths, y if "scale" in setting else y / lengths
+        x = x / np.linalg.norm(x, axis=1, keepdims=True)
     rows = {"keys": x, "values": setting.get("scale", 1.0) * y}
     step, gate = (np.broadcast_to(setting.get(name, 1.0), count) for name in ("step", "gate"))
     if kind == "ssd":  # it writes step times v
