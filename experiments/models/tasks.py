@@ -28,9 +28,9 @@ def draw(key, task: LinearTask, size: int) -> Prompt:  # [size]
     return linear.sample_batch(key, task, size)
 
 
-def training_batch(key, task: Task, size: int, noise_std) -> Prompt:  # [size]
+def training_batch(key, task: Task, size: int) -> Prompt:  # [size]
     """Draw prompts of the task's lengths, in float32: a short one is a long one, repeated."""
-    longest = distribution(task, noise_std=noise_std, dtype=jnp.float32)
+    longest = distribution(task, dtype=jnp.float32)
     if len(task.lengths) == 1:
         return draw(key, longest, size)
     key_prompts, key_lengths = jax.random.split(key)

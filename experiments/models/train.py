@@ -111,36 +111,38 @@ def _work(spec: Spec) -> float:
     return float(work * tokens * width * per_token)
 
 
-def train(
-    spec: Spec, label: str, *, key=None, noise_std=None, files: Files | None = None, progress=None
-) -> Run:
+def train(spec: Spec, label: str, *, files: Files | None = None, progress=None) -> Run:
     """Train the A S runs of a Spec in float32 on squared errors against targets without noise.
 
-    ``key`` replaces that of the training's seed; ``noise_std``, a number for each seed, replaces
-    the task's, where there are no variants. The params are kept at every checkpoint.
+    The params are kept at every checkpoint.
     """
-    training, per_run = spec.training, _run_leaves(spec, noise_std)
-    count = len(jax.tree.leaves(per_run)[0])
-    key_init, key_data = _keys(training, key)
+    training, gates = spec.training, head_gates(spec.architecture)
+    count = len(spec.architecture.rows) * training.seeds
+    key_init, key_data = _split_seed(training)
+    if gates is not None:
+        gates = np.repeat(gates, training.seeds, axis=0).astype(np.float32)
 
-    def loss(params, batch, leaves):
-        return Model(spec, params, leaves.get("gates")).errors(batch).mean()
+    def loss(params, batch, *gates):
+        return Model(spec, params, *gates).errors(batch).mean()
 
-    def sample(key, leaves):
-        return training_batch(key, spec.task, training.batch, leaves.get("noise_std"))
+    def sample(key, *gates):
+        return training_batch(key, spec.task, training.batch)
 
-    watch = {
-        "watch": lambda params: params,
-        "chunk": training.steps // max(training.checkpoints, 1),
-    }
+    optimizer, parts = _build_optimizer(training), training.checkpoints
     return fit(
-        lsa_lab.training.Training(loss, sample, _optimizer(training), training.steps, label=label),
+        lsa_lab.training.Training(
+            loss,
+            sample,
+            optimizer if gates is None else lambda gates: optimizer,
+            training.steps,
+            label=label,
+        ),
         _draw_params(spec, jax.random.split(key_init, count)),
         jax.random.split(key_data, count),
-        per_run=per_run,
+        per_run=gates,
         files=files,
         progress=progress,
-        **watch if training.checkpoints else {},
+        **{"watch": lambda params: params, "chunk": training.steps // parts} if parts else {},
     )
 
 
@@ -148,36 +150,24 @@ def initial(spec: Spec) -> Any:  # leaves [S, ...]
     """Return the params of the last variant before its first step, gated heads included."""
     training = spec.training
     count = len(spec.architecture.rows) * training.seeds
-    keys = jax.random.split(_keys(training)[0], count)[-training.seeds :]
+    keys = jax.random.split(_split_seed(training)[0], count)[-training.seeds :]
     return jax.tree.map(np.asarray, _draw_params(spec, keys))
 
 
-def _keys(training: Recipe, key=None):  # the parents of those that draw params, and prompts
-    return jax.random.split(jax.random.key(training.seed) if key is None else key)
+def _split_seed(training: Recipe):  # the keys of params, and of prompts
+    return jax.random.split(jax.random.key(training.seed))
 
 
 def _draw_params(spec: Spec, keys) -> Any:  # [R] -> leaves [R, ...]
     return jax.jit(jax.vmap(partial(init, spec)))(keys)
 
 
-def _run_leaves(spec: Spec, noise_std) -> dict[str, np.ndarray]:  # [R, ...]
-    """Return the gates of each run, or without variants its noise."""
-    gates, seeds = head_gates(spec.architecture), spec.training.seeds
-    if gates is not None:
-        if noise_std is not None:
-            raise ValueError("noise_std differs from seed to seed only where there are no variants")
-        return {"gates": np.repeat(gates, seeds, axis=0).astype(np.float32)}
-    noise_std = spec.task.noise_std if noise_std is None else noise_std
-    return {"noise_std": np.full(seeds, noise_std, np.float32)}
-
-
-def _optimizer(training: Recipe):
+def _build_optimizer(training: Recipe) -> optax.GradientTransformation:
     """Return Adam with a linear warm-up, a cosine decay to a hundredth, and clipped gradients."""
     rate, steps = training.learning_rate, training.steps
     schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps, rate / 100)
     adam = optax.adam(schedule, b2=training.beta_2)
-    chain = optax.chain(optax.clip_by_global_norm(training.clip), adam)
-    return lambda leaves: chain
+    return optax.chain(optax.clip_by_global_norm(training.clip), adam)
 
 
 def _identity(spec: Spec) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from experiments.matching.configs import AtLeastTwo, Count, Positive
 from experiments.models.named import Named
-from experiments.models.regression import kernel_spec
+from experiments.models.specs import dense_spec
 from lsa_lab.harness.run import checks
 from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, between
 
@@ -58,15 +58,12 @@ class Config(Bounded):
         checks.between(self, "most", self.d + 1, 32)
 
     @property
-    def depth(self) -> int:
-        """The softmax stacks' own, for which ``models.regression.kernel_spec`` asks."""
-        return self.softmax_depth
-
-    @property
     def models(self) -> Named:
-        return (
-            ("brief softmax", kernel_spec("softmax", self, seeds=self.trained, seed=self.seed)),
-        )
+        training = dict(steps=self.softmax_steps, batch=self.softmax_batch, seed=self.seed)
+        training |= dict(learning_rate=self.learning_rate, seeds=self.trained)
+        sizes, heads = (self.d, self.n, self.softmax_depth), dict(heads=self.heads)
+        heads |= dict(key_width=self.d + 1, training=training)
+        return (("brief softmax", dense_spec("softmax", *sizes, **heads)),)
 
 
 TIERS = {
