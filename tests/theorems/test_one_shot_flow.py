@@ -1,8 +1,9 @@
-"""A1's Eq. 2: ∂a/∂d = P (s I + d (Kq)ᵀ), s = d·Kq, and its norm (2508.00385).
+"""∂a/∂d = P (s I + d (Kq)ᵀ), s = d·Kq, and its norm; J d = 2 s P d, and s P d is exactly what a
+demonstration adds in one layer.
 
-docs/theory, "The one-shot flow", "Attention with a prior". Sides: automatic differentiation of one
-layer of linear attention; the closed form. With n demonstrations each has this flow over n, whether
-or not the query may read itself.
+With n demonstrations each has this flow over n, whether or not the query may read itself. Papers:
+A1, Eq. 2 (2508.00385). docs/theory, "The one-shot flow", "Flow times input", "Attention with a
+prior".
 """
 
 from functools import partial
@@ -12,94 +13,94 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy, seeds
+from draws import jit_numpy, relative_error, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.theory import amplification
 
-SHAPES = [(1, 3, "demonstrations"), (3, 5, "all")]  # n, e, keys
-shapes = pytest.mark.parametrize("shape", SHAPES)
-closed_form = jit_numpy(amplification.one_shot_jacobian)
+SHAPE = (3, 5, "all")  # n, e, keys
+shapes = pytest.mark.parametrize(
+    "shape", [(1, 3, "demonstrations"), SHAPE, (2, 2, "demonstrations")]
+)
+one_shot_jacobian = jit_numpy(amplification.one_shot_jacobian)
+contribution = jit_numpy(amplification.contribution)
 
 
 def draw(seed, shape):
     """Weights K and P [e, e] and tokens [n+1, e]."""
-    rng = np.random.default_rng(seed)
-    n, e, _ = shape
+    rng, (n, e, _) = np.random.default_rng(seed), shape
     return *rng.normal(size=(2, e, e)), rng.normal(size=(n + 1, e))
 
 
 @partial(jit_numpy, static_argnames=("keys", "num_layers"))
-def network_flow(w_kq, w_pv, tokens, keys, num_layers=1):
-    """∂a/∂d [e, e] and ∂ŷ/∂d [e] at the first demonstration."""
+def network(w_kq, w_pv, tokens, keys, num_layers=1):
+    """n ∂a/∂d [e, e] and n ∂ŷ/∂d [e] at the first demonstration, and n times what it adds [e]."""
     weights = [jnp.broadcast_to(w, (num_layers, 1, *w.shape)) for w in (w_kq, w_pv)]
 
-    def answer(demonstration):
-        rows = jnp.concatenate([demonstration[None], tokens[1:]])
-        trace = linear_attention.forward(linear_attention.Params(*weights), rows, keys=keys)
+    def answer(rows):
+        params = linear_attention.Params(*weights)
+        trace = linear_attention.forward(params, rows, keys=keys, normalise=False)
         return trace.stream[-1, -1], layer_predictions(trace)[-1]
 
-    return jax.jacfwd(answer)(tokens[0])
+    flows = jax.jacfwd(lambda d: answer(jnp.concatenate([d[None], tokens[1:]])))(tokens[0])
+    added = answer(tokens)[0] - answer(tokens.at[0].set(0.0))[0]
+    return *flows, added
 
 
-def disagreement(seed, shape, transposed=False, num_layers=1):
+def errors(seed, shape, transposed=False, num_layers=1):
+    """Of the flow, of the prediction's flow, of flow times input and of the contribution."""
     w_kq, w_pv, tokens = draw(seed, shape)
-    flow, of_prediction = network_flow(w_kq, w_pv, tokens, shape[2], num_layers)
-    scores = w_kq.T if transposed else w_kq
-    stated = closed_form(scores, w_pv, tokens[0], tokens[-1]) / shape[0]
-    differences = [np.abs(flow - stated).max(), np.abs(of_prediction + stated[-1]).max()]
-    return max(differences) / (1 + np.abs(stated).max())
+    flow, prediction_flow, added = network(w_kq, w_pv, tokens, shape[2], num_layers)
+    scores, (d, *_, q) = w_kq.T if transposed else w_kq, tokens
+    stated, product = one_shot_jacobian(scores, w_pv, d, q), d @ scores @ q * (w_pv @ d)
+    pairs = (flow, stated), (-prediction_flow, stated[-1]), (flow @ d, 2 * product)
+    pairs += (added, product), (contribution(scores, w_pv, d, q), added)
+    return [relative_error(left, right) for left, right in pairs]
 
 
 @shapes
 @seeds
-def test_the_flow_through_one_layer_is_equation_2(shape, seed):
-    assert disagreement(seed, shape) < 1e-10
+def test_the_flow_through_one_layer_is_equation_2_and_times_input_twice_what_it_adds(shape, seed):
+    assert max(errors(seed, shape)) < 1e-10
 
 
 def test_control_a_transposed_score_or_a_second_layer_breaks_it():
-    assert disagreement(0, SHAPES[1], transposed=True) > 1e-2
-    assert disagreement(0, SHAPES[1], num_layers=2) > 1e-2
+    assert min(errors(0, SHAPE, transposed=True)) > 1e-2
+    assert min(errors(0, SHAPE, num_layers=2)) > 1e-2
 
 
 def share_of_the_prediction(seed, shape, rows=1):
     """Its part of the flow's norm, where P writes to the last ``rows`` slots."""
     w_kq, w_pv, tokens = draw(seed, shape)
     w_pv[:-rows] = 0
-    flow, of_prediction = network_flow(w_kq, w_pv, tokens, shape[2])
-    return np.linalg.norm(of_prediction) / np.linalg.norm(flow)
+    flow, prediction_flow, _ = network(w_kq, w_pv, tokens, shape[2])
+    return np.linalg.norm(prediction_flow) / np.linalg.norm(flow)
 
 
-@shapes
-@seeds
-def test_weights_that_write_to_the_label_slot_alone_send_all_of_it_to_the_prediction(shape, seed):
-    assert abs(share_of_the_prediction(seed, shape) - 1) < 1e-10
-
-
-def test_control_a_second_row_takes_its_share():
-    assert share_of_the_prediction(0, SHAPES[1], rows=2) < 0.9
-
-
-def norm_disagreement(seed, shape, joint=True, orthogonal=False):
+def norm_error(seed, shape, cross_term=True, orthogonal=False):
     w_kq, w_pv, tokens = draw(seed, shape)
     d, q = tokens[0], tokens[-1]
     w_pv = np.linalg.qr(w_pv)[0] if orthogonal else w_pv
-    flow, _ = network_flow(w_kq, w_pv, tokens, shape[2])
-    size, s = (shape[0] ** 2) * np.sum(np.square(flow)), d @ w_kq @ q
-    stated = s**2 * np.sum(w_pv**2) + np.sum((w_pv @ d) ** 2) * np.sum((w_kq @ q) ** 2)
-    stated += joint * 2 * s * (w_pv @ w_kq @ q) @ (w_pv @ d)
+    flow, *_ = network(w_kq, w_pv, tokens, shape[2])
+    s, asked = d @ w_kq @ q, w_kq @ q
+    stated = s**2 * np.sum(w_pv**2) + np.sum((w_pv @ d) ** 2) * np.sum(asked**2)
+    stated += cross_term * 2 * s * (w_pv @ asked) @ (w_pv @ d)
     if orthogonal:
-        stated = (len(d) + 2 * joint) * s**2 + (d @ d) * np.sum((w_kq @ q) ** 2)
-    return abs(size - stated) / (1 + size)
+        stated = (len(d) + 2 * cross_term) * s**2 + (d @ d) * np.sum(asked**2)
+    return abs(np.sum(flow**2) - stated) / (1 + np.sum(flow**2))
 
 
 @shapes
 @seeds
-def test_its_norm_is_the_expanded_square(shape, seed):
-    assert norm_disagreement(seed, shape) < 1e-10
-    assert norm_disagreement(seed, shape, orthogonal=True) < 1e-10
+def test_its_norm_is_the_expanded_square_and_weights_of_one_row_send_all_to_the_prediction(
+    shape, seed
+):
+    assert norm_error(seed, shape) < 1e-10
+    assert norm_error(seed, shape, orthogonal=True) < 1e-10
+    assert abs(share_of_the_prediction(seed, shape) - 1) < 1e-10
 
 
-def test_control_the_norm_is_not_a_sum_of_relevance_and_content():
-    assert norm_disagreement(0, SHAPES[1], joint=False) > 1e-3
-    assert norm_disagreement(0, SHAPES[1], joint=False, orthogonal=True) > 1e-3
+def test_control_without_the_cross_term_or_with_a_second_row_it_is_another():
+    assert norm_error(0, SHAPE, cross_term=False) > 1e-3
+    assert norm_error(0, SHAPE, cross_term=False, orthogonal=True) > 1e-3
+    assert share_of_the_prediction(0, SHAPE, rows=2) < 0.9
