@@ -213,7 +213,6 @@ CALLS = {
     "recurrent.predict_prefixes": of_recurrent("delta", recurrent.predict_prefixes),
     "recurrent.predict": of_recurrent("mesa", recurrent.predict, "merged"),
     "recurrent.attention": of_recurrent("gla", attention_of_recurrent),
-    "recurrent.condition_numbers": of_recurrent("mesa", recurrent.condition_numbers),
     "optimum.one_layer": lambda: optimum.one_layer(I2, I2, N, 0.1),
     "optimum.one_layer_risk": lambda: optimum.one_layer_risk(I2, I2, I2, N, 0.1),
     "optimum.rank_limited_risk": lambda: optimum.rank_limited_risk(I2, I2, N, 0.1),

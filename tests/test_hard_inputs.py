@@ -220,11 +220,11 @@ def test_recursive_ridge_keeps_its_digits_at_every_penalty(penalty):
 def test_a_skip_of_any_kind_of_number_and_of_many_layers_is_a_power(weight, layers):
     params = linear_attention.Params(*RNG.normal(size=(2, layers, 1, 2, 2)))
     powers = np.array([float(weight) ** (2 * t - 1) for t in range(layers)])
-    ours = constructions.skipped(params, weight)
+    ours = constructions.scale_skip(params, weight)
     np.testing.assert_allclose(ours.w_pv, params.w_pv * powers[:, None, None, None], rtol=1e-12)
     single = jax.tree.map(lambda leaf: leaf.astype(SINGLE), params)
     with pytest.raises(ValueError, match=r"weight = 1e\+30 over .* leave float32"):
-        constructions.skipped(single, 1e30)
+        constructions.scale_skip(single, 1e30)
 
 
 def test_a_matrix_that_is_singular_in_its_precision_has_no_condition():

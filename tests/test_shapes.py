@@ -148,7 +148,7 @@ REFUSED = [
     ("scores", "[m]", "(5, 3)", lambda: scores.select(A[5, 3], 2)),
     ("gradients", "[m, p]", "(3,)", lambda: gradient_matching.match(A[3,], 2)),
     ("indices", "[size]", "(1, 2)", lambda: gradient_matching.gap(A[5, 4], A[1, 2])),
-    ("mixing", "(2, 2, 2)", "(3, 3)", lambda: head_gauge.mixed(WEIGHTS, A[3, 3])),
+    ("mixing", "(2, 2, 2)", "(3, 3)", lambda: head_gauge.mix_heads(WEIGHTS, A[3, 3])),
     ("params", "2 keys", "(3,)", lambda: fit(A[3,], KEYS)),
 ]
 

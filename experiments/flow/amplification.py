@@ -113,7 +113,7 @@ def draw_stacks(config, rng):  # yields name, forward, Params [R, L, ...]
             yield f"{kind}, untied, {gain:g}", forward, untied
             yield f"{kind}, tied, {gain:g}", forward, tied
         if kind in ("linear", "softmax"):
-            weak = jax.vmap(partial(constructions.skipped, weight=config.skip))
+            weak = jax.vmap(partial(constructions.scale_skip, weight=config.skip))
             yield f"{kind}, weak residual", forward, weak(base)
 
 

@@ -1,9 +1,9 @@
-"""Weights that theorems write down, as linear attention. All read out with the minus sign.
+"""Weights of linear attention from theorems; all read out with the minus sign.
 
 The label slot of token i holds the residual y_i - w_l·x_i after l layers and the query's slot
 -w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm. Three differ:
-``prior_attention`` leaves the part of w_0 out of its slots, demonstrations of
-``temporal_difference`` hold r + γ w·φ' - w·φ, and ``preprocess_then_optimise`` is a layer behind.
+slots of ``prior_attention`` do not contain w_0, those of ``temporal_difference`` hold
+r + γ w·φ' - w·φ, and ``preprocess_then_optimise`` starts a layer later.
 """
 
 import chex
@@ -18,7 +18,7 @@ from lsa_lab.models.sparse_constructions import preprocess_then_optimise as prep
 
 
 def gradient_descent(step_sizes: Array, d: int) -> Params:
-    """L layers = L steps w ← w + η_l Xᵀ(y - Xw)/n on |y - Xw|²/2n, from w = 0.
+    """Return L layers = L steps w ← w + η_l Xᵀ(y - Xw)/n on |y - Xw|²/2n, from w = 0.
 
     W_pv = diag(0, -1), W_kq = η_l diag(I, 0) (von Oswald et al. 2212.07677; docs/theory, "One layer
     is one step").
@@ -28,7 +28,7 @@ def gradient_descent(step_sizes: Array, d: int) -> Params:
 
 
 def preconditioned(preconditioners: Array) -> Params:
-    """L steps w ← w + A_lᵀ Xᵀ(y - Xw)/n, for any matrices A_l [L, d, d].
+    """Return L steps w ← w + A_lᵀ Xᵀ(y - Xw)/n, for any matrices A_l [L, d, d].
 
     W_pv = diag(0, -1), W_kq = diag(A_l, 0) (Ahn et al. 2306.00297, A transposed;
     docs/theory, "Layers are preconditioned steps").
@@ -42,7 +42,7 @@ def preconditioned(preconditioners: Array) -> Params:
 
 
 def gradient_descent_plus_plus(step_sizes: Array, gammas: Array, d: int) -> Params:
-    """GD++: each layer also turns x into (I - γ_l H)x, H the second moment of x at that layer.
+    """Return GD++, whose layers also map x to (I - γ_l H)x, H the second moment of x there.
 
     W_pv = diag(-γ_l I, -η_l), W_kq = diag(I, 0). In the first coordinates T_{l+1} = (I - γ_l T_l H
     T_l) T_l and w_{l+1} = w_l + η_l T_l² Xᵀ(y - Xw_l)/n (von Oswald et al.; docs/theory, "GD++").
@@ -54,14 +54,13 @@ def gradient_descent_plus_plus(step_sizes: Array, gammas: Array, d: int) -> Para
 
 
 def prior_attention(step_sizes: Array, prior_mean: Array) -> Params:
-    """L layers = L steps w ← w + η_l Xᵀ(y - Xw)/n from w_0 = prior_mean, which the weights know.
+    """Return L steps w ← w + η_l Xᵀ(y - Xw)/n from w_0 = prior_mean, part of the weights.
 
     W_pv = [0 0; w_0ᵀ -1], W_kq = η_l diag(I, 0). Slot i holds y_i - (w_l - w_0)·x_i, to which every
     layer adds its own w_0·x_i to write a residual, and the query's slot -(w_l - w_0)·x_query. Hence
-    ŷ_l = prior_mean @ x_query + layer_predictions; or start the query's slot at -w_0·x_query, and
-    the predictions are whole. A pair with y = w_0·x writes nothing in layer 1: it is learned
-    (derived here; docs/theory, "Attention with a prior"). Built for the plus sign a second layer
-    would step uphill.
+    ŷ_l = prior_mean @ x_query + layer_predictions, or just layer_predictions if the query's slot
+    starts at -w_0·x_query. A pair with y = w_0·x writes nothing in layer 1 (derived here;
+    docs/theory, "Attention with a prior"). With the plus sign layer 2 would step uphill.
     """
     step_sizes, prior_mean = _vector(step_sizes, "step_sizes"), jnp.asarray(prior_mean)
     chex.assert_rank(prior_mean, 1, custom_message="prior_mean is [d]")
@@ -70,7 +69,7 @@ def prior_attention(step_sizes: Array, prior_mean: Array) -> Params:
 
 
 def temporal_difference(step_sizes: Array, d: int) -> Params:
-    """L layers = L steps of batch TD(0), w ← w + (η_l/n) Σ (r + γ w·φ' - w·φ) φ, from w = 0.
+    """Return L steps of batch TD(0), w ← w + (η_l/n) Σ (r + γ w·φ' - w·φ) φ, from w = 0.
 
     Tokens are transitions [φ, γφ', r], e = 2d + 1, the query [φ, 0, 0]: slot i holds the error of
     its transition, and the prediction is the value w·φ (2405.13861, Theorem 1, as we read it; docs/
@@ -83,7 +82,7 @@ def temporal_difference(step_sizes: Array, d: int) -> Params:
 
 
 def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
-    """The best single layer for x ~ N(0, Λ), w ~ N(0, I): W_kq = A/c, W_pv = -c in the label slot.
+    """Return the best layer for x ~ N(0, Λ), w ~ N(0, I): W_kq = A/c, W_pv = -c in the label slot.
 
     A = Γ^{-1}, Γ = (1 + 1/n) Λ + ((tr Λ + σ²)/n) I, c = |A|_F^{1/2} (Zhang et al. 2306.09927,
     adapted to the minus sign; noise as in docs/theory, "Published optima").
@@ -101,31 +100,32 @@ def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:
     return Params(w_kq=params.w_kq, w_pv=params.w_pv * balance)
 
 
-def skipped(
+def scale_skip(
     params: Params | transformer_weights.Params, weight: float
 ) -> Params | transformer_weights.Params:
-    """The stack h_{t+1} = c h_t + attention(h_t), c = ``weight``, as one whose stream is h_t / cᵗ.
+    """Return the stack h_{t+1} = c h_t + attention(h_t), c = ``weight``, with the stream h_t / cᵗ.
 
     Linear attention is cubic: W_pv of layer t = 0, 1, ... times c^{2t-1}. Factored heads, softmax
     or linear: W_Q times c^{2t}, W_O over c. Predictions and flows after l layers lack the factor
-    cˡ, which no ratio sees (derived here; docs/theory, "The weighted skip").
+    cˡ, which cancels in ratios (derived here; docs/theory, "The weighted skip"). Raises ValueError
+    for weight 0, and for models with a norm, a bias or an MLP, which are not homogeneous.
     """
     weight = float(weight)
     if weight == 0:
-        raise ValueError("weight is 0: without a skip no stream is divided by it; choose another")
+        raise ValueError("weight is 0: the stream cannot be divided by it; choose another")
     if isinstance(params, Params):
-        return params.replace(w_pv=_by_layer(params.w_pv, weight, 2, -1))
+        return params.replace(w_pv=_scale_layers(params.w_pv, weight, 2, -1))
     others = (params.attention_norm_scale, params.mlp_in, params.b_q, params.final_norm_scale)
     if any(leaf is not None for leaf in others):
         raise ValueError(
-            "a norm, a bias or an MLP is not homogeneous: only attention alone can be skipped"
+            "a norm, a bias or an MLP is not homogeneous: only attention alone can be scaled"
         )
-    w_q, w_o = _by_layer(params.w_q, weight, 2, 0), _by_layer(params.w_o, weight, 0, -1)
+    w_q, w_o = _scale_layers(params.w_q, weight, 2, 0), _scale_layers(params.w_o, weight, 0, -1)
     return params.replace(w_q=w_q, w_o=w_o)
 
 
-def _by_layer(leaf: Array, weight: float, power: int, offset: int) -> Array:  # [L, ...]
-    """Layer t = 0, 1, ... times weight^(power t + offset)."""
+def _scale_layers(leaf: Array, weight: float, power: int, offset: int) -> Array:  # [L, ...]
+    """Multiply layer t = 0, 1, ... by weight^(power t + offset)."""
     limits = jnp.finfo(leaf.dtype)
     with np.errstate(over="ignore"):
         factors = weight ** (power * np.arange(len(leaf)) + offset)
@@ -138,7 +138,7 @@ def _by_layer(leaf: Array, weight: float, power: int, offset: int) -> Array:  # 
 
 
 def _embed(blocks: Array) -> Array:  # [L, d, d] -> [L, 1, e, e]
-    """The covariate block of a single head; the label's row and column are zero."""
+    """Pad the covariate block of a single head with a row and a column of zeros for the label."""
     return jnp.pad(blocks, ((0, 0), (0, 1), (0, 1)))[:, None]
 
 

@@ -1,4 +1,4 @@
-"""Exact attention and states of linear recurrences, from raw arrays of any implementation.
+"""Attention and states of linear recurrences, from the arrays of any implementation.
 
 One head. Token t moves a state S [k, v], from 0, and reads it:
 
@@ -6,10 +6,10 @@ One head. Token t moves a state S [k, v], from 0, and reads it:
 
 with ``gate`` g, ``step`` β, ``removed`` r (what the decayed state is read with, for removal),
 ``written`` w (the direction from which that is taken away; r unless given) and ``keys`` k. Without
-``removed`` nothing is taken away. The read is Σ_i α_ti v_i, and ``attention`` is α: what a softmax
-layer's weights are, for a layer that has none. Everything is exact; no kernel is imitated.
+``removed`` nothing is taken away. The read is Σ_i α_ti v_i, and ``attention`` is α, the counterpart
+of softmax weights.
 
-What published layers hand in, k̂ = k/|k| and everything else as the papers name it:
+The arguments of published layers, k̂ = k/|k| and other names as in the papers:
 
     linear attention 2006.16236   keys k
     RetNet 2307.08621             keys k, gate γ of the head
@@ -25,15 +25,10 @@ What published layers hand in, k̂ = k/|k| and everything else as the papers nam
     Longhorn 2407.14207           keys k, step Δ = β/(1 + β|k|²), removed k: the update it derives;
                                   keys k, step Δ, gate 1 - Δk⊙k: as released, v a channel each
 
-Mesa layers are left out: they solve a system, and their α is in ``recurrent.attention``. Queries of
-many layers are divided by √k, and of delta layers normalised, before they are handed in.
-
-Where the forms are from: Kimi's from pages about 2510.26692 and from ``naive_recurrent_kda`` of
-flash-linear-attention. Gated DeltaNet-2's from the abstract of 2605.22791 and from what the layers
-of its authors and of flash-linear-attention say; the equations of the paper itself could not be
-had. RWKV-7's from ``RWKV7Attention`` there, where κ̂ reads the state before it decays: hence κ̂/w,
-and w is above .54. Longhorn's from ``Longhorn.step`` of its authors, Mamba-2's from calls of
-``ssd_minimal_discrete``. The others are as in ``recurrent``.
+Mesa layers solve a system; their α is in ``recurrent.attention``. Divide queries by √k, and
+normalise those of delta layers, where the layer does so. Sources of the forms: the papers, code of
+their authors (Longhorn, Mamba-2, Gated DeltaNet-2) and of flash-linear-attention (Kimi, RWKV-7,
+whose κ̂ reads the state before it decays: hence κ̂/w).
 """
 
 import chex
@@ -61,18 +56,18 @@ def attention(
 ) -> Array:  # [T, T] or, for J values a token, [T, T, J]
     """Return the weights α_ti with which token t reads the value of token i.
 
-    A token with J values makes J moves, in their order, after its gate, and is read after the last.
+    A token with J values makes J changes, in their order, after its gate, and reads after the last.
     """
     queries = jnp.asarray(queries)
     chex.assert_rank(queries, 2, custom_message="queries are [T, k]; use jax.vmap for heads")
     per_token = check_at_least(values_per_token, "values_per_token")
     count = len(queries)
     values = jnp.eye(count * per_token, dtype=queries.dtype)
-    moves, stride = _moves(keys, values, step, gate, removed, written, per_token)
-    if len(moves.write) != count * stride:
-        rows = len(moves.write) // stride * per_token
+    changes, stride = _changes(keys, values, step, gate, removed, written, per_token)
+    if len(changes.write) != count * stride:
+        rows = len(changes.write) // stride * per_token
         raise ValueError(f"keys have {rows} rows and queries {count}: expected {per_token} a query")
-    read = _reads(moves, jnp.repeat(queries, stride, 0))[stride - 1 :: stride]
+    read = _reads(changes, jnp.repeat(queries, stride, 0))[stride - 1 :: stride]
     return read if per_token == 1 else read.reshape(count, count, per_token)
 
 
@@ -89,11 +84,11 @@ def states(
     """Return S after every token; the arrays are those of ``attention``."""
     per_token = check_at_least(values_per_token, "values_per_token")
     values = jnp.asarray(values)
-    moves, stride = _moves(keys, values, step, gate, removed, written, per_token)
-    return _every_state(moves)[stride - 1 :: stride]
+    changes, stride = _changes(keys, values, step, gate, removed, written, per_token)
+    return _every_state(changes)[stride - 1 :: stride]
 
 
-def _moves(
+def _changes(
     keys: ArrayLike,
     values: Array,
     step: ArrayLike | None,
@@ -102,8 +97,10 @@ def _moves(
     written: ArrayLike | None,
     per_token: int,
 ) -> tuple[Writes, int]:
-    """The changes of ``recurrent_state`` and how many a token has: where something is removed, a
-    change that decays and removes, and one that writes."""
+    """Return the changes of ``recurrent_state`` and their number a token.
+
+    Where something is removed, one change decays and removes, and one writes.
+    """
     keys = jnp.asarray(keys, values.dtype)
     chex.assert_rank(keys, 2, custom_message="keys are [T J, k]; use jax.vmap for heads")
     rows, width = keys.shape
@@ -119,21 +116,21 @@ def _moves(
     write, decay = steps * keys, _gates(gate, rows, width, per_token, keys)
     if removed is None:
         if written is not None:
-            raise ValueError("written without removed: it is where what is removed is taken from")
+            raise ValueError("written needs removed: it is the direction of what is removed")
         return Writes(write, values, None, decay), per_token
     reading = jnp.asarray(removed, keys.dtype)
-    taken = reading if written is None else jnp.asarray(written, keys.dtype)
-    for name, array in (("removed", reading), ("written", taken)):
+    direction = reading if written is None else jnp.asarray(written, keys.dtype)
+    for name, array in (("removed", reading), ("written", direction)):
         if array.shape != keys.shape:
             raise ValueError(f"{name} has shape {array.shape}: expected that of keys, {keys.shape}")
     if decay is not None:
         reading = decay * reading
-        decay = _between(decay, jnp.ones_like(decay))
+        decay = _interleave(decay, jnp.ones_like(decay))
     nothing = jnp.zeros_like(keys)
     return Writes(
-        _between(steps * taken, write),
-        _between(jnp.zeros_like(values), values),
-        _between(reading, nothing),
+        _interleave(steps * direction, write),
+        _interleave(jnp.zeros_like(values), values),
+        _interleave(reading, nothing),
         decay,
     ), 2 * per_token
 
@@ -141,7 +138,7 @@ def _moves(
 def _gates(
     gate: ArrayLike | None, rows: int, width: int, per_token: int, keys: Array
 ) -> Array | None:  # [T J, 1 or k]
-    """The gate of every change; of a token's changes the first alone has one."""
+    """Return the gate of every change: only the first change of a token has one."""
     if gate is None:
         return None
     gates, count = jnp.asarray(gate, keys.dtype), rows // per_token
@@ -157,5 +154,6 @@ def _gates(
     return jnp.concatenate([gates[:, None], later], 1).reshape(rows, -1)
 
 
-def _between(first: Array, second: Array) -> Array:  # [m, w] x 2 -> [2m, w], row by row
+def _interleave(first: Array, second: Array) -> Array:  # [m, w] x 2 -> [2m, w]
+    """Return the rows of both in turns."""
     return jnp.stack([first, second], 1).reshape(2 * len(first), -1)

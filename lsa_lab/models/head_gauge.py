@@ -1,14 +1,14 @@
-"""Heads of linear attention are not unique: what a layer computes is one symmetrised tensor.
+"""Heads of linear attention are not unique: a layer computes one symmetrised tensor.
 
 A layer adds Σ_h w_pv_h S w_kq_h e_t to token t, with a symmetric S for every key mask. So it is
 
     update_a = Σ_{βγc} M_{aβγc} S_{βγ} e_c,    M_{aβγc} = (N_{aβγc} + N_{aγβc})/2,
     N_{aβγc} = Σ_h w_pv_h[a, β] w_kq_h[γ, c],
 
-and what is antisymmetric in N's two indices of S never shows. Heads can be mixed, which leaves N;
-w_pv = a bᵀ, w_kq = c dᵀ can become w_pv = a cᵀ, w_kq = b dᵀ, which leaves M alone. What a head is
-worth, and how many there are, is then a property of the weights that training happened to find
-(derived here; docs/theory, "Heads are not unique").
+and no output depends on the part that is antisymmetric in N's two indices of S. Mixed heads keep N;
+w_pv = a bᵀ, w_kq = c dᵀ and w_pv = a cᵀ, w_kq = b dᵀ have the same M. So the importance and the
+number of heads belong to the weights and not to the function (derived here; docs/theory, "Heads are
+not unique").
 """
 
 import chex
@@ -18,8 +18,8 @@ from jax import Array
 from lsa_lab.models.linear_attention import Params
 
 
-def mixed(params: Params, mixing: Array) -> Params:  # mixing [L, H, H]
-    """The same stack with its heads mixed by an invertible A for each layer.
+def mix_heads(params: Params, mixing: Array) -> Params:  # mixing [L, H, H]
+    """Return the same function with heads mixed by an invertible A for each layer.
 
     w_pv'_h = Σ_k A_hk w_pv_k and w_kq'_h = Σ_k (A⁻ᵀ)_hk w_kq_k (derived here).
     """
@@ -37,7 +37,7 @@ def mixed(params: Params, mixing: Array) -> Params:  # mixing [L, H, H]
 
 
 def layer_tensor(params: Params) -> Array:  # [L, e, e, e, e]
-    """M_{aβγc} of every layer: two layers compute the same if and only if theirs are equal.
+    """Return M_{aβγc} of every layer; two layers compute the same if and only if M is the same.
 
     e⁴ numbers a layer; heads of separate W_K, W_Q, W_V, W_O are merged first
     (``transformer.merge``).
@@ -47,12 +47,12 @@ def layer_tensor(params: Params) -> Array:  # [L, e, e, e, e]
     return (tensor + tensor.swapaxes(2, 3)) / 2
 
 
-def orthogonal(params: Params) -> tuple[Params, Array]:  # Params, [L, min(H, e²)]
-    """The same N written with orthogonal heads, and its singular values σ.
+def orthogonal_heads(params: Params) -> tuple[Params, Array]:  # Params, [L, min(H, e²)]
+    """Return the same N with orthogonal heads, and its singular values σ.
 
     Σ_h vec(w_pv_h) vec(w_kq_h)ᵀ = Σ_h σ_h u_h v_hᵀ, σ falling: head h gets √σ_h u_h and √σ_h v_h.
-    No mixing changes it, but layers that compute the same can differ in N, hence here and in the
-    number of σ_h > 0: ``canonical`` does not.
+    No mixing changes it, but layers that compute the same can differ in N, and in the number of
+    σ_h > 0; ``canonical_heads`` does not.
     """
     num_layers, num_heads, e, _ = _check(params)
     writes, asks = (w.reshape(num_layers, num_heads, e * e) for w in (params.w_pv, params.w_kq))
@@ -64,13 +64,13 @@ def orthogonal(params: Params) -> tuple[Params, Array]:  # Params, [L, min(H, e�
     return _heads(q_writes @ left, values, q_asks @ right.swapaxes(1, 2)), values
 
 
-def canonical(params: Params) -> tuple[Params, Array]:  # Params of e² heads, [L, e²]
-    """The same stack written with the orthogonal heads of M, and the singular values of M.
+def canonical_heads(params: Params) -> tuple[Params, Array]:  # Params of e² heads, [L, e²]
+    """Return the same function with the orthogonal heads of M, and the singular values of M.
 
-    As ``orthogonal``, but of N = M: the same for all layers that compute the same, up to a sign of
-    both sides of a head and a rotation among heads with equal σ. It has the least Σ N² of all, for
-    M is orthogonal to what is antisymmetric, but seldom the fewest heads: w_pv = a bᵀ,
-    w_kq = c dᵀ has two in it.
+    This is ``orthogonal_heads`` of N = M: the same for all layers that compute the same, up to a
+    sign of both sides of a head and a rotation among heads with equal σ. Σ N² is the least, because
+    M is orthogonal to what is antisymmetric, but heads are seldom the fewest: w_pv = a bᵀ,
+    w_kq = c dᵀ gives two.
     """
     num_layers, _, e, _ = _check(params)
     left, values, right = jnp.linalg.svd(layer_tensor(params).reshape(num_layers, e * e, e * e))
@@ -78,7 +78,7 @@ def canonical(params: Params) -> tuple[Params, Array]:  # Params of e² heads, [
 
 
 def _heads(left: Array, values: Array, right: Array) -> Params:  # [L, e², H], [L, H], [L, e², H]
-    """Head h has √σ_h u_h as w_pv and √σ_h v_h as w_kq."""
+    """Return heads with √σ_h u_h as w_pv and √σ_h v_h as w_kq."""
     num_layers, squared, num_heads = left.shape
     e = round(squared**0.5)
 

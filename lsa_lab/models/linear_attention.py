@@ -15,7 +15,7 @@ tokens are few.
     >>> layers = forward(two_steps, tokens)
     >>> print(trace.layer_predictions(layers)[1:])  # w = 1, then w = 1.5
     [3.  4.5]
-    >>> print(attention(two_steps, layers)[0, 0, -1])  # whom the query reads, and how much
+    >>> print(attention(two_steps, layers)[0, 0, -1])  # the scores of the query
     [ 0.75 -0.75  0.  ]
 """
 
@@ -59,7 +59,7 @@ def init(
     scale: float = 0.02,
     dtype: DTypeLike | None = None,
 ) -> Params:
-    """Gaussian weights of standard deviation ``scale``."""
+    """Draw Gaussian weights of standard deviation ``scale``."""
     for name, count in (("num_layers", num_layers), ("num_heads", num_heads), ("d", d)):
         check_at_least(count, name)
     check_range(scale, "scale")
@@ -82,9 +82,15 @@ def forward(
 ) -> Trace:
     """Run every layer and return the stream and the heads' writes.
 
-    ``keys``: "demonstrations", every token reads all demonstrations and nobody reads the query;
-    "all", the query is a key too; "causal", demonstration i reads demonstrations 1..i and the query
-    reads all of them. ``normalise`` divides by the number n of demonstrations, whatever the mask.
+    Args:
+        keys: "demonstrations", every token reads all demonstrations and none reads the query;
+            "all", the query is a key too; "causal", demonstration i reads demonstrations 1..i and
+            the query reads all of them.
+        normalise: divide by the number n of demonstrations, whatever the mask.
+        head_mask: a factor for what each head writes.
+
+    Raises:
+        ValueError, TypeError, AssertionError: tokens, weights or mask have a wrong shape or dtype.
     """
     _check(params, tokens, keys)
     num_layers, num_heads = params.w_kq.shape[:2]
@@ -114,11 +120,11 @@ def _forward(params: Params, tokens: Array, gates: Array, keys: Keys, normalise:
 
 
 def check_params(params: Any, what: str) -> None:
-    """Raise if a model is not merged linear attention, the only one with common layer maps."""
+    """Raise unless a model is merged linear attention, the only one with common layer maps."""
     if not isinstance(params, Params):
-        given = f"{type(params).__module__}.{type(params).__qualname__}"
+        name = f"{type(params).__module__}.{type(params).__qualname__}"
         raise TypeError(
-            f"{what} exists for linear_attention.Params, not {given}: softmax, norms, MLPs and "
+            f"{what} exists for linear_attention.Params, not {name}: softmax, norms, MLPs and "
             "causal masks have no common layer map; merge plain linear heads with transformer.merge"
         )
 
@@ -126,7 +132,7 @@ def check_params(params: Any, what: str) -> None:
 def attention(
     params: Params, trace: Walk, *, keys: Keys = "demonstrations", normalise: bool = True
 ) -> Array:  # [L, H, T, T]
-    """The scores (1/n) e_i · w_kq e_t with which token t (third axis) reads token i (fourth)."""
+    """Return the scores (1/n) e_i · w_kq e_t with which token t (third axis) reads token i."""
     before = trace.stream[:-1]
     scale = 1.0 / (before.shape[1] - 1) if normalise else 1.0
     queries = scale * jnp.einsum("lhef,ltf->lhte", params.w_kq, before)
@@ -144,20 +150,20 @@ def _bidirectional_heads(
     """
     if len(readable) <= readable.shape[1]:
         queries = jnp.einsum("hef,tf->hte", w_kq, stream)
-        return _written(w_pv, queries @ readable.T @ readable)
+        return _apply_writes(w_pv, queries @ readable.T @ readable)
     maps = w_pv @ (readable.T @ readable) @ w_kq  # [H, e, e]
     return stream @ maps.sum(0).T, jnp.einsum("te,hfe->htf", stream, maps)
 
 
 def _causal_heads(stream: Array, w_kq: Array, w_pv: Array) -> tuple[Array, Array]:
-    """Every head reads the stream's prefixes; the query's row is no key, so it is zero as one."""
+    """Return the causal writes; the row of the query is no key, so it is zero as a key."""
     keys = stream.at[-1].set(0)
     queries = jnp.einsum("hef,tf->hte", w_kq, stream)
     read = jax.vmap(read_causally, in_axes=(0, None, None))(queries, keys, stream)
-    return _written(w_pv, read)
+    return _apply_writes(w_pv, read)
 
 
-def _written(w_pv: Array, read: Array) -> tuple[Array, Array]:  # [H, T, e] -> [T, e], [H, T, e]
+def _apply_writes(w_pv: Array, read: Array) -> tuple[Array, Array]:  # [T, e], [H, T, e]
     return jnp.einsum("hfe,hte->tf", w_pv, read), jnp.einsum("hfe,hte->htf", w_pv, read)
 
 

@@ -1,4 +1,4 @@
-"""Predictions after every demonstration: a model's answer at each x from the pairs before it."""
+"""Predictions at every x of a prompt from the pairs before it."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -21,11 +21,12 @@ def predictions(
     layout: Layout = "bound",
     sign: float = -1.0,
 ) -> Array:  # [n+1]
-    """ŷ at x_1, ..., x_n and the query, each from the pairs before it.
+    """Return ŷ at x_1, ..., x_n and the query, each from the pairs before it.
 
-    Bound tokens [x_t, x_{t-1}, y_{t-1}] and interleaved ones x_1, y_1, x_2, ... are read in one
-    pass, which is the prefixes' own answer if the model is causal (Garg et al. 2208.01066); merged
-    tokens in n passes, whose first answer, from no pair, is 0.
+    Bound tokens [x_t, x_{t-1}, y_{t-1}] and interleaved ones x_1, y_1, x_2, ... are one pass, which
+    equals the predictions of the prefixes if the model is causal (Garg et al. 2208.01066). Merged
+    tokens are n passes; the first prediction, from no pair, is 0. Raises ValueError for an unknown
+    layout, and for a model that returns the query's label slot alone.
     """
     if layout == "merged":
         n = prompt.x.shape[0]
@@ -42,8 +43,8 @@ def predictions(
     slots = traces.label_slots(forward(params, rows))[-1]
     if slots.shape[0] != rows.shape[0]:
         raise ValueError(
-            "the model answers the query alone: give its label slots of every token, "
-            "interop.as_forward(function, causal=True), or take layout='merged'"
+            "the model returns the query's label slot alone: return those of every token, "
+            "interop.as_forward(function, causal=True), or use layout='merged'"
         )
     return sign * (slots if bound else slots[::2])
 
@@ -54,6 +55,6 @@ def loss(
     prompt: Prompt,
     layout: Layout = "bound",
 ) -> Array:  # []
-    """The mean squared error over all n + 1 prefixes of one prompt."""
+    """Return the mean squared error over all n + 1 prefixes of one prompt."""
     labels = jnp.append(prompt.y, prompt.y_query)
     return jnp.mean((predictions(forward, params, prompt, layout) - labels) ** 2)

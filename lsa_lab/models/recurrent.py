@@ -1,11 +1,11 @@
-"""The layers of today as one recurrence: tokens write and read a state S [k, v] of each head.
+"""Recurrent layers as one recurrence: tokens write to and read from a state S [k, v] of each head.
 
 Token t, with u_t its row of the (normed) stream, writes rank-one changes and then reads,
 
     S ← diag(g) S - a (rᵀS) + b vᵀ,  read Sᵀq,  q = W_q u, k = W_k u, v = W_v u,
 
-and W_o of the read is added to the stream, then an MLP if there is one. Each kind is a choice of
-the gate g, of what is erased (a, r) and written, b; k̂ = k/|k|, and β is the token's step:
+and W_o of the read is added to the stream, then an MLP if there is one. Each kind chooses
+the gate g, what is erased (a, r) and what is written, b; k̂ = k/|k|, and β is the token's step:
 
     additive       g 1               a 0            b k        linear attention, 2006.16236
     retention      a constant a head a 0            b k        RetNet, 2307.08621
@@ -21,10 +21,10 @@ the gate g, of what is erased (a, r) and written, b; k̂ = k/|k|, and β is the 
     rwkv7          diagonal g        a α⊙k̂, r k̂     b α⊙k̂     2503.14456, α a step a channel
     mesa           S = (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ, sums with gates  2309.05858, MesaNet 2506.05233
 
-where gdn2 writes v times a gate of its own for each channel, and mesa's λ is kept by
-``solve="cholesky"`` alone: by default gates forget it too, λ Π g (docs/theory, "The state as a
-regression", which says what precision keeps). In the merged layout the query is read for and writes
-nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read (``prompts.bound_tokens``).
+where gdn2 writes v times a gate for each channel, and only ``solve="cholesky"`` keeps mesa's λ: by
+default gates forget it too, λ Π g (docs/theory, "The state as a regression"). In the merged layout
+the query reads and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read
+(``prompts.bound_tokens``).
 """
 
 import dataclasses
@@ -63,7 +63,11 @@ def forward(
     config: Config,
     head_mask: Array | None = None,  # [L, H]
 ) -> Trace:
-    """Read in, run every layer, and return the stream and the heads' writes."""
+    """Read in, run every layer, and return the stream and the heads' writes.
+
+    ``head_mask`` holds a factor for what each head writes. Raises ValueError or AssertionError if
+    tokens or params do not fit the config.
+    """
     _check(params, tokens, config)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
     return _forward(params, tokens, gates, config)
@@ -74,15 +78,17 @@ def _forward(params: Params, tokens: Array, gates: Array, config: Config) -> Tra
     stream = tokens if params.read_in is None else tokens @ params.read_in.T
 
     def layer(stream: Array, weights: tuple[Params, Array]) -> tuple[Array, tuple]:
-        own, gate = weights
-        rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
+        params, gate = weights
+        rows = _normed(stream, params.attention_norm_scale, params.attention_norm_offset)
         # One head after the other: a CPU takes five times longer for ``vmap`` below a caller's.
-        read = jax.lax.map(lambda head: _read(head, rows, config), _heads(own))
-        heads = jnp.einsum("hdv,htv->htd", gate[:, None, None] * own.w_o, read)
+        read = jax.lax.map(lambda head: _read(head, rows, config), _head_params(params))
+        heads = jnp.einsum("hdv,htv->htd", gate[:, None, None] * params.w_o, read)
         stream = stream + heads.sum(0)
         if config.mlp_width is not None:
-            rows = _normed(stream, own.mlp_norm_scale, own.mlp_norm_offset)
-            leaves = not_none(own.mlp_in, own.mlp_in_bias, own.mlp_out, own.mlp_out_bias)
+            rows = _normed(stream, params.mlp_norm_scale, params.mlp_norm_offset)
+            leaves = not_none(
+                params.mlp_in, params.mlp_in_bias, params.mlp_out, params.mlp_out_bias
+            )
             stream = stream + mlp(rows, *leaves)
         return stream, (stream, heads)
 
@@ -93,38 +99,40 @@ def _forward(params: Params, tokens: Array, gates: Array, config: Config) -> Tra
 def predict(
     params: Params, tokens: Array, config: Config, head_mask: Array | None = None
 ) -> Array:  # []
-    """ŷ = minus the query's label slot after the last layer."""
+    """Return ŷ = minus the query's label slot after the last layer."""
     return traces.predict(forward(params, tokens, config, head_mask))
 
 
 def predict_prefixes(
     params: Params, tokens: Array, config: Config, head_mask: Array | None = None
 ) -> Array:  # [n+1]
-    """ŷ at x_1, ..., x_n and the query, each from the pairs before it, of bound tokens."""
+    """Return ŷ at x_1, ..., x_n and the query, each from the pairs before it, of bound tokens."""
     if config.layout != "bound":
         raise ValueError(f"layout is {config.layout!r}, where only the query has a prediction")
     return -traces.label_slots(forward(params, tokens, config, head_mask))[-1]
 
 
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T(, J)]
-    """The α_ti = q_tᵀ [Π_{i<s≤t} (diag(g_s) - a_s r_sᵀ)] b_i, the latest s on the left, with which
-    token t (third axis) reads the value v_i of token i (fourth); 2403.01590 has it for Mamba.
+    """Return the α_ti with which token t (third axis) reads the value v_i of token i (fourth).
+
+    α_ti = q_tᵀ [Π_{i<s≤t} (diag(g_s) - a_s r_sᵀ)] b_i, the latest s on the left (2403.01590 has it
+    for Mamba).
 
     For mesa α_ti is q_tᵀ (Σ βkkᵀ + λI)⁻¹ β_i k_i Π_{i<s≤t} g_s. An additive layer with
     ``normalise`` divides it by how many tokens have written. The values of gdn2 are those that its
     gate lets through. Where a token writes J > 1 values, a last axis J counts them.
-    ``effective.attention`` has α from raw arrays.
+    ``effective.attention`` computes α from raw arrays.
     """
-    return _of_layers(_weights, params, trace, config)
+    return _map_heads(_weights, params, trace, config)
 
 
 def states(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T, k, v]
-    """The state of every head after every token.
+    """Return the state of every head after every token.
 
-    Raises ValueError, where states can be read, for one that is not finite.
+    Raises ValueError for a concrete state that is not finite.
     """
     trace = forward(params, tokens, config)
-    every = _of_layers(_states, params, trace, config)
+    every = _map_heads(_states, params, trace, config)
     if is_concrete(every):
         broken = np.argwhere(~np.isfinite(np.asarray(every)).all((-1, -2)))
         if len(broken):
@@ -136,23 +144,6 @@ def states(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T,
     return every
 
 
-def condition_numbers(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T]
-    """λ_max/λ_min of Σ βkkᵀ + λI, sums with gates, after every token of a mesa layer.
-
-    ``solve="cholesky"`` inverts this matrix; the recursive way has λ Π g in the place of λ.
-    """
-    if config.kind != "mesa":
-        raise ValueError(f"kind is {config.kind!r}: only a mesa layer inverts a matrix")
-    return _of_layers(_condition_numbers, params, forward(params, tokens, config), config)
-
-
-def _condition_numbers(head: Params, rows: Array, config: Config) -> Array:  # [T]
-    no_values = rows[:, :0]
-    moments, _ = recurrent_state.regression_sums(*_weighted(head, rows, config), no_values)
-    values = jnp.linalg.eigvalsh(moments) + _penalty(head)
-    return values[:, -1] / values[:, 0]
-
-
 def _weights(head: Params, rows: Array, config: Config) -> Array:  # [T, T] or [T, T, J]
     length, per_token = len(rows), config.keys_a_token
     units = jnp.eye(length * per_token, dtype=rows.dtype).reshape(length, -1)
@@ -161,21 +152,21 @@ def _weights(head: Params, rows: Array, config: Config) -> Array:  # [T, T] or [
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3))
-def _of_layers(look: Callable, params: Params, trace: Walk, config: Config) -> Array:
-    """``look(head, rows, config)`` of every layer and head, from the stream before each layer."""
+def _map_heads(read: Callable, params: Params, trace: Walk, config: Config) -> Array:
+    """Return ``read(head, rows, config)`` of every layer and head, from the stream before each."""
 
-    def layer(own: Params, stream: Array) -> Array:
-        rows = _normed(stream, own.attention_norm_scale, own.attention_norm_offset)
-        return jax.vmap(lambda head: look(head, rows, config))(_heads(own))
+    def layer(params: Params, stream: Array) -> Array:
+        rows = _normed(stream, params.attention_norm_scale, params.attention_norm_offset)
+        return jax.vmap(lambda head: read(head, rows, config))(_head_params(params))
 
     return jax.vmap(layer)(layer_params(params), trace.stream[:-1])
 
 
-def _heads(own: Params) -> Params:
-    """One layer's leaves that its heads own, [H, ...]; the others are None."""
+def _head_params(params: Params) -> Params:
+    """Return one layer's Params with None for each leaf without an axis of heads, and for w_o."""
     owned = ("w_q", "w_k", "w_v", "w_step", "b_step", "w_gate", "b_gate", "w_write", "b_write")
-    others = {field.name for field in dataclasses.fields(own)} - {*owned, "log_penalty"}
-    return own.replace(**dict.fromkeys(others))
+    others = {field.name for field in dataclasses.fields(params)} - {*owned, "log_penalty"}
+    return params.replace(**dict.fromkeys(others))
 
 
 def _normed(stream: Array, scale: Array | None, offset: Array | None) -> Array:  # [T, D]
@@ -188,7 +179,7 @@ def _read(
     config: Config,
     values: Array | None = None,  # [T, v]
 ) -> Array:  # [T, v]
-    """Sᵀq after every token, of the head's own values unless others are not_none."""
+    """Return Sᵀq after every token, by default of the head's values."""
     queries, values = rows @ head.w_q.T, _values(head, rows) if values is None else values
     if config.kind == "mesa":
         return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config, values), queries)
@@ -196,7 +187,7 @@ def _read(
     every = recurrent_state.reads(writes, jnp.repeat(queries, config.inner, 0))
     read = every[config.inner - 1 :: config.inner]
     if config.kind == "additive" and config.normalise:
-        read = read / jnp.maximum(jnp.cumsum(_does_write(rows, config)), 1)[:, None]
+        read = read / jnp.maximum(jnp.cumsum(_write_mask(rows, config)), 1)[:, None]
     return read
 
 
@@ -220,17 +211,17 @@ def _regressions(
 ) -> Array:  # [T, D], [T, v] -> [T, k, v]
     recursive = config.solve == "recursive"
     solve = recursive_least_squares if recursive else recurrent_state.solved_regressions
-    return solve(*_weighted(head, rows, config), values, _penalty(head))
+    return solve(*_steps_gates_keys(head, rows, config), values, _penalty(head))
 
 
-def _does_write(rows: Array, config: Config) -> Array:  # [T]
-    """1 for each token that writes: in the merged layout not for the query."""
+def _write_mask(rows: Array, config: Config) -> Array:  # [T]
+    """Return 1 for each token that writes, 0 for the query of the merged layout."""
     ones = jnp.ones(len(rows), rows.dtype)
     return ones if config.layout == "bound" else ones.at[-1].set(0)
 
 
 def _step_and_gate(head: Params, rows: Array, config: Config) -> tuple[Array, Array]:
-    """β [T, j] and g [T, 1 or k] of every token."""
+    """Return β [T, j] and g [T, 1 or k] of every token."""
     step, gate = jnp.ones((len(rows), 1), rows.dtype), jnp.ones((len(rows), 1), rows.dtype)
     if head.w_step is not None and head.b_step is not None:
         raw = rows @ head.w_step.T + head.b_step[None]
@@ -253,8 +244,8 @@ def _writes(
     config: Config,
     values: Array,  # [T, J v]
 ) -> Writes:  # leaves [T J, ...]
-    """What every token changes, by the kind."""
-    kind, writing = config.kind, _does_write(rows, config)[:, None]
+    """Return the changes of the state by every token."""
+    kind, writing = config.kind, _write_mask(rows, config)[:, None]
     step, gate = _step_and_gate(head, rows, config)
     keys = (rows @ head.w_k.T).reshape(-1, config.key_width)  # [T J, k]
     value = values.reshape(len(keys), -1)
@@ -273,9 +264,9 @@ def _writes(
     return Writes(step * keys, value, removed, fading)
 
 
-def _weighted(head: Params, rows: Array, config: Config) -> tuple[Array, Array, Array]:
-    """β, g and the key of every token."""
-    writing = _does_write(rows, config)
+def _steps_gates_keys(head: Params, rows: Array, config: Config) -> tuple[Array, Array, Array]:
+    """Return β, g and the key of every token."""
+    writing = _write_mask(rows, config)
     step, gate = _step_and_gate(head, rows, config)
     step, gate = writing * step[:, 0], 1 - writing * (1 - gate[:, 0])
     return step, gate, rows @ head.w_k.T
@@ -301,10 +292,10 @@ def _check(params: Params, tokens: Array, config: Config) -> None:
             raise ValueError(
                 "a penalty exp(log_penalty) is 0 or NaN: the first keys leave the sums singular"
             )
-    # Least mean squares may have a gate, as its closed curve has: docs/theory, "Any covariance".
-    own = params.replace(w_gate=None, b_gate=None) if config.kind == "lms" else params
+    # LMS may have a gate, as its closed curve has (docs/theory, "Any covariance").
+    checked = params.replace(w_gate=None, b_gate=None) if config.kind == "lms" else params
     words = f"params do not fit the config of {config.kind} layers; draw them with init"
-    chex.assert_trees_all_equal_shapes(own, _shapes(config), custom_message=words)
+    chex.assert_trees_all_equal_shapes(checked, _shapes(config), custom_message=words)
 
 
 @functools.cache

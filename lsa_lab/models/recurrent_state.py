@@ -1,7 +1,4 @@
-"""Rank-one changes of a state S [k, v] one after the other, what is read in between, regressions.
-
-One head, and no weights: ``recurrent`` makes the changes.
-"""
+"""Rank-one changes of the state S [k, v] of one head, reads between them, and regressions."""
 
 from typing import Any
 
@@ -17,8 +14,10 @@ _SHORT = 64  # changes: fewer are scanned one by one
 
 
 class Writes(flax.struct.PyTreeNode):
-    """The changes S ← diag(gate) S + write (value - removeᵀ S)ᵀ, in their order; without a gate
-    nothing is forgotten, and without ``remove`` nothing is erased."""
+    """The changes S ← diag(gate) S + write (value - removeᵀ S)ᵀ, in their order.
+
+    Without a gate nothing is forgotten; without ``remove`` nothing is erased.
+    """
 
     write: Array  # [m, k]
     value: Array  # [m, v]
@@ -27,33 +26,33 @@ class Writes(flax.struct.PyTreeNode):
 
 
 def reads(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
-    """Sᵀq after every change: by chunks if changes are many and all channels share a gate."""
+    """Return Sᵀq after every change, by chunks if they are many and all channels share a gate."""
     shared = writes.gate is None or writes.gate.shape[-1] == 1
-    return (chunked if shared and len(queries) >= _SHORT else scanned)(writes, queries)
+    return (read_chunks if shared and len(queries) >= _SHORT else read_scan)(writes, queries)
 
 
 def every_state(writes: Writes) -> Array:  # [m, k, v]
-    """S after every change."""
+    """Return S after every change."""
 
     def step(state: Array, change: Writes) -> tuple[Array, Array]:
         state = _change(state, change)
         return state, state
 
-    return jax.lax.scan(step, _nothing(writes), writes)[1]
+    return jax.lax.scan(step, _zero_state(writes), writes)[1]
 
 
-def scanned(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
-    """Sᵀq after every change, one after the other."""
+def read_scan(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
+    """Return Sᵀq after every change, one after the other."""
 
     def step(state: Array, row: tuple[Writes, Array]) -> tuple[Array, Array]:
         state = _change(state, row[0])
         return state, row[1] @ state
 
-    return jax.lax.scan(step, _nothing(writes), (writes, queries))[1]
+    return jax.lax.scan(step, _zero_state(writes), (writes, queries))[1]
 
 
-def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
-    """The same with one state a chunk: products of matrices, linear in m.
+def read_chunks(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
+    """Return the same with one state a chunk: products of matrices, linear in m.
 
     In a chunk that begins at S, with γ_ij the gates between two changes, change i writes the error
     e_i = v_i - r_iᵀS_{i-1} = v_i - γ_i0 r_iᵀS - Σ_{j<i} γ_ij r_i·b_j e_j: a triangular system
@@ -83,7 +82,7 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
         start_before = jnp.pad(since_start[:, :-1], ((0, 0), (1, 0)), constant_values=1.0)
         system = remove @ columns * before + jnp.eye(size, dtype=gate.dtype)[None]
         both = jnp.concatenate([value, start_before[..., None] * remove], -1)
-        solved = _unit_solve(system, both)  # e = own - slope S
+        solved = _unit_solve(system, both)  # e = first columns - last columns S
     moved = (columns * decay[:, -1:]) @ solved  # [c, k, v] and, of what is erased, [c, k, k]
     total = jnp.broadcast_to(since_start[:, -1], (count,))
 
@@ -92,7 +91,7 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
         after = total * state + moved[:, :width]
         return (after if writes.remove is None else after - moved[:, width:] @ state), state
 
-    starts = jax.lax.scan(step, _nothing(writes), (moved, total))[1]
+    starts = jax.lax.scan(step, _zero_state(writes), (moved, total))[1]
     errors = solved[..., :width]
     if writes.remove is not None:
         errors = errors - solved[..., width:] @ starts
@@ -102,10 +101,10 @@ def chunked(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
 
 @jax.custom_jvp
 def _unit_solve(system: Array, rows: Array) -> Array:  # [c, i, i], [c, i, r] -> [c, i, r]
-    """A⁻¹B for A with ones on the diagonal and 0 above it.
+    """Return A⁻¹B for A with ones on the diagonal and 0 above it.
 
-    LAPACK's batched triangular solve is not called: on a machine of two cores two of them in one
-    program, as a gradient has, can wait for each other for ever (jaxlib 0.10).
+    Two of LAPACK's batched triangular solves in one program, as in a gradient, can deadlock on a
+    machine of two cores (jaxlib 0.10).
     """
     return _unit_inverse(system) @ rows
 
@@ -114,14 +113,14 @@ def _unit_solve(system: Array, rows: Array) -> Array:  # [c, i, i], [c, i, r] ->
 def _solve_derivative(
     primals: tuple[Array, Array], tangents: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """d(A⁻¹B) = A⁻¹(dB - dA A⁻¹B): products as narrow as B, and not the derivative of A⁻¹."""
+    """Return d(A⁻¹B) = A⁻¹(dB - dA A⁻¹B), products as narrow as B."""
     inverse = _unit_inverse(primals[0])
     solved = inverse @ primals[1]
     return solved, inverse @ (tangents[1] - tangents[0] @ solved)
 
 
 def _unit_inverse(system: Array) -> Array:  # [c, i, i]
-    """A⁻¹ from the inverses of A's diagonal blocks, whose width doubles:
+    """Return A⁻¹ from the inverses of A's diagonal blocks, whose width doubles:
 
     [P 0; Q R]⁻¹ = [P⁻¹ 0; -R⁻¹QP⁻¹ R⁻¹]
     """
@@ -148,7 +147,7 @@ def unit_rows(keys: Array) -> Array:  # [m, k]
 
 @unit_rows.defjvp
 def _unit_derivative(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """dk → (dk - u (u·dk))/|k| for u = k/|k|, and 0 for 0: a fifth less of a layer's time."""
+    """Return (dk - u (u·dk))/|k| for u = k/|k|, and 0 for 0: a fifth less of a layer's time."""
     unit, length = _unit_and_length(primals[0])
     moved = tangents[0] - unit * (unit * tangents[0]).sum(-1, keepdims=True)
     return unit, jnp.where(length > 0, moved / jnp.where(length > 0, length, 1), 0)
@@ -167,7 +166,7 @@ def regression_sums(
     keys: Array,  # [T, k]
     values: Array,  # [T, v]
 ) -> tuple[Array, Array]:  # [T, k, k], [T, k, v]
-    """Σ βkkᵀ and Σ βkvᵀ after every token, forgotten by the gates."""
+    """Return Σ βkkᵀ and Σ βkvᵀ after every token, with gates."""
 
     def add(sums: Any, row: tuple) -> tuple[tuple, tuple]:
         beta, g, k, v = row
@@ -184,7 +183,7 @@ def regression_sums(
 def solved_regressions(
     step: Array, gate: Array, keys: Array, values: Array, penalty: Array
 ) -> Array:  # [T, k, v]
-    """(Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ after every token, by Cholesky's factors; gates leave λ alone.
+    """Return (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ after every token, by Cholesky's factors; λ has no gate.
 
     Raises TypeError for half precision, which has no factors.
     """
@@ -197,7 +196,7 @@ def solved_regressions(
     return jax.scipy.linalg.cho_solve((factors, True), products)
 
 
-def _nothing(writes: Writes) -> Array:  # [k, v]
+def _zero_state(writes: Writes) -> Array:  # [k, v]
     return jnp.zeros((writes.write.shape[1], writes.value.shape[1]), writes.value.dtype)
 
 

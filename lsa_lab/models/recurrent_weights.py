@@ -1,4 +1,4 @@
-"""The shape and the weights of a recurrent model; ``recurrent`` has the formulas."""
+"""The config and the weights of a recurrent model; ``recurrent`` has the formulas."""
 
 import dataclasses
 from typing import Any, Literal, get_args
@@ -23,14 +23,16 @@ _STEPLESS = ("additive", "retention", "gla")
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What a recurrent model is made of.
+    """The kind and the sizes of a recurrent model; width, norm, mlp_width as in ``transformer``.
 
-    ``diagonal``: a gate for each channel of the key (gla, gated_delta). ``largest_step`` times a
-    sigmoid is β; up to 2 the eigenvalues of a delta rule stay in [-1, 1]. ``normalise`` (additive)
-    divides a read by the number of tokens written. ``solve`` (mesa): Carlson's updates, whose gates
-    forget the penalty too, or Cholesky's factors anew for every token, which keep the penalty
-    (MesaNet's). ``width``, ``norm`` and ``mlp_width`` as in
-    ``transformer.Config``.
+    Args:
+        inner: keys and values a token (delta_product), or steps a token (ttt).
+        diagonal: a gate for each channel of the key (gla, gated_delta).
+        largest_step: β is this times a sigmoid; up to 2 the eigenvalues of a delta rule stay in
+            [-1, 1].
+        normalise: divide a read by the number of tokens written (additive).
+        solve: of mesa, Carlson's updates, whose gates forget the penalty too, or Cholesky's factors
+            for every token, which keep it (MesaNet's).
     """
 
     kind: Kind
@@ -38,7 +40,7 @@ class Config:
     num_layers: int = 1  # L
     num_heads: int = 1  # H
     key_width: int = 8  # k
-    value_width: int | None = None  # v, the key's unless said
+    value_width: int | None = None  # v, by default k
     width: int | None = None  # D
     norm: bool = False
     mlp_width: int | None = None  # m
@@ -78,15 +80,17 @@ class Config:
 
     @property
     def keys_a_token(self) -> int:
-        """J, the keys and values that a token writes."""
+        """J, the number of keys and values that a token writes."""
         return self.inner if self.kind == "delta_product" else 1
 
     @property
     def gate_width(self) -> int:
+        """The number of gates a token."""
         return self.key_width if self.diagonal or self.kind in _BY_CHANNEL else 1
 
     @property
     def step_width(self) -> int:
+        """The number of steps a token."""
         return self.key_width if self.kind in _BY_CHANNEL else self.keys_a_token
 
 
@@ -119,8 +123,10 @@ class Params(flax.struct.PyTreeNode):
 
 
 def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
-    """Gaussian weights of variance init_scale² / (number of inputs); gates begin near .95, steps
-    at half of the largest, λ at 1."""
+    """Draw Gaussian weights of variance init_scale² / (number of inputs).
+
+    Gates start near .95, steps at half of the largest, λ at 1.
+    """
     keys = iter(jax.random.split(key, 11 if config.kind == "gdn2" else 10))
     L, H, D, J = config.num_layers, config.num_heads, config.stream_width, config.keys_a_token
 

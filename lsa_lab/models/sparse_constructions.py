@@ -1,6 +1,6 @@
 """Preprocess-then-optimise as a transformer: many heads in the first layer, one in each later one.
 
-The first layer weighs each coordinate by its correlation with the labels, the rest descend.
+The first layer weighs each coordinate by its correlation with the labels, the others descend.
 """
 
 import chex
@@ -20,8 +20,9 @@ def preprocess_then_optimise(
     step_sizes: Array,  # [steps]
     raw_step_sizes: Array | None = None,  # [steps]
 ) -> tuple[Params, Config]:
-    """One layer of ``num_heads`` heads, then one head a step: transformer.forward(params, tokens,
-    config). ``trace.layer_predictions`` is [0, ŷ_0, ŷ_1, ...], the path starting after layer 1.
+    """Return one layer of ``num_heads`` heads, then one head a step, and the transformer's config.
+
+    ``trace.layer_predictions`` is [0, ŷ_0, ŷ_1, ...]: the path starts after layer 1.
 
     The stream is [x (d), x̃ (H), y]. With r = Xᵀy/n, head g of layer 1 reads the coordinates of its
     group and writes x̃_g = Σ_{j in g} r_j x_j =: (Fx)_g; step t then takes
@@ -65,7 +66,7 @@ def preprocess_then_optimise(
 
 
 def coordinate_groups(d: int, num_heads: int) -> np.ndarray:  # [H, d] bool
-    """Which coordinates each head of the first layer reads: neighbours, shared out evenly.
+    """Return the coordinates that each head of the first layer reads: neighbours, in equal parts.
 
     >>> coordinate_groups(3, 2).astype(int).tolist()
     [[1, 1, 0], [0, 0, 1]]
@@ -82,7 +83,7 @@ def coordinate_groups(d: int, num_heads: int) -> np.ndarray:  # [H, d] bool
 
 
 def _keys(config: Config, groups: np.ndarray, dtype: DTypeLike) -> Array:  # [L, H, k, D]
-    """Layer 1: each head its coordinates, one in each key dimension. Later: x̃, and x if it fits."""
+    """Return keys that hold a head's coordinates in layer 1, and later x̃, and x if it fits."""
     num_heads, d = groups.shape
     shape = (config.num_layers, num_heads, config.key_width, config.stream_width)
     places = (groups.cumsum(1) - 1)[groups]  # [d]

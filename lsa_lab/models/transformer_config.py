@@ -1,4 +1,4 @@
-"""The shape of a transformer."""
+"""The config of a transformer."""
 
 import dataclasses
 from typing import Literal
@@ -13,18 +13,23 @@ from lsa_lab.models.blocks import Kernel, Keys, check_keys
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What a transformer is made of. jit and vmap take it as a constant, wherever it stands.
+    """The sizes and parts of a transformer; jit and vmap treat it as a constant.
 
-    ``heads``: one count, or one for each layer such as (8, 1, 1). ``width``: of the stream after a
-    read-in; None, no read-in, the stream is the token itself. ``keys`` and ``normalise`` (linear
-    kernel: divide by n) are those of ``linear_attention.forward``. In the interleaved layout x_1,
-    y_1, ..., x_query the keys are "causal", token t reads tokens 1..t, itself included, and
-    ``normalise`` divides by t: so the prediction at each x is the one its prefix alone would get.
-    ``norm`` stands before attention and before the MLP, ``final_norm`` before the read-out.
-    ``biases``: of attention, read-in and read-out; an MLP always has them. ``num_positions``: so
-    many learned positions, one of which every token gets before the first layer. ``init_scale``
-    multiplies every drawn matrix but the read-in and read-out, whose entries have variance
-    1 / (number of inputs).
+    Args:
+        heads: one count, or one for each layer such as (8, 1, 1).
+        width: of the stream after a read-in; None for no read-in, the stream is the token itself.
+        keys, normalise: as in ``linear_attention.forward``; ``normalise`` of the linear kernel.
+        norm, final_norm: layer norms before attention and MLP, and before the read-out.
+        layout: "merged", or "interleaved" x_1, y_1, ..., x_query, where keys are "causal", token t
+            reads tokens 1..t and ``normalise`` divides by t, so that the prediction at each x is
+            that of its prefix alone.
+        init_scale: factor of every drawn matrix but read-in and read-out, whose entries have
+            variance 1 / (number of inputs).
+        biases: of attention, read-in and read-out; an MLP always has them.
+        num_positions: the number of learned positions, added to the tokens.
+
+    Raises:
+        ValueError: a count, a name or a combination is impossible.
     """
 
     token_width: int  # e = d + 1
@@ -48,12 +53,12 @@ class Config:
         set_counts(self, "token_width", 2)
         self._check_heads()
         check_keys(self.keys)
-        _one_of("kernel", self.kernel, ("softmax", "linear"))
-        _one_of("layout", self.layout, ("merged", "interleaved"))
+        _check_choice("kernel", self.kernel, ("softmax", "linear"))
+        _check_choice("layout", self.layout, ("merged", "interleaved"))
         if self.layout == "interleaved" and self.keys != "causal":
             raise ValueError(
-                f"keys is {self.keys!r}, but y_i must not be read before it comes in the "
-                "'interleaved' layout; the nearest valid value is keys='causal'"
+                f"keys is {self.keys!r} in the interleaved layout, where x_i must not read y_i; "
+                "the nearest valid value is keys='causal'"
             )
         if self.kernel == "softmax" and not self.normalise:
             raise ValueError(
@@ -62,8 +67,8 @@ class Config:
             )
         if self.final_norm and self.width is None:
             raise ValueError(
-                "final_norm is True, but it stands before a read-out, and the model has none; give "
-                f"a width, such as {self.token_width}"
+                "final_norm is True, and the model has no read-out after it; give a width, such as "
+                f"{self.token_width}"
             )
         if not 0 < self.init_scale < float("inf"):
             raise ValueError(
@@ -88,7 +93,7 @@ class Config:
 
     @property
     def head_counts(self) -> tuple[int, ...]:  # L of them
-        """The number of heads of each layer."""
+        """The number of heads in each layer."""
         return self.heads if isinstance(self.heads, tuple) else (self.heads,) * self.num_layers
 
     @property
@@ -102,6 +107,6 @@ class Config:
         return self.token_width if self.width is None else self.width
 
 
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name} is {value!r}; choose one of {choices}")

@@ -14,7 +14,7 @@ from lsa_lab.models.transformer_config import Config
 
 
 class Params(flax.struct.PyTreeNode):
-    """Weights per layer and head; what the Config leaves out is None, absent heads are zero."""
+    """Weights per layer and head; None where the Config has no such part; absent heads are zero."""
 
     w_q: Array  # [L, H, k, D]
     w_k: Array  # [L, H, k, D]
@@ -42,10 +42,10 @@ class Params(flax.struct.PyTreeNode):
 
 
 def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
-    """Gaussian weights: entries of variance init_scale² / (number of inputs).
+    """Draw Gaussian weights with entries of variance init_scale² / (number of inputs).
 
-    W_Q and W_K share a further 1/√k, which makes a score's variance independent of k. Biases and
-    positions are zero.
+    W_Q and W_K share a further 1/√k, so that the variance of a score does not depend on k. Biases
+    and positions are zero.
     """
     key_q, key_k, key_v, key_o, key_in, key_out, key_mlp_in, key_mlp_out = jax.random.split(key, 8)
     num_layers, num_heads = config.num_layers, config.num_heads
@@ -83,11 +83,11 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
             mlp_out=draw(key_mlp_out, num_layers, width, m, inputs=m),
             mlp_out_bias=rows,
         )
-    return _with_extras(params, config)
+    return _add_extras(params, config)
 
 
-def _with_extras(params: Params, config: Config) -> Params:
-    """The weights with biases and positions, all zero, and a final norm, if the config has them."""
+def _add_extras(params: Params, config: Config) -> Params:
+    """Add biases and positions, all zero, and a final norm, if the config has them."""
     dtype, width = params.w_q.dtype, config.stream_width
     if config.biases:
         heads, rows = jnp.zeros_like(params.w_q[..., 0]), jnp.zeros_like(params.w_o[:, 0, :, 0])
@@ -105,7 +105,7 @@ def _with_extras(params: Params, config: Config) -> Params:
 
 
 def present_heads(config: Config) -> Array:  # [L, H]
-    """Which heads exist: False where a layer has fewer than the most."""
+    """Return True for each head that exists: some layers may have fewer than H."""
     return jnp.arange(config.num_heads)[None] < jnp.asarray(config.head_counts)[:, None]
 
 
@@ -124,7 +124,7 @@ def _shapes(config: Config) -> Params:
 def check_inputs(
     params: Params, tokens: Array | jax.ShapeDtypeStruct, config: Config, head_fill: Array | None
 ) -> None:
-    """Raise unless the arrays that ``transformer.forward`` is given fit together."""
+    """Raise unless the arguments of ``transformer.forward`` fit together."""
     check_tokens(tokens)
     num_tokens, e = tokens.shape
     if e != config.token_width:
@@ -138,7 +138,7 @@ def check_inputs(
     if config.num_positions is not None and num_tokens > config.num_positions:
         raise ValueError(
             f"tokens has {num_tokens} rows, and config.num_positions is {config.num_positions}: "
-            "the model knows no later position; give fewer demonstrations"
+            "give fewer demonstrations"
         )
     check_params(params, config)
     if head_fill is not None:

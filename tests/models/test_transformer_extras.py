@@ -106,7 +106,7 @@ def test_what_the_extras_do_not_fit_is_refused():
     with pytest.raises(ValueError, match=r"has biases=True.* only biases=False can be merged"):
         transformer.merge(params, biased)
     with pytest.raises(ValueError, match="a bias or an MLP is not homogeneous"):
-        constructions.skipped(params, 0.5)
+        constructions.scale_skip(params, 0.5)
     with pytest.raises(AssertionError, match="params do not fit the config"):
         transformer.forward(params, jnp.ones((3, 3)), dataclasses.replace(biased, biases=False))
 

@@ -12,7 +12,7 @@ from lsa_lab.models import head_gauge, linear_attention
 
 E, H, SAMPLES = 4, 3, 200
 mix, canonical, layer_tensor = map(
-    jit_numpy, (head_gauge.mixed, head_gauge.canonical, head_gauge.layer_tensor)
+    jit_numpy, (head_gauge.mix_heads, head_gauge.canonical_heads, head_gauge.layer_tensor)
 )
 
 

@@ -23,7 +23,12 @@ masks = pytest.mark.parametrize("keys", MASKS)
 E, H, N = 3, 3, 5
 mix, orthogonalise, canonicalise, layer_tensor = map(
     jit_numpy,
-    (head_gauge.mixed, head_gauge.orthogonal, head_gauge.canonical, head_gauge.layer_tensor),
+    (
+        head_gauge.mix_heads,
+        head_gauge.orthogonal_heads,
+        head_gauge.canonical_heads,
+        head_gauge.layer_tensor,
+    ),
 )
 
 

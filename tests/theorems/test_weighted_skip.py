@@ -1,6 +1,6 @@
 """A stack with a weight c on its skip connection is a plain stack on h_t / cᵗ (derived here).
 
-Sides: ``constructions.skipped`` through the models' forward passes, times cᵗ; layers
+Sides: ``constructions.scale_skip`` through the models' forward passes, times cᵗ; layers
 h ← c h + attention(h) in NumPy, one after the other. docs/theory, "The weighted skip".
 """
 
@@ -34,7 +34,7 @@ def attention(rows, visible, layer, kind):  # [T, e] -> [T, e]
     return written
 
 
-def disagreement(seed, kind, keys, skipped=constructions.skipped):  # [L]
+def disagreement(seed, kind, keys, skipped=constructions.scale_skip):  # [L]
     """The largest of every layer's stream, relative to the size of that stream."""
     rng = np.random.default_rng(seed)
     c, rows = rng.choice([-1, 1]) * rng.uniform(0.3, 1.2), rng.normal(size=(N + 1, E))
