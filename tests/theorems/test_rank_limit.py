@@ -1,11 +1,8 @@
 """Heads of total rank k reach the rank-limited risk and nothing lower.
 
-docs/theory, "The rank limit". Sides: the least population loss that searches over k heads of key
-width 1 end at; the closed form from a spectrum. d = 3, n = 1: x, w and ε are 7 standard normals,
-integrands have degree at most 4 in each, so 3^7 Gauss-Hermite prompts give the loss exactly.
+d = 3, n = 1: x, w and ε are 7 standard normals of degree 4 at most, so that 3^7 Gauss-Hermite
+prompts give the loss exactly. docs/theory, "The rank limit".
 """
-
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +11,7 @@ import pytest
 import scipy.optimize
 
 import population
-from draws import jit_numpy, seeds
+from draws import draw_rotation, jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import optimum
 
@@ -28,20 +25,15 @@ ROOT = np.array([[1.4, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.3, 0.2, 0.6]])
 TASK_ROOT = np.array([[1.0, 0.0, 0.0], [0.3, 0.8, 0.0], [0.2, -0.4, 1.2]])
 
 
-def narrow_heads(keys, queries):
-    """Heads [k] whose key and query read one direction each, writing -1 times the label."""
-    blocks = jnp.einsum("hd,he->hde", keys, queries)
-    w_kq = jnp.pad(blocks, ((0, 0), (0, 1), (0, 1)))[None]
-    return linear_attention.Params(w_kq, jnp.zeros_like(w_kq).at[..., D, D].set(-1.0))
-
-
 @jit_numpy
 @jax.value_and_grad
-def population_loss(directions):  # [2, k, d]
-    x = jnp.asarray(NODES[:, None, :3] @ ROOT.T)
-    w = jnp.asarray(NODES[:, 3:6] @ TASK_ROOT.T)
+def population_loss(directions):  # [2, k, d], of heads whose key and query read one direction each
+    blocks = jnp.einsum("hd,he->hde", *directions)
+    w_kq = jnp.pad(blocks, ((0, 0), (0, 1), (0, 1)))[None]
+    params = linear_attention.Params(w_kq, jnp.zeros_like(w_kq).at[..., D, D].set(-1.0))
+    x, w = jnp.asarray(NODES[:, None, :3] @ ROOT.T), jnp.asarray(NODES[:, 3:6] @ TASK_ROOT.T)
     y = jnp.einsum("pnd,pd->pn", x, w) + np.sqrt(NOISE_VAR) * jnp.asarray(NODES[:, 6:])
-    return population.risk(narrow_heads(*directions), x, y, w, MASS, ROOT)
+    return population.risk(params, x, y, w, MASS, ROOT)
 
 
 def descend(num_heads, seed):
@@ -53,37 +45,23 @@ def descend(num_heads, seed):
     return scipy.optimize.minimize(objective, start, jac=True, method="BFGS").fun
 
 
-@functools.cache
-def least_loss(num_heads):
-    return min(descend(num_heads, seed) for seed in range(3))
-
-
-def limits():  # [d+1]
-    return rank_limited_risk(ROOT @ ROOT.T, TASK_ROOT @ TASK_ROOT.T, 1, NOISE_VAR)
-
-
 @pytest.mark.parametrize("num_heads", [1, 2])
 def test_the_best_of_k_narrow_heads_is_the_formula(num_heads):
-    np.testing.assert_allclose(least_loss(num_heads), limits()[num_heads], rtol=1e-10)
-
-
-@pytest.mark.parametrize("num_heads", [1, 2])
-def test_control_one_head_fewer_or_more_has_another_limit(num_heads):
-    others = np.delete(limits(), num_heads)
-    assert np.abs(least_loss(num_heads) - others).min() > 1e-3
+    limits = rank_limited_risk(ROOT @ ROOT.T, TASK_ROOT @ TASK_ROOT.T, 1, NOISE_VAR)  # [d+1]
+    least = min(descend(num_heads, seed) for seed in range(3))
+    np.testing.assert_allclose(least, limits[num_heads], rtol=1e-10)
+    # Control: one head fewer or more.
+    assert np.abs(least - np.delete(limits, num_heads)).min() > 1e-3
 
 
 @seeds
 def test_isotropic_weights_lose_the_tail_of_the_spectrum(seed):
     """W = I, σ = 0: min R = tr Λ - Σ_{top k} λ_i²/γ_i."""
     rng = np.random.default_rng(seed)
-    eigenvalues = np.sort(rng.uniform(0.2, 2.0, D))[::-1]
-    vectors = np.linalg.qr(rng.standard_normal((D, D)))[0]
+    eigenvalues, vectors = np.sort(rng.uniform(0.2, 2.0, D))[::-1], draw_rotation(rng, D)
     gains = eigenvalues**2 / ((1 + 1 / N) * eigenvalues + eigenvalues.sum() / N)
     expected = eigenvalues.sum() - np.concatenate([[0.0], np.cumsum(gains)])
-    covariance = vectors * eigenvalues @ vectors.T
-    risks = rank_limited_risk(covariance, np.eye(D), N, 0.0)
+    task = vectors * eigenvalues @ vectors.T, np.eye(D), N, 0.0
+    risks = rank_limited_risk(*task)
     np.testing.assert_allclose(risks, expected, rtol=1e-10)
-    best = one_layer(covariance, np.eye(D), N, 0.0)
-    full = one_layer_risk(best, covariance, np.eye(D), N, 0.0)
-    np.testing.assert_allclose(risks[-1], full, rtol=1e-10)
+    np.testing.assert_allclose(risks[-1], one_layer_risk(one_layer(*task), *task), rtol=1e-10)
