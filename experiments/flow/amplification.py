@@ -78,8 +78,8 @@ def draw_linear(rng, runs, depth, d):  # -> Params [R, L, ...]
 
 def draw_transformers(key, runs, shape):  # -> Params [R, L, ...]
     """Draw stacks of about gain 1, whose scores are of about that size."""
-    many = dataclasses.replace(shape, num_layers=runs * shape.num_layers)
-    layers = jax.jit(partial(transformer.init, config=many))(key)  # all are independent
+    deep = dataclasses.replace(shape, num_layers=runs * shape.num_layers)
+    layers = jax.jit(partial(transformer.init, config=deep))(key)  # all are independent
     return jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), layers)
 
 
@@ -151,12 +151,10 @@ def compute_random(config):  # -> Dataset (stack, run, layer)
         return jax.device_get(measure_random(*stack[1:], pairs))
 
     rows = lab.each("random stacks", stacks, run)
-    axes = {"disparity": ("layer",), "grows": (), "dropped": ()}
-    data = {
-        name: (("stack", "run", *own), np.stack([row[name] for row in rows]))
-        for name, own in axes.items()
-    }
-    return xr.Dataset(data, {"stack": [name for name, *_ in stacks]})
+    dims = {name: ("stack", "run") for name in ("grows", "dropped")}
+    dims["disparity"] = ("stack", "run", "layer")
+    names = [name for name, *_ in stacks]
+    return xr.Dataset(measures.stack_rows(rows, dims), {"stack": names})
 
 
 @partial(jax.jit, static_argnames="alone")
@@ -168,8 +166,8 @@ def measure_logs(models, prompts, alone):  # Model [R], Prompt [R, B] -> [R, B, 
         logs = [log_sizes(measures.compute_gradients(model, part)) for part in parts]
         return jnp.concatenate(logs, axis=1)
 
-    many = jax.vmap(measure, (None, 0))
-    return jax.lax.map(lambda row: many(*row), (models, prompts))
+    measure_all = jax.vmap(measure, (None, 0))
+    return jax.lax.map(lambda row: measure_all(*row), (models, prompts))
 
 
 def compute_trained(config, runs):  # -> {name: [R, ...]}
@@ -187,13 +185,10 @@ def compute_trained(config, runs):  # -> {name: [R, ...]}
 
 def compute(config, models):
     rows = lab.each("trained models", [*models.values()], partial(compute_trained, config))
-    axes = {"alone": ("run", "layer"), "together": ("run", "layer"), "risk": ("rule", "run")}
-    data = {
-        name: (("model", *own), np.stack([row[name] for row in rows])) for name, own in axes.items()
-    }
-    places = {"model": list(models), "rule": ["model", "Bayes rule"]}
-    groups = {"trained": xr.Dataset(data, places), "random": compute_random(config)}
-    return xr.DataTree.from_dict(groups)
+    dims = {mode: ("model", "run", "layer") for mode in ("alone", "together")}
+    data = measures.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
+    trained = xr.Dataset(data, {"model": list(models), "rule": ["model", "Bayes rule"]})
+    return xr.DataTree.from_dict({"trained": trained, "random": compute_random(config)})
 
 
 FAR = 1.5  # times the Bayes rule's excess risk: a model above it has not converged

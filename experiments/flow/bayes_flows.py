@@ -169,13 +169,13 @@ def compare(config, runs):  # -> {name: [R, P, ...]}
 
 def compute(config, models):
     rows = lab.each("stacks", [*models.values()], partial(compare, config))
-    axes = {name: ("stack", "run", "place") for name in rows[0]}
-    axes["correlation"] = (*axes["correlation"], "layer")
-    data = {name: (axes[name], np.stack([row[name] for row in rows])) for name in rows[0]}
+    dims = {name: ("stack", "run", "place") for name in rows[0]}
+    dims["correlation"] = (*dims["correlation"], "layer")
+    data = measures.stack_rows(rows, dims)
     priors = {name.split(", ")[1]: runs.spec for name, runs in models.items()}
     rows = lab.each("rules", [*priors.values()], partial(compare_rules, config))
-    for name in rows[0]:
-        data[f"rule {name}"] = (("prior", "rule", "run"), np.stack([row[name] for row in rows]))
+    rows = [{f"rule {name}": values for name, values in row.items()} for row in rows]
+    data |= measures.stack_rows(rows, dict.fromkeys(rows[0], ("prior", "rule", "run")))
     places = {"stack": list(models), "prior": list(priors), "rule": list(list_rules(config))}
     return xr.Dataset(data, places)
 

@@ -23,7 +23,6 @@ from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt, tokens
-from lsa_lab.tasks.linear import LinearTask, sample_batch
 
 KINDS = ("relevant and new", "irrelevant", "learnt")
 SCORES = ("gradient", "gradient × input")
@@ -172,12 +171,9 @@ def map_gains(before, after, best, factors, count):  # [B] x 3 -> [count, count]
 
 def compare_model(config, runs):  # -> {name: [R, ...]}
     """Return the likeness of a model's map to the Bayes rule's, and the excess risks of both."""
-    task, seeds = runs.spec.task, runs.spec.training.seeds
-    law = LinearTask(max(task.lengths), task.d, noise_std=task.noise_std, dtype=jnp.float32)
-    keys = jax.random.split(jax.random.key(config.seed), seeds)
-    prompts = jax.vmap(partial(sample_batch, task=law, size=config.prompts))(keys)
+    prompts = measures.draw_prompts(config.seed, runs.spec, config.prompts)
     exact = jax.tree.map(lambda leaf: leaf.astype(float), prompts)
-    factors = jax.device_get(measures.measure_bayes(exact, task.noise_std**2))
+    factors = jax.device_get(measures.measure_bayes(exact, runs.spec.task.noise_std**2))
     trained, best = runs.models(), factors["after"]
     pairs = [(factors["before"], best)]  # answers without and with it: Bayes, trained, untrained
     pairs += [
@@ -185,9 +181,9 @@ def compare_model(config, runs):  # -> {name: [R, ...]}
     ]
     likeness = []
     for run in range(len(best)):
-        own = {name: values[run] for name, values in factors.items()}
+        factor = {name: values[run] for name, values in factors.items()}
         maps = [
-            map_gains(*(x[run] for x in pair), best[run], own, config.model_classes).ravel()
+            map_gains(*(x[run] for x in pair), best[run], factor, config.model_classes).ravel()
             for pair in pairs
         ]
         likeness.append(np.corrcoef(maps)[0, 1:])
@@ -199,21 +195,16 @@ def compare_model(config, runs):  # -> {name: [R, ...]}
 def compute(config, models):
     items = list(enumerate(config.knowns))
     rows = lab.each("known coordinates", items, partial(run_known, config))
-    axes = {"size": ("score", "kind"), "r2": ("form",), "error": (), "rank": ("predictor",)}
-    data = {
-        name: (("known", "run", *own), np.stack([row[name] for row in rows]))
-        for name, own in axes.items()
-    }
+    dims = {"size": ("score", "kind"), "r2": ("form",), "error": (), "rank": ("predictor",)}
+    dims = {name: ("known", "run", *inner) for name, inner in dims.items()}
+    data = measures.stack_rows(rows, dims)
     places = {"known": list(config.knowns), "score": list(SCORES), "kind": list(KINDS)}
     places |= {"form": ["product", "sum"], "predictor": ["gradient", "highest"]}
     rows = lab.each("models", [*models.values()], partial(compare_model, config))
-    axes = {"likeness": ("stage",), "risk": ("rule",)}
-    of_models = {
-        name: (("model", "run", *own), np.stack([row[name] for row in rows]))
-        for name, own in axes.items()
-    }
+    dims = {"likeness": ("model", "run", "stage"), "risk": ("model", "run", "rule")}
+    compared = measures.stack_rows(rows, dims)
     stages = {"stage": ["trained", "untrained"], "rule": ["Bayes rule", "model"]}
-    many = xr.Dataset(of_models, {"model": list(models), **stages})
+    many = xr.Dataset(compared, {"model": list(models), **stages})
     return xr.DataTree.from_dict({"one": xr.Dataset(data, places), "many": many})
 
 

@@ -101,8 +101,8 @@ def compare_gradients(models, batches, near_batches):  # Model [R], Prompt [R, B
             "bayes_change": (changes[3] - changes[2])[0],
         }
 
-    many = jax.vmap(measure, (None, 0, 0))
-    rows = jax.lax.map(lambda row: many(*row), (models, batches, near_batches))
+    measure_all = jax.vmap(measure, (None, 0, 0))
+    rows = jax.lax.map(lambda row: measure_all(*row), (models, batches, near_batches))
     return {
         name: values.mean(1) if name in ("correlation", "descent") else jnp.median(values, axis=1)
         for name, values in rows.items()
@@ -154,8 +154,8 @@ def select_from_pool(config, model, key):  # -> [rules]
         )
         shots = max(task.lengths)
         chosen = jnp.stack([scores.select(each, shots).astype(int) for each in by_rule])
-        every = [jnp.stack([each] * len(RULES)) for each in (x_query, target)]
-        return (model.predict(Prompt(pool.x[chosen], pool.y[chosen], *every)) - target) ** 2
+        queries = [jnp.stack([value] * len(RULES)) for value in (x_query, target)]
+        return (model.predict(Prompt(pool.x[chosen], pool.y[chosen], *queries)) - target) ** 2
 
     keys = jax.random.split(jax.random.fold_in(key, 1), config.queries)
     return jax.lax.map(lambda row: measure(*row), (x_queries, targets, keys)).mean(0)
@@ -190,11 +190,9 @@ def compute_offline(config, runs):  # -> Dataset (rule, run)
 
 def compute(config, models):
     rows = lab.each("models", [*models.values()], partial(compare_model, config))
-    axes = {"correlation": ("run", "layer"), "descent": ("run",), "change": ("run", "layer")}
-    axes |= {"bayes_change": ("run",), "risk": ("rule", "run")}
-    data = {
-        name: (("model", *own), np.stack([row[name] for row in rows])) for name, own in axes.items()
-    }
+    dims = {name: ("model", "run", "layer") for name in ("correlation", "change")}
+    dims |= {name: ("model", "run") for name in ("descent", "bayes_change")}
+    data = measures.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
     many = xr.Dataset(data, {"model": list(models), "rule": ["model", "Bayes rule"]})
     offline = compute_offline(config, models[LINEAR])
     return xr.DataTree.from_dict({"many": many, "offline": offline})

@@ -27,6 +27,11 @@ def draw_prompts(seed, spec, count):  # -> Prompt [R, B]
     return jax.jit(jax.vmap(partial(sample_batch, task=law, size=count)))(keys)
 
 
+def stack_rows(rows, dims):  # dictionaries of arrays -> {name: (dims, array)}
+    """Return variables of a Dataset, whose first dimension is that of the rows."""
+    return {name: (dims[name], np.stack([row[name] for row in rows])) for name in dims}
+
+
 def compute_gradients(model, prompt):  # -> [L, n, e]
     """Return ∂ŷ_l/∂e_i, the gradient of each layer's prediction, in the units of the prompt."""
 
