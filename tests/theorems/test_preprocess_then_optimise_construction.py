@@ -1,9 +1,8 @@
-"""Many heads, then one a layer, are preprocess-then-optimise (derived here).
+"""Many heads, then one a layer, are preprocess-then-optimise: descent from zero with preconditioner
+α I + β FᵀF, where row g of F holds r_j = (Xᵀy/n)_j for the coordinates of head g.
 
-docs/theory, "The preprocessing construction". Sides: a transformer with linear attention and a
-read-in; the algorithm, descent from zero with preconditioner α I + β FᵀF, where row g of F holds
-r_j = (Xᵀy/n)_j for the coordinates of head g. With a head for each coordinate FᵀF = diag(r²), and a
-head that is masked is a coordinate lost, if no raw ones are read beside it.
+With a head for each coordinate FᵀF = diag(r²), and masking a head deletes its coordinate, if no raw
+ones are read beside it. Papers: A4. Derived here; docs/theory, "The preprocessing construction".
 """
 
 import dataclasses
@@ -12,20 +11,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-import draws
-from draws import jit_numpy, relative_error, seeds
+from draws import draw_prompt, jit_numpy, relative_error, seeds
 from lsa_lab import estimators
 from lsa_lab.models import constructions, trace, transformer
 from lsa_lab.prompts import tokens
 
 STEPS = 4
-SIZES = pytest.mark.parametrize(("n", "d", "heads"), [(12, 4, 4), (5, 8, 3)])
-
-
-def draw(seed, n, d):
-    """A prompt, step sizes and raw step sizes."""
-    rng = np.random.default_rng(seed)
-    return draws.draw_prompt(rng, n, d), *rng.uniform(0, 0.5, (2, STEPS))
+shapes = pytest.mark.parametrize("shape", [(12, 4, 4), (5, 8, 3), (1, 1, 1)])  # n, d, heads
+preprocessed = jit_numpy(estimators.preprocessed_gradient_descent, static_argnums=2)
+mixed = jit_numpy(estimators.mixed_gradient_descent)
 
 
 @partial(jit_numpy, static_argnames=("heads", "keys"))
@@ -37,8 +31,7 @@ def network(prompt, heads, step_sizes, raw_step_sizes, mask=None, keys="demonstr
 
 
 def algorithm(prompt, heads, step_sizes, raw_step_sizes):
-    x, y, query = prompt.x, prompt.y, prompt.x_query
-    n, d = x.shape
+    x, y, query, (n, d) = prompt.x, prompt.y, prompt.x_query, prompt.x.shape
     features = np.zeros((heads, d))
     for g, coordinates in enumerate(np.array_split(np.arange(d), heads)):
         features[g, coordinates] = (x.T @ y / n)[coordinates]
@@ -50,53 +43,40 @@ def algorithm(prompt, heads, step_sizes, raw_step_sizes):
     return np.array(path)
 
 
-@SIZES
-@seeds
-def test_every_layer_is_a_step_of_the_mixed_algorithm(n, d, heads, seed):
-    prompt, betas, alphas = draw(seed, n, d)
-    for raw in (alphas, 0 * alphas):
-        stated = algorithm(prompt, heads, betas, raw)
-        assert relative_error(network(prompt, heads, betas, raw), stated) < 1e-10
+def draw(seed, shape):  # a prompt, step sizes and raw step sizes
+    rng, (n, d, _) = np.random.default_rng(seed), shape
+    return draw_prompt(rng, n, d), *rng.uniform(0, 0.5, (2, STEPS))
 
 
-preprocessed = jit_numpy(estimators.preprocessed_gradient_descent, static_argnums=2)
-mixed = jit_numpy(estimators.mixed_gradient_descent)
-
-
-@seeds
-def test_with_a_head_for_each_coordinate_it_is_the_estimator(seed):
-    prompt, betas, alphas = draw(seed, 12, 4)
-    same = np.full(STEPS, betas[0])
-    stated = preprocessed(prompt, betas[0], STEPS)
-    assert relative_error(network(prompt, 4, same, None)[1:], stated) < 1e-10
-    stated = mixed(prompt, alphas, betas) @ prompt.x_query
-    assert relative_error(network(prompt, 4, betas, alphas)[1:], stated) < 1e-10
-
-
-def test_control_a_query_among_the_keys_or_fewer_heads_run_another_algorithm():
-    prompt, betas, alphas = draw(0, 12, 4)
-    stated = algorithm(prompt, 4, betas, 0 * alphas)
-    assert relative_error(network(prompt, 4, betas, None, keys="all"), stated) > 1e-3
-    assert relative_error(network(prompt, 3, betas, None), stated) > 1e-3
-
-
-def without_a_head(prompt, heads, betas, alphas):
+def error_without_a_head(prompt, heads, betas, alphas):
     """The first head masked, against the algorithm with its coordinates deleted."""
     mask, x = np.ones((1 + STEPS, heads)), prompt.x.copy()
     mask[0, 0] = 0
     x[:, np.array_split(np.arange(x.shape[1]), heads)[0]] = 0
-    rest = prompt.replace(x=x)
     masked = network(prompt, heads, betas, alphas, mask)
-    return relative_error(masked, algorithm(rest, heads, betas, alphas))
+    return relative_error(masked, algorithm(prompt.replace(x=x), heads, betas, alphas))
 
 
-@SIZES
+@shapes
 @seeds
-def test_masking_a_head_is_deleting_its_coordinates(n, d, heads, seed):
-    prompt, betas, alphas = draw(seed, n, d)
-    assert without_a_head(prompt, heads, betas, 0 * alphas) < 1e-10
+def test_every_layer_is_a_step_of_the_mixed_algorithm_and_a_masked_head_deletes_coordinates(
+    shape, seed
+):
+    (prompt, betas, alphas), (_, d, heads) = draw(seed, shape), shape
+    for raw in (alphas, 0 * alphas):
+        stated = algorithm(prompt, heads, betas, raw)
+        assert relative_error(network(prompt, heads, betas, raw), stated) < 1e-10
+    assert error_without_a_head(prompt, heads, betas, 0 * alphas) < 1e-10
+    if heads == d:  # it is the estimator
+        same = network(prompt, d, np.full(STEPS, betas[0]), None)[1:]
+        assert relative_error(same, preprocessed(prompt, betas[0], STEPS)) < 1e-10
+        stated = mixed(prompt, alphas, betas) @ prompt.x_query
+        assert relative_error(network(prompt, d, betas, alphas)[1:], stated) < 1e-10
 
 
-def test_control_raw_coordinates_survive_a_masked_head():
-    prompt, betas, alphas = draw(0, 12, 4)
-    assert without_a_head(prompt, 4, betas, alphas) > 1e-3
+def test_control_a_query_that_is_a_key_fewer_heads_or_raw_coordinates_run_another_algorithm():
+    prompt, betas, alphas = draw(0, (12, 4, 4))
+    stated = algorithm(prompt, 4, betas, 0 * alphas)
+    assert relative_error(network(prompt, 4, betas, None, keys="all"), stated) > 1e-3
+    assert relative_error(network(prompt, 3, betas, None), stated) > 1e-3
+    assert error_without_a_head(prompt, 4, betas, alphas) > 1e-3
