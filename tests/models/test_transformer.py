@@ -1,4 +1,4 @@
-"""The transformer: kernels, layouts, uneven heads, gates, merging, prefixes, refusals, memory."""
+"""The transformer: kernels, layouts, uneven heads, gates, merging, prefixes, memory."""
 
 import dataclasses
 import json
@@ -66,19 +66,15 @@ def test_a_plain_linear_transformer_is_merged_linear_attention(keys, normalise):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    "change",
     [
-        ({"kernel": "softmax"}, "has kernel='softmax'.* only kernel='linear' can be merged"),
-        ({"norm": True}, "has norm=True.* only norm=False can"),
-        ({"mlp_width": 4}, "has mlp_width=4.* only mlp_width=None can"),
-        ({"width": 5}, "has width=5.* run this one by transformer.forward"),
-        ({"layout": "interleaved", "keys": "causal"}, "only layout='merged' can"),
-        ({"norm": True, "width": 5}, "has width=5, norm=True,"),
+        *(dict(kernel="softmax"), dict(norm=True), dict(mlp_width=4), dict(width=5)),
+        *(dict(biases=True), dict(layout="interleaved", keys="causal")),
     ],
 )
-def test_only_plain_linear_attention_is_merged(change, words):
+def test_only_plain_linear_attention_is_merged(change):
     config = dataclasses.replace(BASE, **{"kernel": "linear"} | change)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=next(iter(change))):
         transformer.merge(abstract(config), config)
 
 
@@ -177,8 +173,6 @@ def test_a_prefix_is_predicted_as_if_it_were_the_prompt(kernel):
     prefixes = predict_prefixes(params, tokens, config)
     alone = [predict(params, tokens[:length], config) for length in (1, 3, 7)]
     close(prefixes[[0, 1, 3]], alone)
-    with pytest.raises(ValueError, match="only the query has a prediction"):
-        transformer.predict_prefixes(abstract(RICH), tokens, RICH)
 
 
 def test_the_read_out_is_the_label_slot_behind_a_read_in():
@@ -242,32 +236,6 @@ def test_flows_of_softmax_need_memory_in_proportion_to_the_prompt(swap):
     assert memory_of_flows(2040) < 6 * memory_of_flows(510)
     swap(transformer_layers, "_MANY", 2040)  # a control
     assert memory_of_flows(2040) > 12 * memory_of_flows(510)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"heads": 0}, "heads is 0; the nearest valid value is 1"),
-        ({"heads": (2, 0)}, "heads is 0; the nearest valid value is 1"),
-        ({"heads": (8,)}, r"the nearest valid value is \(8, 1\)"),
-        ({"heads": (8, 1, 1)}, r"3 counts for num_layers = 2; the nearest valid value is \(8, 1\)"),
-        ({"heads": [2, 2]}, r"heads is \[2, 2\]; give an int, or a tuple"),
-        ({"num_layers": 0}, "num_layers is 0; the nearest valid value is 1"),
-        ({"num_layers": 2.5}, "num_layers = 2.5: it is a whole number"),
-        ({"key_width": 0}, "key_width is 0; the nearest valid value is 1"),
-        ({"width": 0}, "width is 0; the nearest valid value is 1"),
-        ({"mlp_width": 0}, "mlp_width is 0; the nearest valid value is 1"),
-        ({"token_width": 1}, "token_width is 1; the nearest valid value is 2"),
-        ({"keys": "none"}, "keys is 'none'; choose"),
-        ({"kernel": "relu"}, "kernel is 'relu'; choose"),
-        ({"layout": "flat"}, "layout is 'flat'; choose"),
-        ({"layout": "interleaved"}, "the nearest valid value is keys='causal'"),
-        ({"normalise": False}, "the nearest valid value is normalise=True"),
-    ],
-)
-def test_impossible_configs_are_refused_with_the_nearest_possible_value(change, words):
-    with pytest.raises(ValueError, match=words):
-        dataclasses.replace(BASE, **change)
 
 
 def test_a_config_has_pythons_numbers_and_weights_the_dtype_that_was_asked_for():
