@@ -1,36 +1,32 @@
-"""A2's A.2: softmax attention is an implicit update in the feature space of exp(x·z), per query.
+"""Softmax attention is an implicit update in the feature space of exp(x·z), per query.
 
-exp(k·q) = e^{|k|²/2} e^{-|k-q|²/2} e^{|q|²/2}. Sides: the transformer's forward pass, and the
-series of exp; the kernel form. docs/theory, "Softmax as an implicit update".
+exp(k·q) = e^{|k|²/2} e^{-|k-q|²/2} e^{|q|²/2}. Papers: A2, A.2. docs/theory, "Softmax as an
+implicit update".
 """
 
 import math
 
-import jax
 import numpy as np
 import pytest
 
-from draws import seeds
+from draws import jit_numpy, seeds
 from lsa_lab.analyses import kernel
 from lsa_lab.models import transformer
 
-SHAPES = [(5, 3, 1), (8, 2, 3)]  # n, d, H
-shapes = pytest.mark.parametrize("shape", SHAPES)
+SHAPES = [(5, 3, 1), (8, 2, 3), (1, 1, 1)]  # n, d, H
 DEGREE = 60  # of exp's series: |x z| stays below 10.3, the rest below 1e-20
-softmax_update = jax.jit(kernel.softmax_update)
+softmax_update = jit_numpy(kernel.softmax_update)
 
 
 def draw(seed, shape):
-    """Tokens [n+1, e], and w_v [e, e], w_k and w_q [e, e] of every head [H, ...]."""
-    n, d, num_heads = shape
-    rng = np.random.default_rng(seed)
+    """Tokens [n+1, e], and w_v, w_k and w_q [e, e] of every head [H, ...]."""
+    (n, d, num_heads), rng = shape, np.random.default_rng(seed)
     weights = 0.4 * rng.normal(size=(3, num_heads, d + 1, d + 1))
     return np.clip(rng.normal(size=(n + 1, d + 1)), -2, 2), np.clip(weights, -0.4, 0.4)
 
 
-@jax.jit
-def written(tokens, weights):
-    """What one softmax layer adds to every token; key width e, W_O = I."""
+@jit_numpy
+def written(tokens, weights):  # by one softmax layer to every token; key width e, W_O = I
     w_v, w_k, w_q = weights
     num_heads, e, _ = w_v.shape
     identity = np.broadcast_to(np.eye(e), (1, num_heads, e, e))
@@ -40,26 +36,22 @@ def written(tokens, weights):
 
 
 def kernel_form(tokens, weights, query):
-    heads = zip(*weights, strict=True)
-    updates = [softmax_update(*head, tokens[:-1], query) for head in heads]
-    return sum(np.asarray(update.weights) @ np.asarray(update.values) for update in updates)
+    updates = [softmax_update(*head, tokens[:-1], query) for head in zip(*weights, strict=True)]
+    return sum(update.weights @ update.values for update in updates)
 
 
-@shapes
+@pytest.mark.parametrize("shape", SHAPES)
 @seeds
 def test_the_weighted_demonstrations_are_what_softmax_writes_to_any_token(shape, seed):
     tokens, weights = draw(seed, shape)
-    stream = written(tokens, weights)
-    for i in (0, -1):
-        np.testing.assert_allclose(
-            kernel_form(tokens, weights, tokens[i]), stream[i], rtol=1e-10, atol=1e-10
-        )
+    found = [kernel_form(tokens, weights, tokens[i]) for i in (0, -1)]
+    np.testing.assert_allclose(found, written(tokens, weights)[[0, -1]], rtol=1e-10, atol=1e-10)
 
 
 def test_control_one_query_is_not_read_with_the_weights_of_another():
     tokens, weights = draw(0, SHAPES[0])
-    stream = written(tokens, weights)
-    assert np.abs(kernel_form(tokens, weights, tokens[0]) - stream[-1]).max() > 1e-2
+    other = kernel_form(tokens, weights, tokens[0])
+    assert np.abs(other - written(tokens, weights)[-1]).max() > 1e-2
 
 
 @seeds
@@ -68,12 +60,11 @@ def test_the_kernel_is_gaussian_but_for_the_sizes_of_key_and_query(seed):
     sizes = np.exp((keys**2).sum(1) / 2), np.exp(query @ query / 2)
     gaussian = np.exp(-((keys - query) ** 2).sum(1) / 2)
     np.testing.assert_allclose(sizes[0] * gaussian * sizes[1], np.exp(keys @ query), rtol=1e-10)
-    weights = np.asarray(softmax_update(*3 * [np.eye(len(query))], keys, query).weights)
+    weights = softmax_update(*3 * [np.eye(len(query))], keys, query).weights
     np.testing.assert_allclose(weights, sizes[0] * gaussian / (sizes[0] @ gaussian), rtol=1e-10)
 
 
-def features(x):  # [...] -> [..., DEGREE]
-    """φ for keys of width 1: φ_m(x) = x^m / √m!, so that φ(x)·φ(z) = exp(xz)."""
+def features(x):  # [...] -> [..., DEGREE], φ_m(x) = x^m / √m!, so that φ(x)·φ(z) = exp(xz)
     scale = [math.sqrt(math.factorial(m)) for m in range(DEGREE)]
     return np.asarray(x)[..., None] ** np.arange(DEGREE) / scale
 
@@ -85,8 +76,7 @@ def test_an_implicit_update_acts_on_features_of_the_query(seed):
     demonstrations, query = tokens[:-1], tokens[-1]
     update = softmax_update(w_v[0], w_k[0][:1], w_q[0][:1], demonstrations, query)
     keys, query_features = features(demonstrations @ w_k[0][0]), features(w_q[0][0] @ query)
-    delta = (demonstrations @ w_v[0].T).T @ keys
     normaliser = (keys @ query_features).sum()
     np.testing.assert_allclose(np.exp(update.log_normaliser), normaliser, rtol=1e-10)
-    stated = delta @ query_features / normaliser
+    stated = (demonstrations @ w_v[0].T).T @ keys @ query_features / normaliser
     np.testing.assert_allclose(update.written, stated, rtol=1e-10, atol=1e-12)

@@ -1,14 +1,12 @@
 """Softmax attention at a small scale τ is centred linear attention, to first order in τ.
 
-With scores s_i = x_iᵀ A x_query and means over the demonstrations (docs/theory, "Softmax at a small
-scale"; k₃ derived here),
+With scores s_i = x_iᵀ A x_query and means over the demonstrations
 
     (softmax(τs)·y - ȳ)/τ = mean(y(s - s̄)) + τ k₂ + O(τ²),   k₂ = ½ mean((y - ȳ)(s - s̄)²),
     (softmax(τs)·y - softmax(-τs)·y)/2τ = mean(y(s - s̄)) + τ² k₃ + O(τ⁴),
-    k₃ = (mean((y - ȳ)(s - s̄)³) - 3 mean(y(s - s̄)) var s)/6.
+    k₃ = (mean((y - ȳ)(s - s̄)³) - 3 mean(y(s - s̄)) var s)/6   (derived here).
 
-Sides: the transformer at falling τ; the expansion, in NumPy. Hypotheses: k₂ and k₃ not 0. Without
-centring linear attention is wrong by ȳ s̄ = 1 at every τ; it is the limit of centred labels.
+docs/theory, "Softmax at a small scale".
 """
 
 import dataclasses
@@ -18,11 +16,10 @@ from hypothesis import assume
 
 from draws import jit_numpy, seeds
 from lsa_lab.models import transformer
-from lsa_lab.models.transformer import Config
 from lsa_lab.prompts import Prompt, tokens
 
 N, D = 7, 3
-ONE_HEAD = Config(D + 1, num_layers=1, heads=1, key_width=D)
+ONE_HEAD = transformer.Config(D + 1, 1, heads=1, key_width=D)
 PAIR = dataclasses.replace(ONE_HEAD, heads=2)
 LINEAR = dataclasses.replace(ONE_HEAD, kernel="linear")
 SCALES = np.geomspace(3e-2, 1e-3, 7)
@@ -32,17 +29,19 @@ predict = jit_numpy(
 
 
 def draw(seed):
-    """A prompt and A with max |s - s̄| = 1, s̄ = 1 and ȳ = 1."""
+    """A prompt and A with max |s - s̄| = 1, s̄ = 1 and ȳ = 1; y - ȳ and s - s̄."""
     rng = np.random.default_rng(seed)
     x, y, x_query = rng.normal(size=(N, D)), rng.normal(size=N), rng.normal(size=D)
     matrix = rng.normal(size=(D, D))
     direction, centred = matrix @ x_query, x - x.mean(0)
     x = centred / np.abs(centred @ direction).max() + direction / (direction @ direction)
-    return Prompt(x, y - y.mean() + 1, x_query, np.zeros(())), matrix
+    y, s = y - y.mean(), x @ direction - 1
+    return (Prompt(x, y + 1, x_query, np.zeros(())), matrix), y, s
 
 
-def retrieved(prompt, matrix, scales, signs, config):
+def retrieve(case, scales, signs, config):
     """Σ_h sign_h · (the labels, averaged by the weights of scores scale_h · s)."""
+    prompt, matrix = case
     w_q, w_k, w_v, w_o = np.zeros((4, 1, len(scales), D, D + 1))
     w_q[0, :, :, :D] = np.array(scales)[:, None, None] * matrix
     w_k[0, :, :, :D] = np.eye(D)
@@ -50,56 +49,40 @@ def retrieved(prompt, matrix, scales, signs, config):
     return predict(transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3)), prompt, config)
 
 
-def one_head(prompt, matrix, scale):
-    head = retrieved(prompt, matrix, [scale], [1.0], ONE_HEAD)
-    return (head - prompt.y.mean()) / scale
-
-
-def pair_of_heads(prompt, matrix, scale):
-    return retrieved(prompt, matrix, [scale, -scale], [0.5 / scale, -0.5 / scale], PAIR)
-
-
-def slope_and_last(network, prompt, matrix, limit):
-    """The slope of log |error| against log τ, and the error at the smallest τ."""
-    errors = np.array([network(prompt, matrix, scale) for scale in SCALES]) - limit
+def slope_and_last(case, limit, pair=False):
+    """The slope of log |error| against log τ, of a head or a pair, and the error at the last τ."""
+    if pair:
+        found = [retrieve(case, [t, -t], [0.5 / t, -0.5 / t], PAIR) for t in SCALES]
+    else:
+        found = [(retrieve(case, [t], [1.0], ONE_HEAD) - case[0].y.mean()) / t for t in SCALES]
+    errors = np.array(found) - limit
     return np.polyfit(np.log(SCALES), np.log(np.abs(errors)), 1)[0], errors[-1]
-
-
-def expansion(prompt, matrix):
-    """mean(y(s - s̄)), k₂ and k₃."""
-    y, s = prompt.y, prompt.x @ (matrix @ prompt.x_query)
-    y, s = y - y.mean(), s - s.mean()
-    first = (y * s).mean()
-    return first, (y * s**2).mean() / 2, ((y * s**3).mean() - 3 * first * (s**2).mean()) / 6
 
 
 @seeds
 def test_one_head_errs_by_first_order_and_a_pair_of_opposite_heads_by_second(seed):
-    prompt, matrix = draw(seed)
-    first, second, third = expansion(prompt, matrix)
+    case, y, s = draw(seed)
+    first, second = (y * s).mean(), (y * s**2).mean() / 2
+    third = ((y * s**3).mean() - 3 * first * (s**2).mean()) / 6
     assume(min(abs(second), 5 * abs(third)) > 0.01)
-    slope, error = slope_and_last(one_head, prompt, matrix, first)
-    assert abs(slope - 1) < 0.1
-    assert abs(error / SCALES[-1] - second) < 2e-3
-    slope, error = slope_and_last(pair_of_heads, prompt, matrix, first)
-    assert abs(slope - 2) < 0.1
-    assert abs(error / SCALES[-1] ** 2 - third) < 2e-3
+    for order, coefficient, pair in ((1, second, False), (2, third, True)):
+        slope, error = slope_and_last(case, first, pair)
+        assert abs(slope - order) < 0.1
+        assert abs(error / SCALES[-1] ** order - coefficient) < 2e-3
 
 
 @seeds
 def test_control_linear_attention_without_centring_is_not_the_limit(seed):
-    prompt, matrix = draw(seed)
-    plain = retrieved(prompt, matrix, [1.0], [1.0], LINEAR)
-    slope, error = slope_and_last(one_head, prompt, matrix, plain)
+    case, y, _ = draw(seed)
+    slope, error = slope_and_last(case, retrieve(case, [1.0], [1.0], LINEAR))
     assert abs(slope) < 0.1
-    assert abs(error + 1) < 0.01
-    centred = prompt.replace(y=prompt.y - prompt.y.mean())
-    plain = retrieved(centred, matrix, [1.0], [1.0], LINEAR)
-    assert abs(slope_and_last(one_head, centred, matrix, plain)[1]) < 0.01
+    assert abs(error + 1) < 0.01  # ȳ s̄ = 1
+    centred = case[0].replace(y=y), case[1]
+    assert abs(slope_and_last(centred, retrieve(centred, [1.0], [1.0], LINEAR))[1]) < 0.01
 
 
 def test_undivided_it_is_plain_linear_attention_and_a_large_scale_retrieves_one_label():
-    prompt, matrix = at = draw(0)
-    y, s = prompt.y, prompt.x @ (matrix @ prompt.x_query)
-    assert abs(retrieved(*at, [1.0], [1.0], LINEAR) - (y * np.expm1(1e-6 * s)).mean() / 1e-6) < 1e-5
-    assert abs(retrieved(*at, [1e8], [1.0], ONE_HEAD) - y[s.argmax()]) < 1e-10
+    case, y, s = draw(0)
+    undivided = ((y + 1) * np.expm1(1e-6 * (s + 1))).mean() / 1e-6
+    assert abs(retrieve(case, [1.0], [1.0], LINEAR) - undivided) < 1e-5
+    assert abs(retrieve(case, [1e8], [1.0], ONE_HEAD) - (y + 1)[s.argmax()]) < 1e-10
