@@ -20,7 +20,7 @@ from benchmarks.loops import once
 from benchmarks.timing import Form
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
-from lsa_lab.lm import decoder, flow, halts, prefix, sources, text, weights
+from lsa_lab.lm import cached_stream, decoder, flow, prefix, sources, text, weights
 from lsa_lab.lm.config import Config
 from lsa_lab.models.matrices import matrices
 
@@ -40,7 +40,7 @@ MODULES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 @cache
 def model() -> tuple[Any, Config]:
     try:
-        path = sources.path("smollm2")
+        path = sources.find("smollm2")
     except FileNotFoundError:
         return weights.init(jax.random.key(0), SMOLLM2, jnp.float32), SMOLLM2
     config, params, _ = lm.load(path)
@@ -80,17 +80,19 @@ def ours(shapes: list) -> Form:
 
 
 def ours_alone() -> Form:
-    """The questions with the last layer, one at two thirds or the first edited, from halts before
-    it; losses' gradients by a learnt prefix, each example's own; the SVD of every matrix."""
+    """The questions with the last layer, one at two thirds or the first edited, from streams
+    cached before it; losses' gradients by a learnt prefix, the SVD of every matrix."""
     params, config = model()
     ids = draw((PARTS, AT_ONCE, QUESTION))
-    start = halts.start(params, draw((BEFORE,)), ids.reshape(-1, QUESTION), config)
+    start = cached_stream.embed_questions(
+        params, draw((BEFORE,)), ids.reshape(-1, QUESTION), config
+    )
     edited = (config.num_layers - 1, 2 * config.num_layers // 3, 0)
-    kept, edits = halts.keep(params, start, config, edited), []
+    kept, edits = cached_stream.cache_until(params, start, config, edited), []
     for layer in edited:
-        edit = halts.layer_of(params, layer)
+        edit = cached_stream.take_layer(params, layer)
         edit = edit.replace(mlp_in=clipping.truncate(edit.mlp_in, 0.9))
-        edits.append(partial(halts.finish, params, kept[layer], config, layer, edit))
+        edits.append(partial(cached_stream.resume, params, kept[layer], config, layer, edit))
     last = jnp.full(EXAMPLES, QUESTION - 1)
     pool = prefix.Example(draw((EXAMPLES, QUESTION)), last, jnp.arange(EXAMPLES) % 2)
     learnt = prefix.init(jax.random.key(0), params, PREFIX)
@@ -102,7 +104,7 @@ def ours_alone() -> Form:
 
 def ours_loaded() -> Form:
     """A GGUF dequantised, and mapped from the cache as it was left there."""
-    path, empty = sources.path("smollm2"), emptied_folder()
+    path, empty = sources.find("smollm2"), emptied_folder()
 
     def load(anew):
         os.environ["LSA_LAB_CACHE"] = empty(anew)

@@ -26,7 +26,7 @@ import lsa_lab
 from lsa_lab import lm
 from lsa_lab.analyses import amplification, clipping
 from lsa_lab.harness.draw import style
-from lsa_lab.lm import decoder, flow, halts, readings, sources, text, tokens, weights
+from lsa_lab.lm import cached_stream, decoder, flow, readings, sources, text, tokens, weights
 from lsa_lab.lm.text import Sentences, Template
 
 # %%
@@ -80,11 +80,11 @@ def tiny():
     sizes = dict(num_layers=6, num_heads=4, num_groups=2, key_width=8, width=32, mlp_width=64)
     config = decoder.Config(**sizes, vocabulary=1 + len(words), context=512, rotary_width=8)
     params = weights.init(jax.random.key(0), config, "float32")
-    return lm.Decoder(config, params, tokens.of_words(words))
+    return lm.Decoder(config, params, tokens.make_word_tokenizer(words))
 
 
 try:
-    config, params, tokenizer = lm.load(sources.path("smollm2"))
+    config, params, tokenizer = lm.load(sources.find("smollm2"))
     name = "SmolLM2-135M, Q4_1"
 except FileNotFoundError as error:
     config, params, tokenizer = tiny()
@@ -102,7 +102,9 @@ Markdown(f"**This page was run on {name}:** {config.num_layers} layers of width 
 # %%
 template = Template(classes)
 demonstrations, queries = reviews.take(range(4)), reviews.take(range(4, 24))
-questions = text.ask(template, demonstrations, queries, tokenizer, config.context, at_once=10_000)
+questions = text.ask(
+    template, demonstrations, queries, tokenizer, config.context, max_tokens=10_000
+)
 print(tokenizer.decode(next(questions.prompts())))
 print("spans of the demonstrations:", *map(tuple, questions.spans.tolist()))
 
@@ -150,21 +152,25 @@ picture
 # ## Clip a layer
 #
 # A2 sets the smallest singular values of one layer's MLP to zero and finds that models answer
-# better. Here 99 % of them go, in one layer at a time. `halts` keeps the questions as they stand
+# better. Here 99 % of them go, in one layer at a time. `cached_stream` keeps the questions
 # before a layer: an edit of the last layer runs one layer, not all of them; and `Factors`
 # decomposes only the layers that are edited.
 
 # %%
 (bucket,) = questions.buckets
 places = range(config.num_layers - 1, -1, -(config.num_layers // 6))
-start = halts.start(params, jnp.asarray(questions.prefix), jnp.asarray(bucket.ids), config)
-kept = halts.keep(params, start, config, places)
+start = cached_stream.embed_questions(
+    params, jnp.asarray(questions.prefix), jnp.asarray(bucket.ids), config
+)
+kept = cached_stream.cache_until(params, start, config, places)
 
 
 def scores_with(edited, layer):
     """The label words' scores of the decoder whose one layer was edited."""
-    own = halts.layer_of(edited, layer)
-    ends = halts.last_rows(halts.finish(params, kept[layer], config, layer, own), bucket.last)
+    own = cached_stream.take_layer(edited, layer)
+    ends = cached_stream.take_last_rows(
+        cached_stream.resume(params, kept[layer], config, layer, own), bucket.last
+    )
     values = np.empty_like(scores)
     values[bucket.rows] = decoder.logits(params, ends, config, questions.label_ids)
     return values
@@ -240,7 +246,7 @@ print("solved" if solved else "not yet")
 #     best = []
 #     for scores in (before, after):
 #         shift = readings.best_threshold_shift(scores, labels)
-#         best.append(readings.accuracy(readings.shifted(scores, shift), labels))
+#         best.append(readings.accuracy(readings.shift_scores(scores, shift), labels))
 #     return best[1] - best[0]
 # ```
 #

@@ -46,7 +46,7 @@ def test_the_page_on_language_models_runs(tmp_path, monkeypatch):
     sizes = dict(num_layers=2, num_heads=2, num_groups=1, key_width=4, width=8, mlp_width=16)
     config = decoder.Config(**sizes, vocabulary=1 + len(words), context=256, rotary_width=4)
     params = weights.init(jax.random.key(0), config, "float32")
-    tiny = lm.Decoder(config, params, tokens.of_words(sorted(words)))
+    tiny = lm.Decoder(config, params, tokens.make_word_tokenizer(sorted(words)))
     monkeypatch.setattr(lm, "load", lambda path: tiny)
     monkeypatch.setattr(sources, "path", lambda name: sources.SOURCES[name].place)
     monkeypatch.chdir(tmp_path)

@@ -30,11 +30,11 @@ def decoder(config) -> lm.Decoder:
     """Config, params and tokenizer of ``config.model``; refused if its file is another one."""
     if config.model == RANDOM:
         return _random()
-    path = sources.path(config.model) if config.model in SOURCES else Path(config.model)
-    if config.sha256 and sources.sha256(path) != config.sha256:
+    path = sources.find(config.model) if config.model in SOURCES else Path(config.model)
+    if config.sha256 and sources.hash_model(path) != config.sha256:
         raise ValueError(
             f"{path} is not the model whose sha256 the config holds: it is damaged, or give its "
-            f"own, --config.sha256 {sources.sha256(path)}, and --config.model-name its name"
+            f"own, --config.sha256 {sources.hash_model(path)}, and --config.model-name its name"
         )
     return lm.load(path)
 
@@ -48,7 +48,7 @@ def _random() -> lm.Decoder:
         normal = rng.standard_normal(size, np.float32)
         scaled = 1 + 0.1 * normal if name.endswith("_scale") else normal * size[-1] ** -0.5
         leaves[name] = jnp.asarray(scaled, jnp.float32)
-    return lm.Decoder(config, Params(**leaves), tokens.of_words(_WORDS))
+    return lm.Decoder(config, Params(**leaves), tokens.make_word_tokenizer(_WORDS))
 
 
 def _code() -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lsa_lab import lm
 from lsa_lab.analyses import clipping
-from lsa_lab.lm import halts, text
+from lsa_lab.lm import cached_stream, text
 from lsa_lab.lm.decoder import Params, logits
 from lsa_lab.models.matrices import matrices
 
@@ -25,7 +25,9 @@ class Clipped:
     def layer(self, edit: Edit) -> Params:
         """Return one layer's leaves with a module truncated, its heads joined."""
         layer, module, rate = edit
-        params = jax.tree.map(lambda leaf: leaf[None], halts.layer_of(self.decoder.params, layer))
+        params = jax.tree.map(
+            lambda leaf: leaf[None], cached_stream.take_layer(self.decoder.params, layer)
+        )
         if (layer, module) not in self.pieces:
             stacks = matrices(params, module)
             self.pieces[layer, module] = clipping.by_singular_value(stacks)
@@ -45,7 +47,9 @@ class Clipped:
             noise = rng.standard_normal(whole.shape, np.float32)
             return whole + jnp.asarray(size / np.linalg.norm(noise) * noise, whole.dtype)
 
-        return jax.tree.map(change, halts.layer_of(self.decoder.params, edit[0]), self.layer(edit))
+        return jax.tree.map(
+            change, cached_stream.take_layer(self.decoder.params, edit[0]), self.layer(edit)
+        )
 
 
 class Answers:
@@ -57,8 +61,8 @@ class Answers:
         params, config = clipped.decoder.params, clipped.decoder.config
         prefix, self.kept = jnp.asarray(questions.prefix), []
         for bucket in questions.buckets:
-            start = halts.start(params, prefix, jnp.asarray(bucket.ids), config)
-            self.kept.append(halts.keep(params, start, config, layers))
+            start = cached_stream.embed_questions(params, prefix, jnp.asarray(bucket.ids), config)
+            self.kept.append(cached_stream.cache_until(params, start, config, layers))
 
     def scores(
         self, edit: Edit | None = None, *, at: int | None = None, seed: int | None = None
@@ -74,7 +78,9 @@ class Answers:
         scores = np.full((len(asks.labels), len(asks.label_ids)), np.nan)
         words = jnp.asarray(asks.label_ids)
         for bucket, halted in zip(asks.buckets, self.kept, strict=True):
-            rows = halts.finish(decoder.params, halted[layer], decoder.config, at=layer, edit=own)
+            rows = cached_stream.resume(
+                decoder.params, halted[layer], decoder.config, at=layer, edit=own
+            )
             last = jnp.asarray(bucket.last)
             read = _read(decoder.params, rows, last, words, config=decoder.config)
             scores[bucket.rows] = np.asarray(read, float)[: len(bucket.rows)]
@@ -83,7 +89,7 @@ class Answers:
 
 @functools.partial(jax.jit, static_argnames="config")
 def _read(params, rows, last, words, *, config):
-    return logits(params, halts.last_rows(rows, last), config, words)
+    return logits(params, cached_stream.take_last_rows(rows, last), config, words)
 
 
 def split_content_free(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # [B, C], [K, C]

@@ -16,7 +16,7 @@ class TextTask:
     """Sentences of some classes, each text up to so many words, as a prompt writes them."""
 
     title: str  # as figures call it
-    source: str  # of lsa_lab.lm.text.sentences, or "invented"
+    source: str  # of lsa_lab.lm.text.load_sentences, or "invented"
     classes: tuple[str, ...]  # those of its classes that are told apart
     words: tuple[str, ...]  # the label of each, of which the first token is scored
     form: str  # of a demonstration

@@ -34,8 +34,8 @@ class Sets(NamedTuple):
 
 def read(task: TextTask) -> Sentences:
     """All sentences of the task's classes, each cut to its first words."""
-    whole = _invented() if task.source == "invented" else text.sentences(task.source)
-    return whole.only(*task.classes).cut(task.most_words)
+    whole = _invented() if task.source == "invented" else text.load_sentences(task.source)
+    return whole.select_classes(*task.classes).truncate(task.most_words)
 
 
 def template(task: TextTask) -> Template:
@@ -103,11 +103,11 @@ class Writer:
 
     @property
     def label_ids(self) -> np.ndarray:  # [C]
-        return self.template.label_ids(self.tokenizer)
+        return self.template.find_label_ids(self.tokenizer)
 
     def opening(self, text: str) -> list[int]:
         """A sentence as it is written after others, up to its label."""
-        opening = self.template.separator + self.template.opening(text)
+        opening = self.template.separator + self.template.write_opening(text)
         return self.tokenizer.encode(opening, follows=True)
 
     def demonstrations(

@@ -41,7 +41,7 @@ def words_of(tokenizer: Tokenizer) -> Words:
     """The first token of each word."""
 
     def ids(words) -> np.ndarray:
-        return np.array([tokenizer.ids_of_word(word)[0] for word in words], np.int32)
+        return np.array([tokenizer.encode_word(word)[0] for word in words], np.int32)
 
     return Words(
         np.array(tokenizer.start, np.int32),

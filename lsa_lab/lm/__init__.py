@@ -1,10 +1,13 @@
-"""Decoders from disk, whose walk the analyses and selections of this library take.
+"""Decoders from disk, for the analyses and selections of this library.
 
-``import lsa_lab.lm`` leaves jax out, for those who read texts, fetch sources or judge scores.
+``import lsa_lab.lm`` does not need jax, nor do its texts, sources and readings.
 """
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from lsa_lab.files import cache_folder
 
 if TYPE_CHECKING:
     from jax import Array
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from lsa_lab.lm.tokens import Tokenizer
     from lsa_lab.lm.weights import Params
 
-__all__ = ["Decoder", "init", "load", "save", "shape"]
+__all__ = ["Decoder", "init", "load", "read_config", "save"]
 
 
 class Decoder(NamedTuple):
@@ -25,52 +28,59 @@ class Decoder(NamedTuple):
     tokenizer: "Tokenizer | None"
 
 
-def shape(path: str | Path) -> "Config":
-    """The shape of the decoder at a path, whose weights stay on disk; errors as in ``load``."""
+def read_config(path: str | Path) -> "Config":
+    """Return the config of the decoder at a path, without its weights; errors as in ``load``."""
     from lsa_lab.lm import folder, gguf
 
-    path = _there(path)
+    path = _check_exists(path)
     return folder.read(path)[0] if path.is_dir() else gguf.read(path)[0]
 
 
 def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
-    """The decoder of a GGUF file, or of a folder with config.json and safetensors.
+    """Load the decoder of a GGUF file, or of a folder with config.json and safetensors.
 
-    A GGUF is dequantised once for every ``dtype``: later loads map a copy in the cache.
+    A GGUF file is dequantised once: later loads read a folder in the cache, if a Llama or a Qwen.
     """
-    from lsa_lab.lm import converted, folder, leaves, tokens
+    from lsa_lab.lm import folder, gguf, leaves, sources, tokens
 
-    path, dtype = _there(path), leaves.check_dtype(dtype)
+    path, dtype = _check_exists(path), leaves.check_dtype(dtype)
     if path.is_dir():
         config, names, tensors = folder.read(path)
-        params = leaves.params(tensors, names, config, dtype)
         file = path / "tokenizer.json"
         tokenizer = tokens.from_file(file) if file.exists() else None
     else:
-        config, params, metadata = converted.load(path, dtype)
+        copy = cache_folder() / "decoders" / f"{path.stem}-{sources.hash_model(path)[:16]}"
+        if (copy / "model.safetensors").exists():  # the file that is written last
+            return load(copy, dtype)
+        config, names, tensors, metadata = gguf.read(path)
         tokenizer = tokens.from_gguf(metadata) if "tokenizer.ggml.tokens" in metadata else None
+    params = leaves.read_params(tensors, names, config, dtype)
     if tokenizer is not None:
         tokens.check_fits(tokenizer, config.vocabulary)
-    return Decoder(config, params, tokenizer)
+    decoder = Decoder(config, params, tokenizer)
+    if not path.is_dir() and dtype == "float32":
+        with contextlib.suppress(ValueError, OSError):  # another family, or no room
+            save(copy, decoder)
+            return load(copy, dtype)  # the bits of every later load
+    return decoder
 
 
 def save(path: str | Path, decoder: Decoder) -> None:
     """Write a decoder of Llama's or Qwen's kind as a folder that ``load`` reads, in float32."""
     from lsa_lab.lm import folder
 
-    folder.write(Path(path), decoder.config, decoder.params)
-    if decoder.tokenizer is not None:
-        decoder.tokenizer.rules.save(str(Path(path) / "tokenizer.json"))
+    text = None if decoder.tokenizer is None else decoder.tokenizer.rules.to_str()
+    folder.write(Path(path), decoder.config, decoder.params, text)
 
 
 def init(key: "Array", config: "Config", dtype: "DTypeLike" = "float32") -> "Params":
-    """Weights before a training, as ``learning.init`` has them; ``training.fit`` does the steps."""
-    from lsa_lab.lm import learning
+    """Draw the weights before a training, as ``weights.init_for_training`` does."""
+    from lsa_lab.lm import weights
 
-    return learning.init(key, config, dtype)
+    return weights.init_for_training(key, config, dtype)
 
 
-def _there(path: str | Path) -> Path:
+def _check_exists(path: str | Path) -> Path:
     if (path := Path(path)).exists():
         return path
     raise FileNotFoundError(

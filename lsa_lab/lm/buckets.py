@@ -1,4 +1,4 @@
-"""Questions of different lengths in few shapes, each of which is a program to compile."""
+"""Questions of different lengths in few shapes, for each shape is a program to compile."""
 
 import dataclasses
 import itertools
@@ -20,26 +20,30 @@ class Bucket:
     rows: np.ndarray  # [r], which questions these are
 
 
-def buckets(parts: Sequence[Sequence[int]], room: int, at_once: int) -> tuple[Bucket, ...]:
-    """Queries by rounded length, at most ``room``, in buckets of at most ``at_once`` tokens.
+def make_buckets(
+    parts: Sequence[Sequence[int]], longest: int, max_tokens: int
+) -> tuple[Bucket, ...]:
+    """Sort queries by rounded length, at most ``longest``, in buckets of at most ``max_tokens``.
 
     Queries that the next length pads by little go with it; a bucket has one query at least.
     """
-    lengths = np.array([min(_rounded(len(part)), room) for part in parts])
+    lengths = np.array([min(_round_length(len(part)), longest) for part in parts])
     batches: list[Bucket] = []
     rows = np.array([], int)
     for length, following in itertools.pairwise([*np.unique(lengths).tolist(), math.inf]):
         rows = np.concatenate([rows, np.flatnonzero(lengths == length)])
         if len(rows) * (following - length) >= _PROGRAM:
-            number = math.ceil(len(rows) / max(1, at_once // length))
+            number = math.ceil(len(rows) / max(1, max_tokens // length))
             width = math.ceil(len(rows) / number)
             for begin in range(0, len(rows), width):
-                batches.append(_bucket(parts, rows[begin : begin + width], width, int(length)))
+                batches.append(_make_bucket(parts, rows[begin : begin + width], width, int(length)))
             rows = rows[:0]
     return tuple(batches)
 
 
-def _bucket(parts: Sequence[Sequence[int]], rows: np.ndarray, width: int, length: int) -> Bucket:
+def _make_bucket(
+    parts: Sequence[Sequence[int]], rows: np.ndarray, width: int, length: int
+) -> Bucket:
     ids, last = np.zeros((width, length), np.int32), np.zeros(width, np.int32)
     for i, row in enumerate(rows):
         ids[i, : len(parts[row])] = parts[row]
@@ -47,6 +51,6 @@ def _bucket(parts: Sequence[Sequence[int]], rows: np.ndarray, width: int, length
     return Bucket(ids, last, rows)
 
 
-def _rounded(length: int) -> int:
+def _round_length(length: int) -> int:
     step = max(_STEP, 2 ** (length.bit_length() - 3))
     return math.ceil(length / step) * step

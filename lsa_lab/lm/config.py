@@ -1,4 +1,4 @@
-"""The shape of a decoder, what tells families from Llama to GPT-NeoX apart, and fields of files."""
+"""The shape of a decoder, which tells families from Llama to GPT-NeoX apart; fields of files."""
 
 import dataclasses
 import math
@@ -16,13 +16,12 @@ from lsa_lab.arguments import set_counts
 Norm = Literal["rms", "layer"]
 Activation = Literal["silu", "gelu", "gelu_tanh"]
 
-
 REQUIRED = object()  # the default of a field that a file must have
 _WORDS = {bool: "true or false", str: "text", dict: "a group of fields", list: "a list"}
 
 
 class Field(NamedTuple):
-    """What a field of config.json, or of a GGUF's metadata, may hold.
+    """The allowed values of a field of config.json or of a GGUF's metadata.
 
     A number is above 0 and at most ``most``; a float may be written as a whole number. ``default``
     is the value of a missing field. Where it is None, null is allowed and means the same.
@@ -34,16 +33,16 @@ class Field(NamedTuple):
     only: tuple[Any, ...] = ()  # the values that our decoder computes, where there are others
 
     def read(self, fields: Mapping[str, Any], key: str, source: Path | str) -> Any:
-        """Return the value of a field, or raise ValueError with the value and what would do."""
+        """Return the value of a field; raise ValueError with the value and the allowed ones."""
         value = fields.get(key, self.default)
         if value is None and self.default is None:
             return None
         if value is REQUIRED or (value is None and self.default is REQUIRED):
-            raise ValueError(f"{source} does not say {key}; {self._expected()}")
+            raise ValueError(f"{source} does not say {key}; {self._describe()}")
         if not self._fits(value):
             implied = "" if key in fields else ", its default"
             raise ValueError(
-                f"{source}: {key} is {reprlib.repr(value)}{implied}; {self._expected()}"
+                f"{source}: {key} is {reprlib.repr(value)}{implied}; {self._describe()}"
             )
         return value
 
@@ -60,11 +59,9 @@ class Field(NamedTuple):
             return any(math.isclose(number, only, rel_tol=1e-6) for only in self.only)
         return number > 0
 
-    def _expected(self) -> str:
-        if len(self.only) == 1:
-            return f"supported is {self.only[0]!r} alone"
+    def _describe(self) -> str:
         if self.only:
-            return f"supported are {', '.join(map(str, self.only))}"
+            return f"supported: {', '.join(map(repr, self.only))}"
         if self.kind in _WORDS:
             return f"expected {_WORDS[self.kind]}"
         most = f" and at most {self.most}" if self.most < sys.float_info.max else ""
@@ -75,9 +72,9 @@ class Field(NamedTuple):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What a decoder is made of. jit and vmap take it as a constant, wherever it stands.
+    """The sizes and the parts of a decoder. jit and vmap take it as a constant.
 
-    ``num_groups``: heads h·G/H, ... of one group share keys and values (G = H: each has its own).
+    ``num_groups``: heads h·G/H, ... of one group share keys and values (G = H: none are shared).
     ``rotary_width``: so many coordinates of every query and key are turned by the token's place,
     in pairs (i, i + r/2); None where places are learned, or where there are none at all.
     ``rotary_scaling``, Llama 3's: pairs that turn less than ``low`` times in ``original`` tokens
@@ -115,28 +112,23 @@ class Config:
     def __post_init__(self) -> None:
         set_counts(self, "num_layers num_heads num_groups key_width width mlp_width")
         set_counts(self, "vocabulary context rotary_width")
-        for name, kinds in {"norm": get_args(Norm), "activation": get_args(Activation)}.items():
-            if getattr(self, name) not in kinds:
-                listed = ", ".join(kinds)
-                raise ValueError(f"{name} is {getattr(self, name)!r}; supported are {listed}")
+        Field(str, only=get_args(Norm)).read(vars(self), "norm", "this decoder")
+        Field(str, only=get_args(Activation)).read(vars(self), "activation", "this decoder")
         for field in dataclasses.fields(self):
             if field.type in (bool, float):
                 Field(field.type).read(vars(self), field.name, "this decoder")
-        if self.rotary_scaling is not None:
-            factor, low, high, original = self.rotary_scaling
-            if not (factor > 0 and original > 0 and low < high):
-                raise ValueError(
-                    f"rotary_scaling is {self.rotary_scaling}; expected a factor and a length "
-                    "above 0, and low below high"
-                )
-        if self.num_heads % self.num_groups:
-            raise ValueError(
-                f"num_groups is {self.num_groups}, which does not divide num_heads = "
-                f"{self.num_heads}: every group has equally many heads"
-            )
-        rotary = self.rotary_width
-        if rotary is not None and not (rotary % 2 == 0 and 0 < rotary <= self.key_width):
-            raise ValueError(
-                f"rotary_width is {rotary}; expected an even number up to key_width = "
-                f"{self.key_width}"
-            )
+        factor, low, high, original = self.rotary_scaling or (1, 0, 1, 1)
+        heads, groups, rotary = self.num_heads, self.num_groups, self.rotary_width
+        even = rotary is None or (rotary % 2 == 0 and 0 < rotary <= self.key_width)
+        table = {
+            f"rotary_scaling is {self.rotary_scaling}; expected a factor and a length above 0, and "
+            "low below high": factor > 0 and original > 0 and low < high,
+            f"num_groups is {groups}, which does not divide num_heads = {heads}": (
+                heads % groups == 0
+            ),
+            f"rotary_width is {rotary}; expected an even number up to key_width = "
+            f"{self.key_width}": even,
+        }
+        for message, holds in table.items():
+            if not holds:
+                raise ValueError(message)

@@ -18,7 +18,7 @@ from jax import Array
 from lsa_lab.arguments import check_whole, is_concrete
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.decoder import layers_of, rows_of, unembedding_of
+from lsa_lab.lm.decoder import get_unembedding, look_up, stack_layers
 from lsa_lab.lm.layers import Layer, Past, norm
 from lsa_lab.lm.weights import Params, check_params
 
@@ -26,25 +26,26 @@ Read = Callable[[Array], Array]  # row of the stream [D] -> [], or any number of
 
 
 def margin(params: Params, config: Config, word: int, rival: int) -> Read:
-    """The logit of one word minus that of another, of a row of the stream after any layer."""
-    unembedding, bias = unembedding_of(params), params.unembedding_bias
-    offset = 0.0 if bias is None else rows_of(bias, word) - rows_of(bias, rival)
-    direction = rows_of(unembedding, word) - rows_of(unembedding, rival)
+    """Return a read: the logit of one word minus that of another, after any layer."""
+    unembedding, bias = get_unembedding(params), params.unembedding_bias
+    offset = 0.0 if bias is None else look_up(bias, word) - look_up(bias, rival)
+    direction = look_up(unembedding, word) - look_up(unembedding, rival)
     final_norm = params.final_norm_scale, params.final_norm_offset
     return jax.tree_util.Partial(_margin, direction, offset, final_norm, config)
 
 
-def along(direction: Array) -> Read:  # [..., D]
-    """direction · h: |∂h/∂e_i|²_F is the mean of the squared flow over standard normal directions.
+def project(direction: Array) -> Read:  # [..., D]
+    """Return the read direction · h.
 
-    (Hutchinson 1989: E |Jᵀv|² = |J|²_F.)
+    |∂h/∂e_i|²_F is the mean of its squared flow over standard normal directions (Hutchinson 1989:
+    E |Jᵀv|² = |J|²_F).
     """
     return jax.tree_util.Partial(jnp.dot, direction)
 
 
-def several(*reads: Read) -> Read:
-    """Readings beside each other, on one axis in front."""
-    return jax.tree_util.Partial(_several, reads)
+def stack_reads(*reads: Read) -> Read:
+    """Return several reads as one, on one axis in front."""
+    return jax.tree_util.Partial(_stack_reads, reads)
 
 
 def token_flow(
@@ -57,10 +58,10 @@ def token_flow(
     place: int | Array = -1,
     past: Past | None = None,
 ) -> Array:  # [len(layers), ..., T, D]
-    """∂ read(h_l at ``place``) / ∂ stream for some layers l.
+    """Return ∂ read(h_l at ``place``) / ∂ stream for some layers l.
 
-    One walk up and one down, which takes up the slopes of every layer as it comes by: the way down
-    costs Σ_l l/L reverse passes for each number that ``read`` gives.
+    One pass forward and one backward, which adds the slope of every layer on its way: it costs
+    Σ_l l/L reverse passes for each number that ``read`` gives.
     """
     check_params(params, config)
     _check_layers(layers, config)
@@ -79,9 +80,9 @@ def prefix_flow(
     layers: Sequence[int],
     place: int | Array = -1,  # of the stream
 ) -> Array:  # [len(layers), ..., P, D]
-    """The same by the rows of a prefix that the prompt goes on from.
+    """Return the flow from the rows of a prefix that the prompt goes on from.
 
-    Under ``jax.vmap`` over streams the prefix walks up once for all of them.
+    Under ``jax.vmap`` over streams the prefix runs once for all of them.
     """
     check_params(params, config)
     _check_layers(layers, config)
@@ -89,7 +90,7 @@ def prefix_flow(
     return _flows(params, prefix, stream, read, place, None, config=config, layers=tuple(layers))[0]
 
 
-def _several(reads: tuple[Read, ...], row: Array) -> Array:
+def _stack_reads(reads: tuple[Read, ...], row: Array) -> Array:
     return jnp.concatenate([jnp.atleast_1d(read(row)) for read in reads])
 
 
@@ -115,10 +116,10 @@ def _flows(
     config: Config,
     layers: tuple[int, ...],
 ) -> tuple[Array, Array]:  # [len(layers), ..., P, D], [len(layers), ..., T, D]
-    stack = layers_of(params, config, past=past)
+    stack = stack_layers(params, config, past=past)
     rows, pulls, slopes = (prefix, stream), [], []
     for start, stop in itertools.pairwise((0, *layers)):
-        part = functools.partial(_walk, stack=stack, start=start, stop=stop, config=config)
+        part = functools.partial(_run_layers, stack=stack, start=start, stop=stop, config=config)
         rows, pull = jax.vjp(part, rows)
         pulls.append(pull)
         slopes.append(jax.jacrev(read)(rows[1][place]))  # [..., D]
@@ -126,23 +127,21 @@ def _flows(
     flows = tuple(jnp.zeros((0, *rows.shape), rows.dtype) for rows in rows)
     for pull, slope in zip(pulls[::-1], slopes[::-1], strict=True):
         slope = slope.reshape(-1, slope.shape[-1])
-        own = [jnp.zeros((len(slope), *rows.shape), rows.dtype) for rows in rows]
-        own[1] = own[1].at[:, place].set(slope)
-        flows = jax.tree.map(lambda new, old: jnp.concatenate([new, old]), tuple(own), flows)
+        added = [jnp.zeros((len(slope), *rows.shape), rows.dtype) for rows in rows]
+        added[1] = added[1].at[:, place].set(slope)
+        flows = jax.tree.map(lambda new, old: jnp.concatenate([new, old]), tuple(added), flows)
         (flows,) = jax.vmap(pull)(flows)
     return jax.tree.map(lambda flow: flow.reshape(len(layers), *numbers, *flow.shape[1:]), flows)
 
 
-def _walk(
+def _run_layers(
     rows: tuple[Array, Array], stack: Layer, start: int, stop: int, config: Config
 ) -> tuple[Array, Array]:
-    """Prefix and prompt from before layer ``start`` to before layer ``stop``."""
+    """Run prefix and prompt from before layer ``start`` to before layer ``stop``."""
 
     @jax.checkpoint
     def step(rows: tuple[Array, Array], number: Array) -> tuple[tuple[Array, Array], None]:
-        layer = jax.tree.map(
-            lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, keepdims=False), stack
-        )
+        layer = layers.take(stack, number)
         prefix, stream = rows
         if prefix.shape[0]:
             prefix, _, past = layers.step(prefix, layer, config)

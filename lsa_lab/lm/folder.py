@@ -1,4 +1,4 @@
-"""A folder as transformers has it: config.json, and model.safetensors or its shards."""
+"""Folders in the format of transformers: config.json, and model.safetensors or its shards."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,6 @@ from lsa_lab.lm.config import Config, Field
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
 from lsa_lab.lm.weights import Params
-from lsa_lab.store import shards
 
 _LONG = {
     "num_layers": "num_hidden_layers",
@@ -92,20 +91,20 @@ _FLOATS = ("F64", "F32", "F16", "BF16")
 
 
 def read(path: Path) -> tuple[Config, Names, Tensors]:
-    """The config, where its leaves stand, and the tensors of a folder."""
+    """Return the config, the places of its leaves, and the tensors of a folder."""
     file = path / "config.json"
     if not file.is_file():
         raise FileNotFoundError(
             f"there is no {file}: a folder holds config.json and safetensors; a GGUF file is "
             "loaded by its own path"
         )
-    fields = shards.fields(file)
-    config = config_of(fields, file)
+    fields = _read_json(file)
+    config = make_config(fields, file)
     return config, TRANSFORMERS[fields["model_type"]], _tensors(path)
 
 
-def write(path: Path, config: Config, params: Params) -> None:
-    """Write config.json and model.safetensors, the inverse of ``read`` for a family like Llama's.
+def write(path: Path, config: Config, params: Params, tokenizer: str | None) -> None:
+    """Write config.json, tokenizer.json and model.safetensors of a model like Llama's.
 
     Raises ValueError where no such family has the config.
     """
@@ -121,15 +120,17 @@ def write(path: Path, config: Config, params: Params) -> None:
         "hidden_act": "silu",
     }
     kinds = [fields | {"model_type": family} for family in ("llama", "qwen2", "qwen3")]
-    kinds = [each for each in kinds if config_of(each, path) == config]
+    kinds = [kind for kind in kinds if make_config(kind, path) == config]
     if not kinds:
         raise ValueError(f"{config} is no Llama, Qwen2 or Qwen3: write it in a format of its own")
-    tensors = leaves.tensors(params, TRANSFORMERS[kinds[0]["model_type"]], config)
+    tensors = leaves.make_tensors(params, TRANSFORMERS[kinds[0]["model_type"]], config)
     write_file(path / "config.json", json.dumps(kinds[0], indent=1).encode())
-    write_file(path / "model.safetensors", safetensors.save(tensors))
+    if tokenizer is not None:
+        write_file(path / "tokenizer.json", tokenizer.encode())
+    write_file(path / "model.safetensors", safetensors.save(tensors))  # last: then all is there
 
 
-def config_of(fields: Mapping[str, Any], source: Path) -> Config:
+def make_config(fields: Mapping[str, Any], source: Path) -> Config:
     """Return the Config that a config.json describes; ``source`` is what errors name."""
 
     def read(key: str, *default: Any) -> Any:
@@ -207,24 +208,61 @@ def _rotation(
 
 
 def _tensors(path: Path) -> Tensors:
-    """Every tensor of the folder's safetensors files, which stay open for reading."""
+    """Return every tensor of the folder's safetensors files, which stay open for reading."""
     safetensors = import_extra("safetensors", "lm")
     files, shapes = {}, {}
-    for shard, named in shards.shards(path).items():
+    for shard, named in _find_shards(path).items():
         try:
             file = safetensors.safe_open(shard, "numpy")
         except safetensors.SafetensorError as error:
             raise ValueError(
                 f"{shard} is cut short, damaged or no safetensors file ({error}): fetch it again"
             ) from error
-        for name in shards.check_held(shard, list(file.keys()), named):
+        held = list(file.keys())
+        if absent := sorted(set(named or ()) - set(held)):
+            raise ValueError(f"{shard} lacks {absent[0]}, which its index names: fetch it again")
+        for name in held if named is None else named:
             files[name], shapes[name] = file, tuple(file.get_slice(name).get_shape())
 
     def tensor(name: str) -> np.ndarray:
         kind = files[name].get_slice(name).get_dtype()
-        if kind not in _FLOATS:  # judged only here, as masks that are not read are of any kind
+        if kind not in _FLOATS:  # checked only here, as masks that are not read are of any kind
             raise ValueError(f"{path}: {name} is {kind}; supported are {', '.join(_FLOATS)}")
         values = files[name].get_tensor(name)
         return values if values.dtype.itemsize >= 4 else values.astype(np.float32)
 
     return Tensors(path, shapes, tensor)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Return the fields of a JSON file."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        if not isinstance(document, dict):
+            raise ValueError(f"a {type(document).__name__}")
+        return document
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON with fields ({error}): fetch it again") from error
+
+
+def _find_shards(path: Path) -> dict[Path, list[str] | None]:
+    """Return the safetensors files of the model in a folder, with the tensors to read from each.
+
+    None stands for all tensors of the file. Where an index exists it decides: other shards may hold
+    older copies of a tensor.
+    """
+    whole, index = path / "model.safetensors", path / "model.safetensors.index.json"
+    if whole.is_file():
+        return {whole: None}
+    if not index.is_file():
+        raise FileNotFoundError(
+            f"{path} holds neither {whole.name} nor {index.name}; pickles (*.bin, *.pt) are never "
+            "read: convert them where you trust them, by save_pretrained of transformers"
+        )
+    places: dict[str, Any] = _read_json(index).get("weight_map", {"": ""})
+    names = list(places.values()) if isinstance(places, dict) else [""]
+    if not all(isinstance(name, str) and Path(name).name == name for name in names):
+        raise ValueError(f"{index} has no weight_map from tensors to files in its folder")
+    if missing := [name for name in sorted(set(names)) if not (path / name).is_file()]:
+        raise FileNotFoundError(f"{path} lacks {', '.join(missing)}: fetch them again")
+    return {path / name: sorted(t for t in places if places[t] == name) for name in set(names)}

@@ -45,15 +45,15 @@ _WIDTHS = ("rope.dimension_count", "attention.value_length")
 
 
 def read(path: Path) -> tuple[Config, Names, Tensors, dict[str, Any]]:
-    """The config, where its leaves stand, the tensors, and the metadata as plain values."""
+    """Return the config, the places of its leaves, the tensors, and the metadata."""
     reader = _reader(path)
     metadata = {name: field.contents() for name, field in reader.fields.items()}
     tensors = _tensors(reader, path)
-    config = config_of(metadata, tensors)
+    config = make_config(metadata, tensors)
     return config, GGUF[metadata["general.architecture"]], tensors, metadata
 
 
-def config_of(metadata: Mapping[str, Any], tensors: Tensors) -> Config:
+def make_config(metadata: Mapping[str, Any], tensors: Tensors) -> Config:
     """Return the Config that metadata and names of tensors describe."""
     source = tensors.source
     family = Field(str, only=tuple(GGUF)).read(metadata, "general.architecture", source)
@@ -100,7 +100,7 @@ def _check(parts: Any, tensors: Tensors) -> None:
 
 
 def _tensors(reader: Any, path: Path) -> Tensors:
-    """The tensors of a file, which stays mapped; axes in the order of numpy."""
+    """Return the tensors of a file, which stays mapped; axes in the order of NumPy."""
     gguf = import_extra("gguf", "lm")
     stored = {tensor.name: tensor for tensor in reader.tensors}
     shapes = {name: tuple(tensor.shape[::-1].tolist()) for name, tensor in stored.items()}

@@ -1,4 +1,4 @@
-"""What a layer of a decoder adds to the stream.
+"""The layer of a decoder, and what it adds to the stream.
 
 With u = norm(h), keys and values of head h's group g, and R_t the rotation of place t, a layer adds
 to token t of the stream
@@ -28,30 +28,29 @@ from lsa_lab.lm.weights import Params
 
 
 class Past(flax.struct.PyTreeNode):
-    """What tokens before a prompt have left for it to read; their keys are turned already."""
+    """The keys, turned already, and the values of the tokens before a prompt."""
 
     keys: Array  # [L, G, P, k]
     values: Array  # [L, G, P, k]
 
     @property
     def num_tokens(self) -> int:
-        """P, the place of the first token after them."""
+        """Return P, the place of the first token after them."""
         return self.keys.shape[-2]
 
 
 class Layer(NamedTuple):
-    """What one layer runs on: leaves without the axis L."""
+    """The inputs of one layer: leaves without the axis L."""
 
     params: Params
     gate: Array | None = None  # [H]
-    fill: Array | None = None  # [H, T, D]
     past: Past | None = None  # keys and values [G, P, k]
 
 
 def step(
     stream: Array, layer: Layer, config: Config
 ) -> tuple[Array, Array, Past]:  # [T, D], [H, T, D], [G, T, k] x 2
-    """The stream after one layer, the heads' writes, and the keys and values of its tokens."""
+    """Return the stream after one layer, the heads' writes, and its tokens' keys and values."""
     params = layer.params
     rows = norm(stream, params.attention_norm_scale, params.attention_norm_offset, config)
     read, left = _attend(rows, layer, config)  # [T, H, k]
@@ -59,26 +58,26 @@ def step(
         read = read * layer.gate[None, :, None]
     heads = jnp.einsum("hdk,thk->htd", params.w_o, read)
     after = stream + jnp.einsum("hdk,thk->td", params.w_o, read)
-    if layer.fill is not None:
-        heads, after = heads + layer.fill, after + layer.fill.sum(0)
-    after = plus(after, params.b_o)
+    after = add_offset(after, params.b_o)
     source = stream if config.parallel else after
     rows = norm(source, params.mlp_norm_scale, params.mlp_norm_offset, config)
     return after + _mlp(rows, params, config), heads, left
 
 
-def after(stream: Array, layer: Layer, config: Config) -> tuple[Array, None]:  # [T, D]
-    """The stream alone, as ``jax.lax.scan`` takes it: a Walk would keep every layer's."""
+def advance(stream: Array, layer: Layer, config: Config) -> tuple[Array, None]:  # [T, D]
+    """Return the stream alone, as ``jax.lax.scan`` takes it: a Walk would keep every layer's."""
     return step(stream, layer, config)[0], None
 
 
 def norm(rows: Array, scale: Array, offset: Array | None, config: Config) -> Array:  # [..., D]
-    """u ⊙ scale / √(mean u² + ε) + offset, of the centred u where the norm is a layer norm."""
-    return plus(_unit(rows, scale, config, centred=config.norm == "layer"), offset)
+    """Return u ⊙ scale / √(mean u² + ε) + offset, of the centred u in a layer norm."""
+    return add_offset(_normalise(rows, scale, config, centred=config.norm == "layer"), offset)
 
 
-def _unit(rows: Array, scale: Array, config: Config, centred: bool = False) -> Array:  # [..., D]
-    wide = rows.astype(at_least_single(rows.dtype))  # half precision overflows
+def _normalise(
+    rows: Array, scale: Array, config: Config, centred: bool = False
+) -> Array:  # [..., D]
+    wide = rows.astype(widen_dtype(rows.dtype))  # half precision overflows
     if centred:
         wide = wide - wide.mean(-1, keepdims=True)
     unit = wide * jax.lax.rsqrt((wide**2).mean(-1, keepdims=True) + config.norm_epsilon)
@@ -86,22 +85,22 @@ def _unit(rows: Array, scale: Array, config: Config, centred: bool = False) -> A
 
 
 def attention_weights(stream: Array, layer: Layer, config: Config) -> Array:  # [H, T, P+T]
-    """The a_ti of every head, the past's tokens before the prompt's own."""
+    """Return the a_ti of every head, the past's tokens before those of the prompt."""
     params = layer.params
     rows = norm(stream, params.attention_norm_scale, params.attention_norm_offset, config)
-    queries, keys, _ = _projected(rows, layer, config)
+    queries, keys, _ = _project_all(rows, layer, config)
     scores = jnp.concatenate(_weights(queries, keys, layer.past, rows.dtype), axis=-1)
     return scores.reshape(config.num_heads, rows.shape[0], -1)
 
 
-def at_least_single(dtype: DTypeLike) -> DTypeLike:
-    """float32 in place of half precision: sums of squares, softmax and angles are formed in it."""
+def widen_dtype(dtype: DTypeLike) -> DTypeLike:
+    """Return float32 for half precision: sums of squares, softmax and angles are formed in it."""
     return jnp.float32 if jnp.finfo(dtype).bits < 32 else dtype
 
 
 def _attend(rows: Array, layer: Layer, config: Config) -> tuple[Array, Past]:  # [T, H, k]
-    """Σ_i a_ti v_i for every head; the past is read beside the prompt, never copied to it."""
-    queries, keys, values = _projected(rows, layer, config)
+    """Return Σ_i a_ti v_i for every head; the past is read where it is, never copied."""
+    queries, keys, values = _project_all(rows, layer, config)
     past = layer.past
     before, own = _weights(queries, keys, past, rows.dtype)
     read = jnp.einsum("grti,gik->tgrk", own, values)
@@ -111,18 +110,18 @@ def _attend(rows: Array, layer: Layer, config: Config) -> tuple[Array, Past]:  #
     return read, Past(keys, values)
 
 
-def _projected(
+def _project_all(
     rows: Array, layer: Layer, config: Config
 ) -> tuple[Array, Array, Array]:  # [G, H/G, T, k], [G, T, k] x 2
-    """Queries, keys and values, the first two turned by their places."""
+    """Return queries, keys and values, the first two turned by their places."""
     params = layer.params
     start = 0 if layer.past is None else layer.past.num_tokens
-    turn = functools.partial(_turned, start=start, config=config)
+    turn = functools.partial(_rotate, start=start, config=config)
     queries = _project(params.w_q, params.b_q, rows)
     keys = _project(params.w_k, params.b_k, rows)
     if params.q_norm_scale is not None and params.k_norm_scale is not None:
-        queries = _unit(queries, params.q_norm_scale, config)
-        keys = _unit(keys, params.k_norm_scale, config)
+        queries = _normalise(queries, params.q_norm_scale, config)
+        keys = _normalise(keys, params.k_norm_scale, config)
     values = _project(params.w_v, params.b_v, rows)
     sharing = config.num_heads // config.num_groups
     grouped = turn(queries).reshape(config.num_groups, sharing, *queries.shape[1:])
@@ -132,8 +131,8 @@ def _projected(
 def _weights(
     queries: Array, keys: Array, past: Past | None, dtype: DTypeLike
 ) -> tuple[Array, Array]:  # [G, H/G, T, P], [G, H/G, T, T]
-    """The softmax over the past and over the tokens up to t, in two parts."""
-    wide = at_least_single(dtype)
+    """Return the softmax over the past and over the tokens up to t, in two parts."""
+    wide = widen_dtype(dtype)
     num_tokens = keys.shape[1]
     own = jnp.einsum("grtk,gik->grti", queries, keys).astype(wide)
     readable = jnp.tril(jnp.ones((num_tokens, num_tokens), bool))
@@ -149,12 +148,12 @@ def _weights(
     return (before / total).astype(dtype), (own / total).astype(dtype)
 
 
-def _turned(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
-    """The first r coordinates of every row, turned in pairs by angles t / base^(2i/r)."""
+def _rotate(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
+    """Turn the first r coordinates of every row in pairs, by angles t / base^(2i/r)."""
     r = config.rotary_width
     if r is None:
         return rows
-    wide = at_least_single(rows.dtype)
+    wide = widen_dtype(rows.dtype)
     speeds = config.rotary_base ** (-jnp.arange(0, r, 2, dtype=wide) / r)
     if config.rotary_scaling is not None:
         factor, low, high, original = config.rotary_scaling
@@ -169,9 +168,9 @@ def _turned(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
 
 def _mlp(rows: Array, params: Params, config: Config) -> Array:  # [T, D]
     act = _ACTIVATIONS[config.activation]
-    inner = plus(rows @ params.mlp_in.T, params.mlp_in_bias)
+    inner = add_offset(rows @ params.mlp_in.T, params.mlp_in_bias)
     inner = act(inner) if params.mlp_gate is None else act(rows @ params.mlp_gate.T) * inner
-    return plus(inner @ params.mlp_out.T, params.mlp_out_bias)
+    return add_offset(inner @ params.mlp_out.T, params.mlp_out_bias)
 
 
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
@@ -186,6 +185,12 @@ def _project(weights: Array, bias: Array | None, rows: Array) -> Array:  # [H, T
     return projected if bias is None else projected + bias[:, None]
 
 
-def plus(rows: Array, offset: Array | None) -> Array:  # [..., D], [D]
-    """Every row and the offset, if there is one."""
+def add_offset(rows: Array, offset: Array | None) -> Array:  # [..., D], [D]
+    """Return every row plus the offset, if there is one."""
     return rows if offset is None else rows + jnp.broadcast_to(offset, rows.shape)
+
+
+def take(stack: Layer, number: Array) -> Layer:
+    """Return the layer of a traced number from the stack of all layers."""
+    index = functools.partial(jax.lax.dynamic_index_in_dim, index=number, keepdims=False)
+    return jax.tree.map(lambda leaf: index(leaf), stack)

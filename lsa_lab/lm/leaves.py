@@ -19,22 +19,22 @@ from jax.typing import DTypeLike
 
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.families import Names, Place
-from lsa_lab.lm.weights import AXES, Params, shapes, sizes
+from lsa_lab.lm.weights import AXES, Params, letter_sizes, shapes
 from lsa_lab.models.blocks import OUTSIDE_LAYERS
 
 SCALED = {False: ("w_q", "b_q"), True: ("q_norm_scale",)}  # divided by √k, by Config.key_norm
 
 
 class Tensors(NamedTuple):
-    """What a file or a folder holds; a tensor is read when it is wanted."""
+    """The tensors of a file or a folder, each read when it is wanted."""
 
     source: Path
     shapes: Mapping[str, tuple[int, ...]]
     read: Callable[[str], np.ndarray]  # float32 or float64
 
 
-def params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> Params:
-    """The weights in ``dtype`` on the default device; no second copy of more than one leaf.
+def read_params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> Params:
+    """Return the weights in ``dtype`` on the default device; only one leaf is held twice.
 
     Raises ValueError where a tensor is missing, has another shape, is not finite, or is none of
     this family's.
@@ -42,7 +42,7 @@ def params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> 
     dtype, count = check_dtype(dtype), len(tensors.shapes)
     if config.num_layers > count:
         raise ValueError(f"{tensors.source} has {count} tensors for {config.num_layers} layers")
-    places = {leaf: _named(names, leaf, tensors) for leaf in shapes(config)}
+    places = {leaf: _find_place(names, leaf, tensors) for leaf in shapes(config)}
     _check(tensors, names, places, config)
     leaves = {}
     for leaf, shape in shapes(config).items():
@@ -57,9 +57,11 @@ def params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> 
     return Params(**leaves)
 
 
-def tensors(params: Params, names: Names, config: Config) -> dict[str, np.ndarray]:
-    """The tensors of a file of this family in float32, the inverse of ``params``; of families whose
-    tensors hold one leaf each, and whose halves are turned."""
+def make_tensors(params: Params, names: Names, config: Config) -> dict[str, np.ndarray]:
+    """Return the tensors of a file of this family in float32, the inverse of ``read_params``.
+
+    The family has one leaf in each tensor, and turns halves.
+    """
     by_name = {}
     for leaf in shapes(config):
         rows = np.asarray(getattr(params, leaf), np.float64)
@@ -67,7 +69,7 @@ def tensors(params: Params, names: Names, config: Config) -> dict[str, np.ndarra
         if leaf in SCALED[config.key_norm]:
             rows = rows * config.key_width**0.5
         letters = place.layout.replace(" ", "")
-        size, order = sizes(config), [axes.index(letter) for letter in letters]
+        size, order = letter_sizes(config), [axes.index(letter) for letter in letters]
         shape = [math.prod(size[letter] for letter in axis) for axis in place.layout.split()]
         for i, row in enumerate([rows] if leaf in OUTSIDE_LAYERS else rows):
             tensor = row.transpose(order).reshape(shape).astype(np.float32)
@@ -77,7 +79,7 @@ def tensors(params: Params, names: Names, config: Config) -> dict[str, np.ndarra
 
 
 def check_dtype(dtype: DTypeLike) -> np.dtype:
-    """The dtype, if jax holds weights in it."""
+    """Return the dtype, if jax holds weights in it."""
     dtype = jnp.dtype(dtype)
     if not jnp.issubdtype(dtype, jnp.floating):
         raise ValueError(f"dtype is {dtype}: weights are floats, for example float32 or bfloat16")
@@ -86,8 +88,8 @@ def check_dtype(dtype: DTypeLike) -> np.dtype:
     return dtype
 
 
-def _named(names: Names, leaf: str, tensors: Tensors) -> Place:
-    """The place of a leaf in this file, which may leave the prefix out."""
+def _find_place(names: Names, leaf: str, tensors: Tensors) -> Place:
+    """Return the place of a leaf in this file, which may leave the prefix out."""
     place = names.places[leaf]
     full = names.prefix + place.name
     return place._replace(name=full) if full.format(0) in tensors.shapes else place
@@ -96,7 +98,7 @@ def _named(names: Names, leaf: str, tensors: Tensors) -> Place:
 def _read(
     tensors: Tensors, names: Names, config: Config, leaf: str, place: Place
 ) -> np.ndarray:  # one layer's, in the axes of the leaf
-    size, axes = sizes(config), AXES[leaf]
+    size, axes = letter_sizes(config), AXES[leaf]
     letters = place.layout.replace(" ", "")
     if "3" in letters:
         axes = "3" + axes
@@ -119,14 +121,14 @@ def _read(
 
 
 def _halves(config: Config) -> np.ndarray:  # [k]
-    """The order in which coordinates 0, 2, 4, ..., 1, 3, 5, ... are two halves."""
+    """Return the order in which coordinates 0, 2, 4, ..., 1, 3, 5, ... are two halves."""
     r = config.rotary_width or 0
     return np.r_[0:r:2, 1:r:2, r : config.key_width]
 
 
 def _check(tensors: Tensors, names: Names, places: Mapping[str, Place], config: Config) -> None:
     """Raise unless the file holds the tensors of these places, in their shapes, and no others."""
-    size = sizes(config)
+    size = letter_sizes(config)
     layouts = {
         place.name.format(i): place.layout
         for place in places.values()
@@ -135,7 +137,7 @@ def _check(tensors: Tensors, names: Names, places: Mapping[str, Place], config: 
     missing = [name for name in layouts if name not in tensors.shapes]
     if missing:
         raise ValueError(
-            f"{tensors.source} lacks {_listed(missing)}: the file is incomplete, or another model's"
+            f"{tensors.source} lacks {_list_names(missing)}: it is incomplete, or another model's"
         )
     for name, layout in layouts.items():
         expected = tuple(math.prod(size[letter] for letter in axis) for axis in layout.split())
@@ -148,12 +150,12 @@ def _check(tensors: Tensors, names: Names, places: Mapping[str, Place], config: 
     more = [n for n in tensors.shapes if n not in layouts and not re.fullmatch(unread, n)]
     if more:
         raise ValueError(
-            f"{tensors.source} holds {_listed(more)}, which a model of this family and config does "
-            "not have: what it does is not supported"
+            f"{tensors.source} holds {_list_names(more)}, which a model of this family and config "
+            "does not have: what it does is not supported"
         )
 
 
-def _listed(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are."""
+def _list_names(names: Sequence[str]) -> str:
+    """Return the first of the names, and the number of the others."""
     more = len(names) - 1
     return f"the tensor {names[0]}" + f" and {more} more" * (more > 0)

@@ -10,17 +10,14 @@ It is the ``loss`` that ``selection.prefix`` takes: functools.partial(loss, conf
 label_ids=label_ids).
 """
 
-import functools
-
 import chex
 import flax.struct
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.decoder import embed, layers_of, logits, rows_of
+from lsa_lab.lm.decoder import embed, last_stream, logits, look_up
 from lsa_lab.lm.weights import Params, check_params
 
 
@@ -33,7 +30,7 @@ class Example(flax.struct.PyTreeNode):
 
 
 def init(key: Array, params: Params, length: int) -> Array:  # [k, D]
-    """The embeddings of words drawn at random: rows such as the decoder has seen.
+    """Return the embeddings of words drawn at random, which are rows that the decoder has seen.
 
     Where the config scales embeddings, as Gemma's does, the stream of words has √D times these.
     """
@@ -51,9 +48,9 @@ def loss(
     label_ids: Array,  # [C]
     demonstrations: Array | None = None,  # [P] token ids
 ) -> Array:  # []
-    """ℓ(z) of one example."""
+    """Return ℓ(z) of one example."""
     scores = label_scores(prefix, params, example, config, label_ids, demonstrations)
-    return -rows_of(jax.nn.log_softmax(scores), example.label)
+    return -look_up(jax.nn.log_softmax(scores), example.label)
 
 
 def label_scores(
@@ -64,7 +61,7 @@ def label_scores(
     label_ids: Array,  # [C]
     demonstrations: Array | None = None,  # [P]
 ) -> Array:  # [C]
-    """The logits of the label words after prefix, demonstrations and text."""
+    """Return the logits of the label words after prefix, demonstrations and text."""
     chex.assert_shape(prefix, (None, config.width), custom_message="a prefix is [k, D]")
     check_params(params, config)
     ids = example.ids
@@ -72,7 +69,6 @@ def label_scores(
         ids = jnp.concatenate([demonstrations, ids])
     k = prefix.shape[0]
     stream = jnp.concatenate([prefix, embed(params, ids, config, start=k)])
-    step = jax.checkpoint(functools.partial(layers.after, config=config))
-    rows = jax.lax.scan(step, stream, layers_of(params, config))[0]
+    rows = last_stream(params, stream, config, recompute=True)
     place = k + ids.shape[0] - example.ids.shape[0] + example.last
     return logits(params, rows[place], config, words=label_ids)

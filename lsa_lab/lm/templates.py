@@ -1,4 +1,4 @@
-"""How a sentence and its label are written for a decoder."""
+"""The text in which a sentence and its label are written for a decoder."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from lsa_lab.lm.tokens import Tokenizer, check_tokenizer
 
 @dataclasses.dataclass(frozen=True)
 class Template:
-    """How a demonstration is written, and the word of each class.
+    """The text of a demonstration, and the word of each class.
 
     A query is the same up to the label. What follows the label separates it from the next one, and
     blanks before the label belong to its word, as in most tokenizers.
@@ -32,24 +32,24 @@ class Template:
 
     @property
     def separator(self) -> str:
-        """What stands between two demonstrations, and before the query."""
+        """Return the text between two demonstrations, and before the query."""
         return self.form.partition("{label}")[2]
 
-    def opening(self, text: str) -> str:
-        """A text as it is written, up to the blanks before its label."""
-        before, _, rest = self.form.partition("{text}")
-        return before + text + rest.partition("{label}")[0].rstrip(" ")
+    def write_opening(self, text: str) -> str:
+        """Write a text up to the blanks before its label."""
+        before, _, after = self.form.partition("{text}")
+        return before + text + after.partition("{label}")[0].rstrip(" ")
 
-    def answer(self, label: int) -> str:
-        """The word of a class with the blanks before it."""
+    def write_answer(self, label: int) -> str:
+        """Write the word of a class with the blanks before it."""
         between = self.form.partition("{text}")[2].partition("{label}")[0]
         return between[len(between.rstrip(" ")) :] + self.labels[label]
 
-    def label_ids(self, tokenizer: Tokenizer) -> np.ndarray:  # [C]
-        """The first token of each class's word; no two classes may share it."""
+    def find_label_ids(self, tokenizer: Tokenizer) -> np.ndarray:  # [C]
+        """Return the first token of each class's word; no two classes may share it."""
         check_tokenizer(tokenizer)
         ids = []
-        for word in map(self.answer, range(len(self.labels))):
+        for word in map(self.write_answer, range(len(self.labels))):
             parts = tokenizer.encode(word, follows=True)
             if not parts:
                 raise ValueError(f"the label {word!r} has no token: choose a word")

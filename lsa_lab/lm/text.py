@@ -1,4 +1,4 @@
-"""Questions to a decoder: how sentences are written, as ids, and what each label scores.
+"""Questions to a decoder: sentences as token ids, and the score of each label.
 
 A prompt of n demonstrations is
 
@@ -17,13 +17,13 @@ import jax
 import numpy as np
 from jax import Array
 
-from lsa_lab.lm import decoder, layers
+from lsa_lab.lm import decoder
 from lsa_lab.lm.buckets import Bucket as Bucket
-from lsa_lab.lm.buckets import buckets
+from lsa_lab.lm.buckets import make_buckets
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params, Past
 from lsa_lab.lm.sentences import Sentences as Sentences
-from lsa_lab.lm.sentences import sentences as sentences
+from lsa_lab.lm.sentences import load_sentences as load_sentences
 from lsa_lab.lm.templates import Template as Template
 from lsa_lab.lm.tokens import Tokenizer
 from lsa_lab.lm.weights import check_params
@@ -42,7 +42,7 @@ class Questions:
     label_ids: np.ndarray  # [C], the first token of each class's word
 
     def prompts(self) -> Iterator[np.ndarray]:
-        """The ids of each whole prompt, without padding, in the order of the queries."""
+        """Return the ids of each whole prompt, without padding, in the order of the queries."""
         rows = {
             row: bucket.ids[i, : bucket.last[i] + 1]
             for bucket in self.buckets
@@ -58,39 +58,41 @@ def ask(
     tokenizer: Tokenizer,
     context: int,
     *,
-    at_once: int = 4096,
+    max_tokens: int = 4096,
 ) -> Questions:
-    """The questions that these queries make after these demonstrations.
+    """Return the questions of these queries after these demonstrations.
 
-    ``context`` is the most tokens of a prompt, as the model's Config has it. At most ``at_once``
+    ``context`` is the most tokens of a prompt, as the model's Config has it. At most ``max_tokens``
     tokens are run together: fewer take less memory.
     """
     _check_classes(template, demonstrations, queries)
-    label_ids = template.label_ids(tokenizer)
+    label_ids = template.find_label_ids(tokenizer)
     prefix, spans = list(tokenizer.start), []
     for i, (text, label) in enumerate(
         zip(demonstrations.texts, demonstrations.labels, strict=True)
     ):
         begin = len(prefix)
-        opening = template.separator * (i > 0) + template.opening(text)
+        opening = template.separator * (i > 0) + template.write_opening(text)
         prefix += tokenizer.encode(opening, follows=i > 0)
-        prefix += tokenizer.encode(template.answer(int(label)), follows=True)
+        prefix += tokenizer.encode(template.write_answer(int(label)), follows=True)
         spans.append((begin, len(prefix)))
     follows = len(demonstrations) > 0
-    openings = (template.separator * follows + template.opening(text) for text in queries.texts)
+    openings = (
+        template.separator * follows + template.write_opening(text) for text in queries.texts
+    )
     parts = [tokenizer.encode(opening, follows=follows) for opening in openings]
     _check_lengths(parts, len(prefix), context, demonstrations, queries)
     return Questions(
         np.array(prefix, np.int32),
         np.array(spans, int).reshape(-1, 2),
-        buckets(parts, context - len(prefix), at_once),
+        make_buckets(parts, context - len(prefix), max_tokens),
         np.asarray(queries.labels),
         label_ids,
     )
 
 
-def content_free(queries: Sentences) -> Sentences:
-    """Texts that say nothing, under the classes of these queries; their labels mean nothing."""
+def make_content_free(queries: Sentences) -> Sentences:
+    """Return texts that say nothing, under the classes of these queries, with arbitrary labels."""
     labels = np.zeros(len(CONTENT_FREE), int)
     return Sentences("content-free texts", CONTENT_FREE, labels, queries.classes)
 
@@ -103,10 +105,10 @@ def scores(
     *,
     whole_vocabulary: bool = False,
 ) -> np.ndarray:  # [B, C]
-    """The logit of each label's first token after each question; demonstrations are run once.
+    """Return the logit of each label's first token after each question.
 
-    Readings compare the labels with each other alone. For ``whole_vocabulary`` it is the
-    log-probability among all tokens, which says how much of it goes to labels at all.
+    Keys and values of the demonstrations are computed once for all queries. With
+    ``whole_vocabulary`` it is the log-probability among all tokens, not the logit.
     """
     check_params(params, config)
     _check_words(questions, config)
@@ -115,7 +117,7 @@ def scores(
         past = _past(params, questions.prefix, head_mask, config)
     values = np.full((len(questions.labels), len(questions.label_ids)), np.nan)
     for bucket in questions.buckets:
-        own = _scores(
+        found = _scores(
             params,
             past,
             bucket.ids,
@@ -125,7 +127,7 @@ def scores(
             config,
             whole_vocabulary,
         )
-        values[bucket.rows] = np.asarray(own, float)[: len(bucket.rows)]
+        values[bucket.rows] = np.asarray(found, float)[: len(bucket.rows)]
     return values
 
 
@@ -147,12 +149,10 @@ def _scores(
     whole_vocabulary: bool,
 ) -> Array:  # [W, C]
     start = 0 if past is None else past.num_tokens
-    stack = decoder.layers_of(params, config, head_mask, past=past)
-    step = functools.partial(layers.after, config=config)
 
     def row(ids: Array, last: Array) -> Array:  # [T], [] -> [D]
         stream = decoder.embed(params, ids, config, start)
-        return jax.lax.scan(step, stream, stack)[0][last]
+        return decoder.last_stream(params, stream, config, head_mask, past)[last]
 
     rows = jax.vmap(row)(ids, last)
     if whole_vocabulary:

@@ -13,7 +13,7 @@ from lsa_lab.files import import_extra
 if TYPE_CHECKING:
     import tokenizers
 
-UNKNOWN = "<unk>"  # what a whole-word tokenizer makes of any other word
+UNKNOWN = "<unk>"  # any other word of a whole-word tokenizer
 # Kinds of a GGUF's tokens that are never split: those for no text, such as the end of a document,
 # and those that the model's authors have added, such as <think>.
 _CONTROL, _USER_DEFINED = 3, 4
@@ -33,7 +33,7 @@ _CUTS = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tokenizer:
-    """A tokenizer of the package ``tokenizers``, and what it puts before every text.
+    """A tokenizer of the package ``tokenizers``, and the ids that it puts before every text.
 
     Texts that are run one after the other are encoded one by one: a token never spans two of them.
     """
@@ -43,7 +43,7 @@ class Tokenizer:
 
     @property
     def vocabulary(self) -> int:
-        """The number of embeddings that its tokens need: 1 above the greatest id."""
+        """Return the number of embeddings that its tokens need: 1 above the greatest id."""
         return 1 + max(self.rules.get_vocab().values(), default=-1)
 
     def encode(self, text: str, *, follows: bool = False) -> list[int]:
@@ -66,16 +66,16 @@ class Tokenizer:
         return type(self.rules).from_str(json.dumps(json.loads(self.rules.to_str()) | changed))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, special tokens spelled out."""
+        """Return the text of ids, special tokens spelled out."""
         return self.rules.decode([int(i) for i in ids], skip_special_tokens=False)
 
-    def ids_of_word(self, word: str) -> list[int]:
-        """The ids of a word that follows another, so with the space that its tokens may hold."""
+    def encode_word(self, word: str) -> list[int]:
+        """Return the ids of a word that follows another, with the space of its tokens."""
         return self.encode(f" {word.strip()}", follows=True)
 
 
 def from_file(path: str | Path) -> Tokenizer:
-    """The tokenizer of a ``tokenizer.json``."""
+    """Read the tokenizer of a ``tokenizer.json``."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"no tokenizer at {path}: name a tokenizer.json")
@@ -90,7 +90,7 @@ def from_file(path: str | Path) -> Tokenizer:
 
 
 def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
-    """The byte-level BPE of a GGUF: its tokens, its merges, and the cuts that its ``pre`` names."""
+    """Return the byte-level BPE of a GGUF: its tokens, merges, and the cuts that ``pre`` names."""
     library = import_extra("tokenizers", "lm")
     fields = {key.removeprefix("tokenizer.ggml."): value for key, value in metadata.items()}
     if fields.get("model") != "gpt2":
@@ -109,7 +109,7 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
             "fetch the file again"
         )
     rules = library.Tokenizer(library.models.BPE(vocab=ids, merges=pairs))
-    rules.pre_tokenizer = _cuts(fields.get("pre", "default"))
+    rules.pre_tokenizer = _make_cuts(fields.get("pre", "default"))
     rules.decoder = library.decoders.ByteLevel()
     if fields.get("pre") == "qwen2":
         rules.normalizer = library.normalizers.NFC()
@@ -124,11 +124,14 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
             f"the GGUF's tokenizer is damaged, bos_token_id is {start!r} of {len(words)} tokens: "
             "fetch the file again"
         )
+    rules.post_processor = library.processors.TemplateProcessing(
+        single=f"{words[start]} $A", special_tokens=[(words[start], start)]
+    )
     return Tokenizer(rules, (start,))
 
 
-def of_words(words: Sequence[str], *, plain: bool = False) -> Tokenizer:
-    """One token a word, cut at white space; token 0 is any word that is not among these.
+def make_word_tokenizer(words: Sequence[str], *, plain: bool = False) -> Tokenizer:
+    """Return a tokenizer of one token a word, cut at white space; token 0 is any other word.
 
     ``plain`` texts are read in small letters, with punctuation apart from words.
     """
@@ -185,7 +188,7 @@ def _without_blank(part: dict[str, Any] | None) -> dict[str, Any] | None:
     return part | {"add_prefix_space": False} if part["type"] == "ByteLevel" else part
 
 
-def _cuts(name: str) -> Any:
+def _make_cuts(name: str) -> Any:
     library = import_extra("tokenizers", "lm")
     if name not in _CUTS:
         listed = ", ".join(_CUTS)

@@ -5,6 +5,7 @@ import math
 import chex
 import flax.struct
 import jax
+import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
@@ -46,53 +47,24 @@ class Params(flax.struct.PyTreeNode):
     unembedding_bias: Array | None = None  # [V]
 
 
-# The axes of every leaf, without the L of those that layers own; keys are drawn in this order.
-AXES = {
-    "embedding": "VD",
-    "w_q": "HkD",
-    "w_k": "GkD",
-    "w_v": "GkD",
-    "w_o": "HDk",
-    "attention_norm_scale": "D",
-    "mlp_norm_scale": "D",
-    "mlp_in": "mD",
-    "mlp_out": "Dm",
-    "final_norm_scale": "D",
-    "mlp_gate": "mD",
-    "attention_norm_offset": "D",
-    "mlp_norm_offset": "D",
-    "final_norm_offset": "D",
-    "b_q": "Hk",
-    "b_k": "Gk",
-    "b_v": "Gk",
-    "q_norm_scale": "k",
-    "k_norm_scale": "k",
-    "b_o": "D",
-    "mlp_in_bias": "m",
-    "mlp_out_bias": "D",
-    "positions": "CD",
-    "unembedding": "VD",
-    "unembedding_bias": "V",
-}
+# The axes of every leaf, without the L of those of a layer; keys are drawn in this order.
+AXES = dict(embedding="VD", w_q="HkD", w_k="GkD", w_v="GkD", w_o="HDk", attention_norm_scale="D")
+AXES |= dict(mlp_norm_scale="D", mlp_in="mD", mlp_out="Dm", final_norm_scale="D", mlp_gate="mD")
+AXES |= dict.fromkeys(("attention_norm_offset", "mlp_norm_offset", "final_norm_offset"), "D")
+AXES |= dict(b_q="Hk", b_k="Gk", b_v="Gk", q_norm_scale="k", k_norm_scale="k", b_o="D")
+AXES |= dict(mlp_in_bias="m", mlp_out_bias="D", positions="CD", unembedding="VD")
+AXES |= dict(unembedding_bias="V")
 
 
-def sizes(config: Config) -> dict[str, int]:
-    """The numbers that the letters of axes and layouts stand for."""
-    return {
-        "L": config.num_layers,
-        "H": config.num_heads,
-        "G": config.num_groups,
-        "k": config.key_width,
-        "D": config.width,
-        "m": config.mlp_width,
-        "V": config.vocabulary,
-        "C": config.context,
-        "3": 3,
-    }
+def letter_sizes(config: Config) -> dict[str, int]:
+    """Return the numbers that the letters of axes and layouts stand for."""
+    sizes = dict(L=config.num_layers, H=config.num_heads, G=config.num_groups, k=config.key_width)
+    sizes |= dict(D=config.width, m=config.mlp_width, V=config.vocabulary, C=config.context)
+    return sizes | {"3": 3}
 
 
 def shapes(config: Config) -> dict[str, tuple[int, ...]]:
-    """The shape of every leaf that a decoder of this config has."""
+    """Return the shape of every leaf that a decoder of this config has."""
     parts = {
         "mlp_gate": config.gated,
         "attention_norm_offset mlp_norm_offset final_norm_offset": config.norm == "layer",
@@ -105,7 +77,7 @@ def shapes(config: Config) -> dict[str, tuple[int, ...]]:
         "unembedding_bias": config.unembedding_bias,
     }
     absent = {name for names, has in parts.items() if not has for name in names.split()}
-    size = sizes(config)
+    size = letter_sizes(config)
     return {
         name: tuple(size[letter] for letter in ("" if name in OUTSIDE_LAYERS else "L") + axes)
         for name, axes in AXES.items()
@@ -114,30 +86,46 @@ def shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
-    """Gaussian weights of variance 1 / (number of inputs); norms near 1, the rest near 0.
+    """Draw Gaussian weights of variance 1 / (number of inputs); norms near 1, biases near 0.
 
     Nothing is exactly 0 or 1, so that no part of a random decoder can be left out unnoticed.
     """
-    leaves = {}
-    for (name, shape), draw in zip(
-        shapes(config).items(), jax.random.split(key, len(shapes(config))), strict=True
-    ):
+    leaves, named = {}, shapes(config)
+    for (name, shape), draw in zip(named.items(), jax.random.split(key, len(named)), strict=True):
         normal = jax.random.normal(draw, shape, dtype)
         if name.endswith("_scale"):
             leaves[name] = 1 + 0.1 * normal
-            if name == "q_norm_scale":
-                leaves[name] *= config.key_width**-0.5
-        elif name.startswith("b_") or name.endswith(("_bias", "_offset", "positions")):
+        elif _is_bias(name) or name == "positions":
             leaves[name] = 0.1 * normal
         else:
             inputs = shape[-1] * (config.num_heads if name == "w_o" else 1)
-            scale = inputs**-0.5 * (config.key_width**-0.5 if name == "w_q" else 1)
-            leaves[name] = scale * normal
+            leaves[name] = inputs**-0.5 * normal
+        if name in ("w_q", "q_norm_scale"):
+            leaves[name] *= config.key_width**-0.5
     return Params(**leaves)
 
 
-def count(config: Config) -> int:
-    """The numbers that a decoder of this config holds."""
+def init_for_training(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
+    """Draw weights as ``init`` does, with norms at 1, biases at 0, and smaller writes.
+
+    W_O and W_out are divided by √(2L): the stream's variance does not grow with the depth (Radford
+    et al. 2019).
+    """
+    params = init(key, config, dtype)
+    leaves = {name: leaf for name, leaf in vars(params).items() if leaf is not None}
+    for name, leaf in leaves.items():
+        if name.endswith("_scale"):
+            scale = config.key_width**-0.5 if name == "q_norm_scale" else 1.0
+            leaves[name] = jnp.full_like(leaf, scale)
+        elif _is_bias(name):
+            leaves[name] = jnp.zeros_like(leaf)
+        elif name in ("w_o", "mlp_out"):
+            leaves[name] = leaf / (2 * config.num_layers) ** 0.5
+    return params.replace(**leaves)
+
+
+def count_weights(config: Config) -> int:
+    """Return the number of weights of a decoder of this config."""
     return sum(math.prod(shape) for shape in shapes(config).values())
 
 
@@ -150,3 +138,7 @@ def check_params(params: Params, config: Config) -> None:
             raise ValueError(f"params {is_there} {name}, which does not fit the config")
         if leaf is not None:
             chex.assert_shape(leaf, expected[name], custom_message=f"{name} does not fit")
+
+
+def _is_bias(name: str) -> bool:
+    return name.startswith("b_") or name.endswith(("_bias", "_offset"))

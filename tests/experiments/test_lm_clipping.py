@@ -12,7 +12,7 @@ from experiments.language.edits import Answers, Clipped
 from experiments.language.lm_clipping import compute, search
 from experiments.language.lm_clipping.config import MATRICES, TIERS
 from experiments.language.lm_clipping.readings import moved, rise
-from lsa_lab.lm import halts, text
+from lsa_lab.lm import cached_stream, text
 
 TINY = TIERS["smoke"]
 TASK = TINY.tasks[0][1]
@@ -54,7 +54,7 @@ def test_an_edit_is_read_as_the_whole_walk_of_the_changed_model(clipped):
 
 
 def test_an_edit_cuts_its_module_and_leaves_the_others_their_bits(clipped):
-    own = halts.layer_of(clipped.decoder.params, 2)
+    own = cached_stream.take_layer(clipped.decoder.params, 2)
     cut = clipped.layer((2, "mlp", 0.75))
     assert np.linalg.matrix_rank(np.asarray(cut.mlp_gate)) == 4  # of 16
     np.testing.assert_array_equal(cut.w_q, own.w_q)

@@ -64,7 +64,7 @@ WORDS = ("Review:", "Sentiment:", "negative", "positive", *sentences.INVENTED_WO
 
 def test_texts_are_cut_to_questions_of_one_width():
     task = TASKS["invented"]
-    template, tokenizer = sentences.template(task), tokens.of_words(WORDS)
+    template, tokenizer = sentences.template(task), tokens.make_word_tokenizer(WORDS)
     every = sentences.read(task)
     cut = sentences.cut_to(every, tokenizer, template, 7)
     ids, last = Writer(tokenizer, template, 7).questions(cut)

@@ -17,7 +17,7 @@ from experiments.language import decoders
 from experiments.language.edits import Clipped
 from experiments.language.lm_one_number import compute
 from experiments.language.lm_one_number.config import BOTH, CALIBRATED, METHODS, TEMPERATURE, TIERS
-from lsa_lab.lm import halts
+from lsa_lab.lm import cached_stream
 from lsa_lab.prompts import Prompt
 
 LABELS = np.array([1, 1, 0, 0])
@@ -33,7 +33,7 @@ def test_a_random_edit_is_as_large_as_the_cut_and_leaves_other_leaves_their_bits
     monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path))
     clipped = Clipped(decoders.decoder(TIERS["smoke"]))
     edit = (2, "mlp", 0.5)
-    whole = halts.layer_of(clipped.decoder.params, 2)
+    whole = cached_stream.take_layer(clipped.decoder.params, 2)
     cut, random = clipped.layer(edit), clipped.disturbed(edit, 3)
     for name in ("mlp_in", "mlp_out"):
         sizes = [

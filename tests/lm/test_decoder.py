@@ -1,4 +1,4 @@
-"""The decoder: heads, gates, pasts, halts, refusals; its numbers are in test_loading."""
+"""The decoder: heads, gates, pasts, cached streams, refusals; see test_loading for numbers."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.lm import decoder, flow, halts
+from lsa_lab.lm import cached_stream, decoder, flow
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.weights import check_params, init
 
@@ -46,17 +46,13 @@ def test_the_stream_grows_by_what_each_head_writes():
     assert jnp.count_nonzero(alone) == alone[0, 2].size
 
 
-def test_a_closed_head_writes_its_fill():
+def test_a_gate_scales_what_a_head_writes():
     params, config = model(GPT2)
     mask = jnp.ones((3, 4)).at[1, 2].set(0.25)
-    fill = jax.random.normal(jax.random.key(1), (3, 4, 8, 8))
-    eager = walk.__wrapped__  # so that bits may be compared
-    open_, filled = eager(params, config), walk(params, config, head_mask=mask, head_fill=fill)
-    expected = 0.25 * open_.heads[1, 2] + 0.75 * fill[1, 2]
-    np.testing.assert_allclose(filled.heads[1, 2], expected, atol=1e-12)
-    np.testing.assert_allclose(filled.heads[1, 1], open_.heads[1, 1], atol=1e-12)
-    moved = eager(params, config, head_mask=jnp.ones((3, 4)), head_fill=fill)
-    np.testing.assert_array_equal(moved.stream, open_.stream)
+    whole, gated = walk(params, config), walk(params, config, head_mask=mask)
+    np.testing.assert_allclose(gated.heads[1, 2], 0.25 * whole.heads[1, 2], atol=1e-12)
+    np.testing.assert_allclose(gated.heads[1, 1], whole.heads[1, 1], atol=1e-12)
+    assert jnp.abs(gated.heads[2] - whole.heads[2]).max() > 1e-6  # Control: later layers see it
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -90,25 +86,25 @@ def test_a_traced_word_beyond_the_vocabulary_is_nan(word):
 
 
 def edited_layer(params, layer):
-    own = halts.layer_of(params, layer)
+    own = cached_stream.take_layer(params, layer)
     return own.replace(mlp_in=0.5 * own.mlp_in, w_q=-own.w_q)
 
 
 @pytest.mark.parametrize(("layer", "num_shared"), [(0, 4), (2, 0)])
-def test_an_edit_judged_from_a_halt_has_the_bits_of_the_whole_run(layer, num_shared):
+def test_an_edit_evaluated_from_a_cached_stream_has_the_bits_of_the_whole_run(layer, num_shared):
     params, config = model(LLAMA)
     questions = jnp.stack([IDS[4:], IDS[:4]])
-    before = halts.start(params, IDS[:num_shared], questions, config)
-    kept = halts.keep(params, before, config, (0, layer))
+    before = cached_stream.embed_questions(params, IDS[:num_shared], questions, config)
+    kept = cached_stream.cache_until(params, before, config, (0, layer))
     edit = edited_layer(params, layer)
-    rows = halts.finish(params, kept[layer], config, layer, edit)
-    whole = halts.with_layer(params, layer, edit)
-    np.testing.assert_array_equal(rows, halts.finish(whole, before, config))
+    rows = cached_stream.resume(params, kept[layer], config, layer, edit)
+    whole = cached_stream.replace_layer(params, layer, edit)
+    np.testing.assert_array_equal(rows, cached_stream.resume(whole, before, config))
     for question, answer in zip(questions, rows, strict=True):
         ids = jnp.concatenate([IDS[:num_shared], question])
         alone = walk(whole, config, ids).stream[-1, num_shared:]
         np.testing.assert_allclose(answer, alone, atol=1e-12)
-    assert jnp.abs(rows - halts.finish(params, kept[layer], config, layer)).max() > 1e-2
+    assert jnp.abs(rows - cached_stream.resume(params, kept[layer], config, layer)).max() > 1e-2
 
 
 @pytest.mark.parametrize(
@@ -120,11 +116,17 @@ def test_an_edit_judged_from_a_halt_has_the_bits_of_the_whole_run(layer, num_sha
         (lambda p, c: walk(p, c, IDS[None]), "one prompt"),
         (lambda p, c: check_params(p.replace(mlp_gate=None), c), "params lacks mlp_gate"),
         (lambda p, c: check_params(p, dataclasses.replace(c, gated=False)), "has mlp_gate"),
-        (lambda p, c: halts.finish(p, None, c, 3), "this model has layers 0 to 2"),
-        (lambda p, c: halts.check_edit(p, p), "one layer's Params without the axis L"),
-        (lambda p, c: halts.layer_of(p, 3), "indices of 3 layers are numbers from 0 to 2"),
+        (lambda p, c: cached_stream.resume(p, None, c, 3), "this model has layers 0 to 2"),
+        (lambda p, c: cached_stream.check_edit(p, p), "one layer's Params without the axis L"),
+        (
+            lambda p, c: cached_stream.take_layer(p, 3),
+            "indices of 3 layers are numbers from 0 to 2",
+        ),
         (lambda p, c: decoder.embed(p, np.array([1, c.vocabulary]), c), "words are numbers from 0"),
-        (lambda p, c: halts.start(p, IDS, np.array([[c.vocabulary]]), c), "words are numbers from"),
+        (
+            lambda p, c: cached_stream.embed_questions(p, IDS, np.array([[c.vocabulary]]), c),
+            "words are numbers from",
+        ),
         (lambda p, c: decoder.embed(p, np.array([1.0]), c), "expected whole numbers"),
         (
             lambda p, c: decoder.logits(p, jnp.ones(c.width), c, words=np.array([c.vocabulary])),

@@ -12,7 +12,6 @@ import pytest
 from safetensors.numpy import load_file
 
 from lsa_lab import lm
-from lsa_lab.lm import converted
 from lsa_lab.lm import gguf as our_gguf
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -110,7 +109,7 @@ def of_folder(name):
 
 def same(params, others):
     pairs = zip(*map(jax.tree.leaves, (params, others)), strict=True)
-    return all(ours.dtype == theirs.dtype and (ours == theirs).all() for ours, theirs in pairs)
+    return all(a.dtype == b.dtype and np.allclose(a, b, rtol=3e-7, atol=0) for a, b in pairs)
 
 
 @pytest.mark.parametrize("name", ["llama", "llama_tied", "qwen2", "qwen3", "gpt2"])
@@ -142,29 +141,16 @@ def test_quantised_weights_are_those_of_the_folder_within_a_step(tmp_path, kind)
     assert same(params.mlp_norm_scale, of_folder("qwen2").params.mlp_norm_scale)
 
 
-def test_a_copy_is_of_this_file_this_code_and_whole_or_it_is_written_anew(
-    tmp_path, monkeypatch, cache
-):
-    def loads(name="model"):
-        reads = []
-        with monkeypatch.context() as patch:
-            read = our_gguf.read
-            patch.setattr(our_gguf, "read", lambda path: reads.append(path) or read(path))
-            assert same(lm.load(tmp_path / f"{name}.gguf").params, of_folder("llama").params)
-        return len(reads)
-
-    write(tmp_path / "model.gguf", "llama")
-    assert [loads(), loads()] == [1, 0]
-    (copy,) = cache.iterdir()
-    for content in (copy.read_bytes()[:-9] + b"\0" * 9, copy.read_bytes()[:-500], b"", b"short"):
-        copy.unlink()
-        copy.write_bytes(content)
-        assert [loads(), loads()] == [1, 0]
-    monkeypatch.setattr(converted, "_code", lambda: "other")
-    assert [loads(), loads()] == [1, 0]
-    write(tmp_path / "model.gguf", "llama", more={"general.name": "another"})
-    assert loads() == 1
-    assert len(list(cache.iterdir())) == 2
+def test_a_gguf_is_dequantised_once(tmp_path, monkeypatch, cache):
+    words = ["a", "b", "ab", *(f"<{i}>" for i in range(58))]
+    path = write(tmp_path / "model.gguf", "llama", words=words)
+    first = lm.load(path)
+    monkeypatch.setattr(our_gguf, "read", None)
+    again = lm.load(path)
+    assert again.config == first.config
+    assert same(again.params, first.params)
+    assert again.tokenizer.encode("abb") == first.tokenizer.encode("abb") == [2, 1]
+    assert len(list(cache.iterdir())) == 1
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5])
@@ -183,17 +169,17 @@ NORM = {"output_norm.weight": np.full(32, np.nan, np.float32)}
 @pytest.mark.parametrize(
     ("more", "change", "words"),
     [
-        ({"llama.rope.scaling.type": "yarn"}, {}, "rope.scaling.type is 'yarn'; supported is 'non"),
+        ({"llama.rope.scaling.type": "yarn"}, {}, "rope.scaling.type is 'yarn'; supported: 'non"),
         ({}, ROPE, "scales its rope by rope_freqs.weight; supported is none"),
-        ({"llama.attention.sliding_window": 4}, {}, "sliding_window is 4; supported is 0"),
-        ({"llama.expert_count": 8}, {}, "expert_count is 8; supported is 0"),
-        ({"llama.attention.value_length": 8}, {}, "value_length is 8; supported is 16"),
+        ({"llama.attention.sliding_window": 4}, {}, "sliding_window is 4; supported: 0"),
+        ({"llama.expert_count": 8}, {}, "expert_count is 8; supported: 0"),
+        ({"llama.attention.value_length": 8}, {}, "value_length is 8; supported: 16"),
         ({"llama.attention.head_count": 0}, {}, "attention.head_count is 0; expected a whole"),
         ({"llama.embedding_length": "32"}, {}, "embedding_length is '32'; expected a whole number"),
-        ({"llama.attention.causal": False}, {}, "attention.causal is False; supported is True"),
-        ({"llama.attention.scale": 0.5}, {}, "attention.scale is 0.5; supported is 0.25"),
-        ({"llama.attention.clamp_kqv": 8.0}, {}, "attention.clamp_kqv is 8.0; supported is 0.0"),
-        ({"llama.logit_scale": 0.5}, {}, "logit_scale is 0.5; supported is 1.0"),
+        ({"llama.attention.causal": False}, {}, "attention.causal is False; supported: True"),
+        ({"llama.attention.scale": 0.5}, {}, "attention.scale is 0.5; supported: 0.25"),
+        ({"llama.attention.clamp_kqv": 8.0}, {}, "attention.clamp_kqv is 8.0; supported: 0.0"),
+        ({"llama.logit_scale": 0.5}, {}, "logit_scale is 0.5; supported: 1.0"),
         ({"llama.attention.head_count_kv": "2"}, {}, "head_count_kv is '2'; expected a whole"),
         ({"llama.rope.freq_base": "big"}, {}, "rope.freq_base is 'big'; expected a number above"),
         ({"split.count": 3}, {}, "is one of 3 parts of a model: join them"),

@@ -24,7 +24,7 @@ def test_first_weights_have_the_layout_of_those_from_disk(name):
 
 
 def test_first_weights_are_quiet_and_otherwise_those_of_a_random_decoder():
-    config = lm.shape(FIXTURES / "qwen3")
+    config = lm.read_config(FIXTURES / "qwen3")
     own, random = lm.init(KEY, config), weights.init(KEY, config, "float32")
     np.testing.assert_array_equal(own.mlp_in, random.mlp_in)
     np.testing.assert_allclose(own.mlp_out * (2 * config.num_layers) ** 0.5, random.mlp_out, 1e-6)
@@ -50,7 +50,10 @@ def test_the_loss_is_the_cross_entropy_of_what_counts():
 @pytest.mark.parametrize("name", LLAMAS)
 def test_what_is_saved_is_loaded_again(name, tmp_path):
     config, params, _ = lm.load(FIXTURES / name)
-    lm.save(tmp_path / name, lm.Decoder(config, params, tokens.of_words(["a", "Film"], plain=True)))
+    lm.save(
+        tmp_path / name,
+        lm.Decoder(config, params, tokens.make_word_tokenizer(["a", "Film"], plain=True)),
+    )
     again = lm.load(tmp_path / name)
     assert again.config == config
     for leaf, other in zip(*map(jax.tree.leaves, (params, again.params)), strict=True):

@@ -89,15 +89,15 @@ OLDER = {
 @pytest.mark.parametrize("name", OLDER)
 def test_older_files_keep_the_rotation_elsewhere(name):
     older = without(fields(name), "rope_parameters") | OLDER[name]
-    assert folder.config_of(older, Path("config.json")) == loaded(name).config
-    other = folder.config_of(older | {"rope_theta": 7.0}, Path("config.json"))
+    assert folder.make_config(older, Path("config.json")) == loaded(name).config
+    other = folder.make_config(older | {"rope_theta": 7.0}, Path("config.json"))
     assert other == dataclasses.replace(loaded(name).config, rotary_base=7.0)
 
 
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("llama", {"model_type": "mamba"}, "model_type is 'mamba'; supported are llama"),
+        ("llama", {"model_type": "mamba"}, "model_type is 'mamba'; supported: 'llama'"),
         (
             "llama",
             {"rope_scaling": {"type": "linear"}},
@@ -108,11 +108,11 @@ def test_older_files_keep_the_rotation_elsewhere(name):
             {"rope_parameters": {"rope_type": "llama3"}},
             "does not say factor; expected",
         ),
-        ("mistral", {"sliding_window": 4096}, "sliding_window is 4096; supported is None"),
+        ("mistral", {"sliding_window": 4096}, "sliding_window is 4096; supported: None"),
         ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "factor is 0.5"),
-        ("llama", {"mlp_bias": True}, "mlp_bias is True; supported is False"),
+        ("llama", {"mlp_bias": True}, "mlp_bias is True; supported: False"),
         ("llama", {"quantization_config": {"quant_method": "awq"}}, "awq"),
-        ("llama", {"hidden_act": "relu"}, "hidden_act is 'relu'; supported are silu"),
+        ("llama", {"hidden_act": "relu"}, "hidden_act is 'relu'; supported: 'silu'"),
         ("llama", {"hidden_size": None}, "does not say hidden_size"),
         ("llama", {"num_attention_heads": "2"}, "num_attention_heads is '2'; expected a whole"),
         (
@@ -129,10 +129,10 @@ def test_older_files_keep_the_rotation_elsewhere(name):
         ("gemma", {"use_bidirectional_attention": True}, "bidirectional_attention is True"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx is True"),
         ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights is False"),
-        ("gpt2", {"is_causal": False}, "is_causal is False; supported is True"),
-        ("llama", {"logit_scale": 0.5}, "logit_scale is 0.5; supported is 1.0"),
-        ("llama", {"clamp_kqv": 8}, "clamp_kqv is 8; supported is 0.0"),
-        ("llama", {"is_causal": "false"}, "is_causal is 'false'; supported is True"),
+        ("gpt2", {"is_causal": False}, "is_causal is False; supported: True"),
+        ("llama", {"logit_scale": 0.5}, "logit_scale is 0.5; supported: 1.0"),
+        ("llama", {"clamp_kqv": 8}, "clamp_kqv is 8; supported: 0.0"),
+        ("llama", {"is_causal": "false"}, "is_causal is 'false'; supported: True"),
         ("llama", {"rope_scaling": {"factor": 8.0}}, "rope_scaling does not say rope_type"),
         ("llama", {"rope_theta": 10**400, "rope_parameters": None}, "rope_theta is 10+.* above 0"),
         ("gptj", {"rotary_dim": None}, "rotary_dim is None; expected a whole number"),
@@ -141,7 +141,7 @@ def test_older_files_keep_the_rotation_elsewhere(name):
 )
 def test_what_the_decoder_does_not_compute_is_refused_by_name(name, change, words):
     with pytest.raises(ValueError, match=words):
-        folder.config_of(fields(name) | change, Path("config.json"))
+        folder.make_config(fields(name) | change, Path("config.json"))
 
 
 WRONG = ("false", "2", 2.5, -1, 0, math.nan, math.inf, 10**400, True, [1], [], {"a": 1}, {})
@@ -149,7 +149,7 @@ WRONG = ("false", "2", 2.5, -1, 0, math.nan, math.inf, 10**400, True, [1], [], {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_field_of_another_type_is_refused_by_name_or_changes_nothing(name):
-    source, refused, expected = Path("config.json"), 0, folder.config_of(fields(name), "")
+    source, refused, expected = Path("config.json"), 0, folder.make_config(fields(name), "")
     places = [(key,) for key in fields(name)]
     places += [("rope_parameters", key) for key in fields(name).get("rope_parameters", ())]
     for (*group, key), wrong in itertools.product(places, WRONG):
@@ -159,19 +159,19 @@ def test_a_field_of_another_type_is_refused_by_name_or_changes_nothing(name):
             continue  # it is of the field's type
         holder[key] = wrong
         try:
-            said = "" if folder.config_of(changed, source) == expected else "another config"
+            said = "" if folder.make_config(changed, source) == expected else "another config"
         except ValueError as error:
             said = str(error)
         assert not said or (said.startswith("config.json") and key in said), (key, wrong, said)
         refused += bool(said)
     assert refused > 100
     if name == "mistral":
-        with pytest.raises(ValueError, match="sliding_window is 4096, its default; supported is N"):
-            folder.config_of(without(fields(name), "sliding_window"), source)
+        with pytest.raises(ValueError, match="sliding_window is 4096, its default; supported: N"):
+            folder.make_config(without(fields(name), "sliding_window"), source)
 
 
 def test_what_the_first_files_of_gemma_call_gelu_is_its_tanh_form():
-    older = folder.config_of(fields("gemma") | {"hidden_act": "gelu"}, Path("config.json"))
+    older = folder.make_config(fields("gemma") | {"hidden_act": "gelu"}, Path("config.json"))
     assert older == loaded("gemma").config
 
 

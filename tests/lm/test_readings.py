@@ -34,7 +34,7 @@ def test_auc_and_cross_entropy_are_those_of_scikit_learn(classes, ties):
 @pytest.mark.parametrize("shift", [-3.0, 0.7])
 def test_auc_and_what_follows_the_best_shift_know_no_constant_bias(shift):
     scores, labels = batch()
-    biased = readings.shifted(scores, shift)
+    biased = readings.shift_scores(scores, shift)
     for reading in (
         readings.auc,
         readings.cross_entropy_after_best_shift,
@@ -48,13 +48,13 @@ def test_auc_and_what_follows_the_best_shift_know_no_constant_bias(shift):
 def test_the_best_shifts_are_best():
     scores, labels = batch(101)
     grid = np.linspace(-12, 12, 4801)
-    losses = [readings.cross_entropy(readings.shifted(scores, b), labels) for b in grid]
-    rights = [readings.accuracy(readings.shifted(scores, b), labels) for b in grid]
+    losses = [readings.cross_entropy(readings.shift_scores(scores, b), labels) for b in grid]
+    rights = [readings.accuracy(readings.shift_scores(scores, b), labels) for b in grid]
     best = readings.best_shift(scores, labels)
     assert abs(best - grid[np.argmin(losses)]) <= grid[1] - grid[0]
-    p = probabilities(readings.shifted(scores, best))
+    p = probabilities(readings.shift_scores(scores, best))
     np.testing.assert_allclose(p[:, 1].mean(), labels.mean(), rtol=1e-12)
-    moved = readings.shifted(scores, readings.best_threshold_shift(scores, labels))
+    moved = readings.shift_scores(scores, readings.best_threshold_shift(scores, labels))
     assert readings.accuracy(moved, labels) >= max(rights)
     assert readings.best_threshold_shift([[1, 0], [0, 1]], [0, 1]) == 0.0
 
@@ -65,7 +65,7 @@ def test_a_shift_is_not_judged_where_it_is_fitted():
     for _ in range(200):
         labels = np.arange(20) % 2
         scores = RNG.normal(size=(20, 2))
-        moved = readings.shifted(scores, readings.best_threshold_shift(scores, labels))
+        moved = readings.shift_scores(scores, readings.best_threshold_shift(scores, labels))
         fitted.append(readings.accuracy(moved, labels))
         apart.append(readings.accuracy_after_best_shift(scores, labels))
     assert np.mean(fitted) > 0.6
@@ -103,7 +103,7 @@ def test_the_best_affine_map_is_where_the_loss_of_platt_is_flat(shift):
     separable = readings.best_affine([[0, -2.0], [0, -1], [0, 1], [0, 2]], [0, 0, 1, 1], shift)
     assert np.isfinite(separable).all()
     assert readings.best_affine([[0, 1.0], [0, -1]], [0, 1], shift=False) == (1e-3, 0.0)
-    mapped = readings.affine(scores, a, b)
+    mapped = readings.map_scores(scores, a, b)
     np.testing.assert_allclose(readings.auc(mapped, labels), readings.auc(scores, labels))
 
 

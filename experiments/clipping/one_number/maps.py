@@ -45,7 +45,7 @@ def read_classes(pairs, free, validation, test):  # -> [rule, reading]
     }
     rows = []
     for first, own in (pairs[name] for name in RULES):
-        after = readings.affine(_scores(own), *readings.best_affine(_scores(first), labels[0]))
+        after = readings.map_scores(_scores(own), *readings.best_affine(_scores(first), labels[0]))
         rows.append(
             [
                 readings.accuracy(_scores(own), labels[1]),

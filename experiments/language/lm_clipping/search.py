@@ -66,5 +66,5 @@ def read_test(scores, labels, validation, validation_labels) -> list[float]:
     """Accuracy, AUC, and the accuracy at the threshold fitted on validation."""
     own, _ = split_content_free(scores)
     shift = readings.best_threshold_shift(validation, validation_labels)
-    fitted = readings.accuracy(readings.shifted(own, shift), labels)
+    fitted = readings.accuracy(readings.shift_scores(own, shift), labels)
     return [readings.accuracy(own, labels), readings.auc(own, labels), fitted]

@@ -24,7 +24,7 @@ def compute(config: Config, *, progress=None, checkpoints=None):
     rows = {name: np.stack([own[name] for own in by_size]) for name in by_size[0]}
     variables = {name: (axes[: values.ndim], values) for name, values in rows.items()}
     variables |= {f"other_{name}": ("shots", own) for name, own in ask_other(config).items()}
-    counts = [weights.count(family.shape_of(size, config)) for size in config.sizes]
+    counts = [weights.count_weights(family.shape_of(size, config)) for size in config.sizes]
     names, steps = [size.name for size in config.sizes], range(0, config.steps + 1, config.look)
     places = dict(size=names, step=list(steps), shots=list(config.shots))
     return xr.Dataset(variables | {"weights": ("size", counts)}, places)

@@ -50,7 +50,7 @@ def train(size: Size, config: Config, corpus: Corpus, progress=None) -> Run:
     training = Training(
         loss=lambda params, batch: learning.loss(params, *batch, shape),
         sample=lambda key: mixture.sample(key, corpus, config.mixture, size.copying),
-        optimizer=learning.optimizer(config.learning_rate, config.steps),
+        optimizer=learning.make_optimizer(config.learning_rate, config.steps),
         steps=config.steps,
         label=f"lm_family: {size.name}",
     )

@@ -63,7 +63,7 @@ def read(config: Mixture, seed: int) -> Corpus:
     counts = Counter(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text))
     common = [word for word, _ in counts.most_common() if word not in vocabulary.ALL]
     words = [*vocabulary.ALL, *common][: config.vocabulary - 1]
-    tokenizer = tokens.of_words(words, plain=True)
+    tokenizer = tokens.make_word_tokenizer(words, plain=True)
     both = (_texts(each, tokenizer, config) for each in (trained, fresh))
     return Corpus(tokenizer, vocabulary.words_of(tokenizer), *both)
 

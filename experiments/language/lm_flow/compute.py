@@ -139,9 +139,9 @@ def log_flows(
     params, shape, words = run.model.params, run.model.config, run.writer.label_ids
     rng = np.random.default_rng([run.config.seed, run.number])
     directions = rng.standard_normal((run.whole.directions, shape.width))
-    read = flow.several(
+    read = flow.stack_reads(
         flow.margin(params, shape, *words[:2]),
-        flow.along(jnp.asarray(directions, params.embedding.dtype)),
+        flow.project(jnp.asarray(directions, params.embedding.dtype)),
     )
     written, spans = zip(*(run.writer.demonstrations(prompt) for prompt in prompts), strict=True)
     questions, layers = run.writer.questions(queries), tuple(run.config.layers)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab import lm
-from lsa_lab.lm import decoder, halts
+from lsa_lab.lm import cached_stream, decoder
 
 
 class Closings:
@@ -17,19 +17,26 @@ class Closings:
     def __init__(self, model: lm.Decoder, prefix, questions, last, label_ids, layers):
         self.params, self.config = model.params, model.config
         self.last, self.words = jnp.asarray(last), jnp.asarray(label_ids)
-        start = halts.start(self.params, jnp.asarray(prefix), jnp.asarray(questions), self.config)
-        self.kept = halts.keep(self.params, start, self.config, layers)
+        start = cached_stream.embed_questions(
+            self.params, jnp.asarray(prefix), jnp.asarray(questions), self.config
+        )
+        self.kept = cached_stream.cache_until(self.params, start, self.config, layers)
 
     def scores(self, at: int = 0, mask=None, fill=None) -> np.ndarray:  # [B, C]
         """The logits of the labels under a mask [L, H] that changes no layer before ``at``; the
         heads of that layer write ``fill`` [D] besides."""
         edit = None
         if fill is not None:
-            edit = halts.layer_of(self.params, at).replace(b_o=fill)
-        rows = halts.finish(
+            edit = cached_stream.take_layer(self.params, at).replace(b_o=fill)
+        rows = cached_stream.resume(
             self.params, self.kept[at], self.config, at=at, edit=edit, head_mask=mask
         )
-        read = _read(self.params, halts.last_rows(rows, self.last), self.words, config=self.config)
+        read = _read(
+            self.params,
+            cached_stream.take_last_rows(rows, self.last),
+            self.words,
+            config=self.config,
+        )
         return np.asarray(read, float)
 
 

@@ -1,4 +1,4 @@
-"""Close heads at the halts, and one by one or in part; find the best common maps of a prompt."""
+"""Close heads at cached streams, and one by one; find the best common maps of a prompt."""
 
 import functools
 

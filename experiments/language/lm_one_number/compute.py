@@ -99,16 +99,16 @@ def maps(plain, labels, unedited, content_free) -> dict:
     both_sets = plain, unedited
     return {
         names.UNEDITED: both_sets,
-        names.THRESHOLD: [readings.shifted(each, shift) for each in both_sets],
-        names.TEMPERATURE: [readings.affine(each, *temperature) for each in both_sets],
+        names.THRESHOLD: [readings.shift_scores(each, shift) for each in both_sets],
+        names.TEMPERATURE: [readings.map_scores(each, *temperature) for each in both_sets],
         names.CALIBRATED: [readings.contextual_calibration(x, content_free) for x in both_sets],
-        names.BOTH: [readings.affine(each, *both) for each in both_sets],
+        names.BOTH: [readings.map_scores(each, *both) for each in both_sets],
     }
 
 
 def read(validation, scores, validation_labels, labels) -> list[float]:
     """Accuracy, AUC, the cross-entropy, and that after an affine map fitted on validation."""
-    after = readings.affine(scores, *readings.best_affine(validation, validation_labels))
+    after = readings.map_scores(scores, *readings.best_affine(validation, validation_labels))
     three = readings.accuracy, readings.auc, readings.cross_entropy
     return [*(reading(scores, labels) for reading in three), readings.cross_entropy(after, labels)]
 

@@ -1,0 +1,145 @@
+"""Edits of one layer, evaluated from a stream cached before it: no layer below it runs again.
+
+Prompts that share a prefix are a ``CachedStream``: the rows of the prefix and of the questions
+before one layer. Layers go on from it together, each reading the prefix by its keys and values:
+
+    start = embed_questions(params, prefix, questions, config)
+    cached = cache_until(params, start, config, layers=(0, 20))
+    rows = resume(params, cached[20], config, at=20, edit=clipped_layer)     # [B, T, D]
+    scores = logits(params, take_last_rows(rows, last), config)              # [B, V]
+
+An edited layer is the Params of the layer without the axis L (``take_layer``, changed by
+``clipping.clip`` say). One program serves every layer and every edit, and its bits are those of a
+run from layer 0 of the edited model.
+"""
+
+import functools
+from collections.abc import Iterable
+
+import chex
+import flax.struct
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lsa_lab.arguments import check_indices, check_whole
+from lsa_lab.lm import layers
+from lsa_lab.lm.config import Config
+from lsa_lab.lm.decoder import embed, stack_layers
+from lsa_lab.lm.layers import Layer
+from lsa_lab.lm.weights import Params, check_params
+from lsa_lab.models.blocks import OUTSIDE_LAYERS, layer_params
+
+
+class CachedStream(flax.struct.PyTreeNode):
+    """The rows before one layer of B questions, each after the same prefix of P tokens."""
+
+    prefix: Array  # [P, D]
+    questions: Array  # [B, T, D]
+
+
+def embed_questions(
+    params: Params, prefix: Array, questions: Array, config: Config
+) -> CachedStream:
+    """Return the stream before layer 0 of token ids: prefix [P], questions [B, T], padded on the
+    right."""
+    chex.assert_rank([prefix, questions], [1, 2], custom_message="prefix is [P], questions [B, T]")
+    check_indices(questions, len(params.embedding), "words")
+    after = functools.partial(embed, params, config=config, start=prefix.shape[0])
+    return CachedStream(embed(params, prefix, config), jax.vmap(lambda ids: after(ids))(questions))
+
+
+def cache_until(
+    params: Params, stream: CachedStream, config: Config, layers: Iterable[int]
+) -> dict[int, CachedStream]:
+    """Return the stream before each of some layers, from the one before layer 0."""
+    check_params(params, config)
+    cached, at = {}, 0
+    for layer in sorted(set(layers)):
+        _check_layer(layer, config)
+        stream = _run(params, stream, at, layer, 0, take_layer(params, 0), None, config=config)
+        cached[layer], at = stream, layer
+    return cached
+
+
+def resume(
+    params: Params,
+    stream: CachedStream,
+    config: Config,
+    at: int = 0,
+    edit: Params | None = None,  # leaves without the axis L
+    head_mask: Array | None = None,  # [L, H]
+) -> Array:  # [B, T, D]
+    """Return the questions' rows after the last layer, from the stream before layer ``at``.
+
+    ``edit`` takes the place of layer ``at``.
+    """
+    _check_layer(at, config)
+    layer = take_layer(params, at) if edit is None else edit
+    check_edit(params, layer)
+    end = config.num_layers
+    return _run(params, stream, at, end, at, layer, head_mask, config=config).questions
+
+
+def take_last_rows(rows: Array, last: Array) -> Array:  # [B, T, D], [B] -> [B, D]
+    """Return the row of the last token of each question."""
+    return jnp.take_along_axis(rows, last[:, None, None], axis=1)[:, 0]
+
+
+def take_layer(params: Params, layer: int) -> Params:
+    """Return the leaves of one layer, without the axis L; those outside layers are None."""
+    stacked = layer_params(params)
+    check_indices(layer, len(stacked.w_q), "layers")
+    return jax.tree.map(lambda leaf: leaf[layer], stacked)
+
+
+def replace_layer(params: Params, layer: int, edit: Params) -> Params:
+    """Return the decoder with one of its layers replaced."""
+    check_edit(params, edit)
+    edited = jax.tree.map(lambda leaf, x: leaf.at[layer].set(x), layer_params(params), edit)
+    outside = {name: leaf for name, leaf in vars(params).items() if name in OUTSIDE_LAYERS}
+    return edited.replace(**outside)
+
+
+def check_edit(params: Params, edit: Params) -> None:
+    """Raise unless ``edit`` has the leaves of one layer of ``params``, in their shapes."""
+    layer = jax.eval_shape(lambda p: take_layer(p, 0), params)
+    message = "an edit is one layer's Params without the axis L: take_layer"
+    chex.assert_trees_all_equal_shapes_and_dtypes(edit, layer, custom_message=message)
+
+
+@functools.partial(jax.jit, static_argnames="config")
+def _run(
+    params: Params,
+    stream: CachedStream,
+    at: int,
+    stop: int,
+    edited: int,
+    edit: Params,
+    head_mask: Array | None,
+    *,
+    config: Config,
+) -> CachedStream:
+    """Return the stream before layer ``stop`` from the one before ``at``: one loop, one program.
+
+    The edit is chosen inside the loop, not run after it: so its bits are the loop's.
+    """
+    stack = stack_layers(params, config, head_mask)
+
+    def step(number: Array, stream: CachedStream) -> CachedStream:
+        layer = layers.take(stack, number)
+        weights = jax.lax.cond(number == edited, lambda: edit, lambda: layer.params)
+        layer = layer._replace(params=weights)
+        prefix, past = stream.prefix, None
+        if prefix.shape[0]:
+            prefix, _, past = layers.step(prefix, layer, config)
+        after = Layer(weights, layer.gate, past=past)
+        questions = jax.vmap(lambda rows: layers.step(rows, after, config)[0])(stream.questions)
+        return CachedStream(prefix, questions)
+
+    return jax.lax.fori_loop(at, stop, step, stream)
+
+
+def _check_layer(layer: int, config: Config) -> None:
+    if not 0 <= check_whole(layer, "layer") < config.num_layers:
+        raise ValueError(f"layer {layer}: this model has layers 0 to {config.num_layers - 1}")
