@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
-from lsa_lab.lm.sources import SOURCES
 
 RANDOM = "random"  # in the place of a model: tiny random weights, of the smoke tier
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
-_SMOLLM2 = next(iter(SOURCES["smollm2"].files.values()))
+_SMOLLM2 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # of the file
 
 
 @dataclass(frozen=True)

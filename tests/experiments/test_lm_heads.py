@@ -38,14 +38,14 @@ def draw(tokens=6, questions=5):
     return rng.integers(0, 40, tokens), ids, np.full(questions, 3), rng.integers(0, 2, questions)
 
 
-def whole_walk(model, mask=None, fill=None):
+def whole_walk(model, mask=None):
     """Scores of the labels by one forward pass of each whole prompt."""
     prefix, questions, _, _ = draw()
 
     @jax.jit
     def one(ids):
         stream = decoder.embed(model.params, jnp.concatenate([prefix, ids]), model.config)
-        walk = decoder.forward(model.params, stream, model.config, mask, fill)
+        walk = decoder.forward(model.params, stream, model.config, mask)
         return decoder.logits(model.params, walk.stream[-1, -1], model.config, jnp.array([3, 7]))
 
     return np.array([one(ids) for ids in questions])
@@ -71,13 +71,13 @@ def test_heads_closed_at_a_halt_are_closed_in_the_whole_walk():
 
 
 def test_a_mean_write_stands_in_the_place_of_a_closed_head():
-    prefix, questions, _, _ = draw()
-    means = closings.mean_writes(tiny().params, prefix, config=SHAPE)
+    means = closings.mean_writes(tiny().params, draw()[0], config=SHAPE)
     mask = closings.close_heads(SHAPE, (LAYER, HEAD))
-    tokens = len(prefix) + questions.shape[1]
-    fill = jnp.zeros((3, 4, tokens, 16)).at[LAYER, HEAD].set(means[LAYER, HEAD][None])
     filled = closing().scores(LAYER, mask, means[LAYER, HEAD])
-    np.testing.assert_allclose(filled, whole_walk(tiny(), mask, fill), rtol=1e-10)
+    model = closings.add_write_biases(tiny())
+    biases = model.params.b_o.at[LAYER].set(means[LAYER, HEAD])
+    filled_model = model._replace(params=model.params.replace(b_o=biases))
+    np.testing.assert_allclose(filled, whole_walk(filled_model, mask), rtol=1e-10)
     assert not np.allclose(filled, closing().scores(LAYER, mask))
 
 
