@@ -2,9 +2,8 @@
 
 Ahn et al. (2306.00297) work with x ~ N(0, Σ), w ~ N(0, Σ⁻¹). Any few prompts, turned by the 48
 signed permutations O of R³ (x = Σ^{1/2} O z, w = Σ^{-1/2} O v), have the symmetry that the argument
-needs: the gradient of the *empirical* loss has the shape of the population's (docs/theory, "The
-symmetric critical family"). Sides: automatic differentiation of the network's loss over all turned
-prompts; the stated shape.
+needs: the gradient of the *empirical* loss has the shape of the population's. docs/theory, "The
+symmetric critical family".
 """
 
 import itertools
@@ -14,16 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.optimize
 
-import draws
 import population
-from draws import jit_numpy, seeds
+from draws import draw_root, jit_numpy, seeds
 from lsa_lab.models import linear_attention
 
 D, L, N, PROMPTS = 3, 3, 4, 2
 EYE = np.eye(D)
 FLIPS = [np.diag(signs) for signs in itertools.product([1.0, -1.0], repeat=D)]
-GROUP = np.stack([f @ EYE[list(p)] for p in itertools.permutations(range(D)) for f in FLIPS])
-assert GROUP.shape[0] == 48
+GROUP = np.stack([f @ EYE[list(p)] for p in itertools.permutations(range(D)) for f in FLIPS])  # 48
 
 
 def family(root, a, b):
@@ -53,34 +50,33 @@ def gradients(root, group, z, v, a, b):
 def random_gradients(seed, group):
     """The slopes in W_kq and W_pv, and Σ, for random prompts, factors a, b and spectrum."""
     rng = np.random.default_rng(seed)
-    root = draws.draw_root(rng, D, 0.5, 2.0)
+    root = draw_root(rng, D, 0.5, 2.0)
     prompts = rng.normal(size=(PROMPTS, N + 1, D)), rng.normal(size=(PROMPTS, D))
     slopes = gradients(root, group, *prompts, *rng.uniform(-0.3, 0.3, (2, L)))[:2]
     return *slopes, root @ root.T
 
 
-def departures(seed, group):
+def errors(seed, group):
     """dL/dQ_xx from a multiple of Σ, its off-blocks from 0; dL/dP_xx from one of I, and again."""
     slope_q, slope_p, covariance = random_gradients(seed, group)
-    scale = max(np.abs(slope_q).max(), np.abs(slope_p).max())
-    errors = []
+    scale, found = max(np.abs(slope_q).max(), np.abs(slope_p).max()), []
     for slope, shape in ((slope_q, covariance), (slope_p, EYE)):
         block = slope[:, :D, :D]
         factors = np.einsum("lde,ed->l", block, np.linalg.inv(shape)) / D
-        errors.append(np.abs(block - factors[:, None, None] * shape).max() / scale)
-        errors.append(max(np.abs(slope[:, :D, D]).max(), np.abs(slope[:, D, :D]).max()) / scale)
-    return np.array(errors)
+        found.append(np.abs(block - factors[:, None, None] * shape).max() / scale)
+        found.append(max(np.abs(slope[:, :D, D]).max(), np.abs(slope[:, D, :D]).max()) / scale)
+    return np.array(found)
 
 
 @seeds
 def test_the_gradient_is_a_multiple_of_the_covariance_and_of_the_identity(seed):
-    assert departures(seed, GROUP).max() < 1e-10
+    assert errors(seed, GROUP).max() < 1e-10
 
 
 def test_control_half_the_symmetry_is_not_enough():
     """Without permutations the x-blocks leave the shape, without flips the off-blocks too."""
-    assert departures(0, np.tile(FLIPS, (6, 1, 1)))[[0, 2]].min() > 1e-3
-    assert departures(0, np.tile(EYE, (48, 1, 1))).min() > 1e-3
+    assert errors(0, np.tile(FLIPS, (6, 1, 1)))[[0, 2]].min() > 1e-3
+    assert errors(0, np.tile(EYE, (48, 1, 1))).min() > 1e-3
 
 
 def test_a_model_with_all_entries_free_leaves_the_family():
@@ -91,16 +87,16 @@ def test_a_model_with_all_entries_free_leaves_the_family():
 
 def test_where_the_family_is_stationary_only_the_first_of_the_two_does_not_vanish():
     rng = np.random.default_rng(1)
-    root = draws.draw_root(rng, D, 0.5, 2.0)
+    root = draw_root(rng, D, 0.5, 2.0)
     prompts = rng.normal(size=(8, N + 1, D)), rng.normal(size=(8, D))  # too many to fit
 
     def objective(ab):
         slope_q, slope_p, value = gradients(root, GROUP, *prompts, *ab.reshape(2, L))
-        own = -np.einsum("lde,de->l", slope_q[:, :D, :D], np.linalg.inv(root @ root.T))
-        return float(value), np.r_[own, np.einsum("ldd->l", slope_p[:, :D, :D])]
+        by_a = -np.einsum("lde,de->l", slope_q[:, :D, :D], np.linalg.inv(root @ root.T))
+        return float(value), np.r_[by_a, np.einsum("ldd->l", slope_p[:, :D, :D])]
 
-    start = np.repeat([0.2, -0.05], L)
-    end = scipy.optimize.minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-9})
+    start, options = np.repeat([0.2, -0.05], L), {"gtol": 1e-9}
+    end = scipy.optimize.minimize(objective, start, jac=True, method="BFGS", options=options)
     slope_q, slope_p, _ = gradients(root, GROUP, *prompts, *end.x.reshape(2, L))
     for vanishes in (end.jac, slope_q[:, :D, :D], slope_p[:, :D, :D], slope_p[:, D, D]):
         assert np.abs(vanishes).max() < 1e-6

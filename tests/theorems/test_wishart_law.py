@@ -1,8 +1,7 @@
-"""Bartlett: second moments sampled without tokens are distributed as those of tokens.
+"""Second moments sampled without tokens (Bartlett) are distributed as those of tokens.
 
-Sides: ``sample_moments_batch`` and, of a flat batch of tokens, ``sample_batch``; ``sample``. Means
-and second moments agree to 5 standard errors of their difference; distributions agree in
-simultaneous Dvoretzky-Kiefer-Wolfowitz bands.
+Means and second moments agree to 5 standard errors of their difference; distributions agree in
+simultaneous Dvoretzky-Kiefer-Wolfowitz bands. docs/theory, "Moments without tokens".
 """
 
 import functools
@@ -86,13 +85,8 @@ def leaves_a_band(first, second, probability=1e-6):
 
 @ways
 @names
-def test_means_and_second_moments_agree(name, way):
+def test_means_second_moments_and_distributions_agree(name, way):
     assert worst_error(entries(batch(name, way)), entries(batch(name, "tokens"))) < 5
-
-
-@ways
-@names
-def test_distributions_agree(name, way):
     assert not leaves_a_band(marginals(name, way), marginals(name, "tokens"))
 
 
