@@ -24,7 +24,7 @@ def gradient_descent(step_sizes: Array, d: int) -> Params:
     is one step").
     """
     step_sizes = _vector(step_sizes, "step_sizes")
-    return preconditioned(_multiples_of_identity(step_sizes, d))
+    return preconditioned(_scaled_identities(step_sizes, d))
 
 
 def preconditioned(preconditioners: Array) -> Params:
@@ -49,8 +49,8 @@ def gradient_descent_plus_plus(step_sizes: Array, gammas: Array, d: int) -> Para
     """
     step_sizes, gammas = _vector(step_sizes, "step_sizes"), _vector(gammas, "gammas")
     chex.assert_equal_shape([step_sizes, gammas], custom_message="one γ for each step")
-    w_pv = _embed(_multiples_of_identity(-gammas, d)).at[:, 0, d, d].set(-step_sizes)
-    return Params(w_kq=_embed(_multiples_of_identity(jnp.ones_like(gammas), d)), w_pv=w_pv)
+    w_pv = _embed(_scaled_identities(-gammas, d)).at[:, 0, d, d].set(-step_sizes)
+    return Params(w_kq=_embed(_scaled_identities(jnp.ones_like(gammas), d)), w_pv=w_pv)
 
 
 def prior_attention(step_sizes: Array, prior_mean: Array) -> Params:
@@ -76,7 +76,7 @@ def temporal_difference(step_sizes: Array, d: int) -> Params:
     theory, "In-context TD(0)"). Without γφ' it is ``gradient_descent``.
     """
     step_sizes = _vector(step_sizes, "step_sizes")
-    keys = _multiples_of_identity(step_sizes, d)
+    keys = _scaled_identities(step_sizes, d)
     w_kq = jnp.pad(jnp.concatenate([keys, -keys], -1), ((0, 0), (0, d + 1), (0, 1)))[:, None]
     return Params(w_kq=w_kq, w_pv=jnp.zeros_like(w_kq).at[..., -1, -1].set(-1))
 
@@ -142,7 +142,7 @@ def _embed(blocks: Array) -> Array:  # [L, d, d] -> [L, 1, e, e]
     return jnp.pad(blocks, ((0, 0), (0, 1), (0, 1)))[:, None]
 
 
-def _multiples_of_identity(factors: Array, d: int) -> Array:  # [L, d, d]
+def _scaled_identities(factors: Array, d: int) -> Array:  # [L, d, d]
     identity = jnp.eye(check_at_least(d, "d"), dtype=factors.dtype)
     return jnp.einsum("l,de->lde", factors, identity)
 

@@ -109,10 +109,7 @@ def _changes(
             f"keys have {rows} rows and values {len(values)}: both have values_per_token = "
             f"{per_token} rows for each token"
         )
-    steps = jnp.ones((), keys.dtype) if step is None else jnp.asarray(step, keys.dtype)
-    if steps.shape not in ((), (rows,), (rows, 1)):
-        raise ValueError(f"step has shape {steps.shape}: expected [], or [T J] = [{rows}]")
-    steps = jnp.broadcast_to(steps.reshape(-1, 1), (rows, 1))
+    steps = _broadcast_step(step, keys)
     write, decay = steps * keys, _gates(gate, rows, width, per_token, keys)
     if removed is None:
         if written is not None:
@@ -133,6 +130,14 @@ def _changes(
         _interleave(reading, nothing),
         decay,
     ), 2 * per_token
+
+
+def _broadcast_step(step: ArrayLike | None, keys: Array) -> Array:  # [T J, 1]
+    rows = len(keys)
+    steps = jnp.ones((), keys.dtype) if step is None else jnp.asarray(step, keys.dtype)
+    if steps.shape not in ((), (rows,), (rows, 1)):
+        raise ValueError(f"step has shape {steps.shape}: expected [], or [T J] = [{rows}]")
+    return jnp.broadcast_to(steps.reshape(-1, 1), (rows, 1))
 
 
 def _gates(

@@ -162,14 +162,14 @@ def _select(
     names: list[str] = []
     for module in wanted:
         patterns = _MODULES.get(module, (module.replace(".", "/"),))
-        found = [name for p in patterns for name in groups if _matches(groups[name], p)]
-        if not found and module not in groups:
+        matched = [name for p in patterns for name in groups if _matches(groups[name], p)]
+        if not matched and module not in groups:
             close = difflib.get_close_matches(module, groups, _LISTED, 0.0)
             raise ValueError(
                 f"no matrices are called {module!r}: this model has {', '.join(close) or 'none'}; "
                 "if its leaves have an axis of runs, use jax.vmap"
             )
-        names += [module] if module in groups else found
+        names += [module] if module in groups else matched
     return {name: groups[name] for name in names}
 
 

@@ -132,16 +132,16 @@ def states(params: Params, tokens: Array, config: Config) -> Array:  # [L, H, T,
     Raises ValueError for a concrete state that is not finite.
     """
     trace = forward(params, tokens, config)
-    every = _map_heads(_states, params, trace, config)
-    if is_concrete(every):
-        broken = np.argwhere(~np.isfinite(np.asarray(every)).all((-1, -2)))
+    values = _map_heads(_states, params, trace, config)
+    if is_concrete(values):
+        broken = np.argwhere(~np.isfinite(np.asarray(values)).all((-1, -2)))
         if len(broken):
             layer, head, token = broken[np.argmin(broken[:, 2])]
             raise ValueError(
                 f"the state of layer {layer}, head {head}, counted from 0, is not finite after "
                 f"token {token}: smaller steps, normalised keys or a penalty keep it bounded"
             )
-    return every
+    return values
 
 
 def _weights(head: Params, rows: Array, config: Config) -> Array:  # [T, T] or [T, T, J]
@@ -184,8 +184,8 @@ def _read(
     if config.kind == "mesa":
         return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config, values), queries)
     writes = _writes(head, rows, config, values)
-    every = recurrent_state.reads(writes, jnp.repeat(queries, config.inner, 0))
-    read = every[config.inner - 1 :: config.inner]
+    reads = recurrent_state.reads(writes, jnp.repeat(queries, config.inner, 0))
+    read = reads[config.inner - 1 :: config.inner]
     if config.kind == "additive" and config.normalise:
         read = read / jnp.maximum(jnp.cumsum(_write_mask(rows, config)), 1)[:, None]
     return read
@@ -195,8 +195,8 @@ def _states(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T
     values = _values(head, rows)
     if config.kind == "mesa":
         return _regressions(head, rows, config, values)
-    every = recurrent_state.every_state(_writes(head, rows, config, values))
-    return every[config.inner - 1 :: config.inner]
+    states = recurrent_state.every_state(_writes(head, rows, config, values))
+    return states[config.inner - 1 :: config.inner]
 
 
 def _values(head: Params, rows: Array) -> Array:  # [T, D] -> [T, J v]

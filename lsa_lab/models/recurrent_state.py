@@ -69,11 +69,7 @@ def read_chunks(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, 
     gate = jnp.ones((1, size), write.dtype)
     if writes.gate is not None:
         gate = chunks(writes.gate, 1.0)[..., 0]  # [c, i]
-    lower = jnp.tril(jnp.ones((size, size), bool))
-    # decay[i, j] = g_{j+1} ... g_i, a product and no quotient: gates may be 0
-    factors = jnp.where((lower & ~jnp.eye(size, dtype=bool))[None], gate[:, :, None], 1.0)
-    decay = jnp.where(lower[None], jnp.cumprod(factors, axis=1), 0.0)  # [c, i, j]
-    since_start = jnp.cumprod(gate, axis=1)  # [c, i]
+    decay, since_start = _decays(gate)
     columns = write.swapaxes(1, 2)  # [c, k, j]
     width, solved = value.shape[-1], value
     if writes.remove is not None:
@@ -81,8 +77,8 @@ def read_chunks(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, 
         before = jnp.pad(decay[:, :-1], ((0, 0), (1, 0), (0, 0)))  # up to the change before i
         start_before = jnp.pad(since_start[:, :-1], ((0, 0), (1, 0)), constant_values=1.0)
         system = remove @ columns * before + jnp.eye(size, dtype=gate.dtype)[None]
-        both = jnp.concatenate([value, start_before[..., None] * remove], -1)
-        solved = _unit_solve(system, both)  # e = first columns - last columns S
+        columns_and_slopes = jnp.concatenate([value, start_before[..., None] * remove], -1)
+        solved = _unit_solve(system, columns_and_slopes)  # e = first columns - last columns S
     moved = (columns * decay[:, -1:]) @ solved  # [c, k, v] and, of what is erased, [c, k, k]
     total = jnp.broadcast_to(since_start[:, -1], (count,))
 
@@ -97,6 +93,18 @@ def read_chunks(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, 
         errors = errors - solved[..., width:] @ starts
     read = since_start[..., None] * (reading @ starts) + (reading @ columns * decay) @ errors
     return read.reshape(count * size, -1)[: len(queries)]
+
+
+def _decays(gate: Array) -> tuple[Array, Array]:  # [c, i] -> [c, i, j], [c, i]
+    """Return g_{j+1} ... g_i between two changes and g_1 ... g_i since the start of a chunk.
+
+    They are products and no quotients: gates may be 0.
+    """
+    size = gate.shape[1]
+    lower = jnp.tril(jnp.ones((size, size), bool))
+    factors = jnp.where((lower & ~jnp.eye(size, dtype=bool))[None], gate[:, :, None], 1.0)
+    decay = jnp.where(lower[None], jnp.cumprod(factors, axis=1), 0.0)
+    return decay, jnp.cumprod(gate, axis=1)
 
 
 @jax.custom_jvp
@@ -133,9 +141,9 @@ def _unit_inverse(system: Array) -> Array:  # [c, i, i]
         blocks = system.reshape(count, pairs, 2, width, pairs, 2, width)[:, :, 1, :, :, 0]
         corner = jnp.moveaxis(jnp.diagonal(blocks, axis1=1, axis2=3), -1, 1)  # Q of every pair
         upper, lower = inverse[:, 0::2], inverse[:, 1::2]
-        both = jnp.concatenate([-lower @ corner @ upper, lower], -1)
+        bottom = jnp.concatenate([-lower @ corner @ upper, lower], -1)
         upper = jnp.pad(upper, ((0, 0), (0, 0), (0, 0), (0, width)))
-        inverse = jnp.concatenate([upper, both], -2)
+        inverse = jnp.concatenate([upper, bottom], -2)
     return inverse[:, 0, :size, :size]
 
 

@@ -111,13 +111,11 @@ def _predict(
 ) -> Array:  # [t]
     check_inputs(params, tokens, config, None)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
-    return _slots_of_last_layer(params, tokens, gates, config, step)
+    return _last_slots(params, tokens, gates, config, step)
 
 
 @functools.partial(jax.jit, static_argnames=("config", "step"))
-def _slots_of_last_layer(
-    params: Params, tokens: Array, gates: Array, config: Config, step: int
-) -> Array:
+def _last_slots(params: Params, tokens: Array, gates: Array, config: Config, step: int) -> Array:
     """Return minus the label slots of the last token, step -1, or of every ``step``-th one."""
     read = slice(-1, None) if step == -1 else slice(None, None, step)
     weights = layer_params(params), gates, None
@@ -144,8 +142,8 @@ def merge(params: Params, config: Config) -> linear_attention.Params:
     others = [name for name in names if getattr(config, name) != getattr(plain, name)]
     if others:
         has, fits = (
-            ", ".join(f"{name}={getattr(each, name)!r}" for name in others)
-            for each in (config, plain)
+            ", ".join(f"{name}={getattr(model, name)!r}" for name in others)
+            for model in (config, plain)
         )
         raise ValueError(
             f"the config has {has}, and merged linear attention has two matrices a head alone: "
