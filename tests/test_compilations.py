@@ -223,7 +223,6 @@ CALLS = [
     lambda: amplification.token_flow(softmax(), FACTORS, PROMPT),
     partial(amplification.token_flow, linear_attention.forward, MERGED, LONG),
     partial(amplification.flow, READ, TOKENS),
-    partial(amplification.flow, READ, TOKENS, together=1),
     partial(amplification.amplification_ratio, FLOW),
     partial(amplification.log_sizes, FLOW, [(0, 2), (2, 5)]),
     partial(disparity.summarise, POOL),
