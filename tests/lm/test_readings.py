@@ -76,13 +76,10 @@ def test_a_shift_is_not_judged_where_it_is_fitted():
     ("reading", "scores", "labels", "sentence"),
     [
         ("auc", np.zeros((3, 2)), [1, 1, 1], "none of class 0: take queries of every class"),
-        ("best_shift", np.zeros((3, 2)), [0, 0, 0], "none of class 1"),
         ("best_shift", np.zeros((3, 3)), [0, 1, 2], "scores of 3 labels: .* needs two"),
         ("accuracy", np.zeros((3, 2)), [0, 1], r"shapes \(3, 2\) and \(2,\); expected"),
         ("accuracy", np.zeros((3, 2)), [0, 1, 2], "whole numbers from 0 to C - 1"),
         ("accuracy", [[0, np.nan]], [0], "1 scores are NaN or infinite"),
-        ("cross_entropy", [[0, -np.inf]], [0], "1 scores are NaN or infinite"),
-        ("cross_entropy_after_best_shift", np.zeros((3, 2)), [0, 1, 1], "none of class 0"),
     ],
 )
 def test_what_cannot_be_read_is_refused(reading, scores, labels, sentence):
