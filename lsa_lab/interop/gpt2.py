@@ -143,8 +143,8 @@ def _check(
     leaves: Arrays, names: dict[str, str], path: str | Path
 ) -> tuple[Arrays, dict[str, int]]:
     """Return the leaves in one dtype, float32 at least, and the sizes that their shapes share."""
-    found = {match[0] for name in names if (match := re.match(r"h\.\d+(?=\.)", name))}
-    sizes = {"1": 1, "L": max(1, len(found))}
+    layers = {match[0] for name in names if (match := re.match(r"h\.\d+(?=\.)", name))}
+    sizes = {"1": 1, "L": max(1, len(layers))}
     table = _SHAPES | {f"h.{i}.{n}": s for i in range(sizes["L"]) for n, s in _LAYER.items()}
     if missing := [inner for inner in table if inner not in leaves]:
         raise ValueError(f"{path} has no {missing[0]}; expected a GPT-2 between two linear maps")

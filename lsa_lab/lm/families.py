@@ -2,7 +2,7 @@
 
 A tensor's layout is written in the alphabet of the shapes, its axes parted by blanks: "D 3Hk" is a
 matrix [D, 3·H·k] whose columns hold the queries of all heads, then their keys, then their values;
-in "H3k D" every head has its own three beside each other.
+in "H3k D" the three of a head lie side by side.
 """
 
 from typing import Any, NamedTuple
@@ -61,18 +61,18 @@ class Names(NamedTuple):
 
 
 def _norm(leaf: str, name: str) -> dict[str, Place]:
-    """The two leaves of a layer norm."""
+    """Return the places of the two leaves of a layer norm."""
     scale, offset = Place(f"{name}.weight", "D"), Place(f"{name}.bias", "D")
     return {f"{leaf}_scale": scale, f"{leaf}_offset": offset}
 
 
 def _fused(name: str, matrix: str, bias: str) -> dict[str, Place]:
-    """Queries, keys and values of heads H in one tensor; keys and values are of groups G."""
+    """Return the places of queries, keys and values that lie in one tensor."""
     rows = {}
     for part, letter in enumerate("qkv"):
-        own = "H" if letter == "q" else "G"
-        rows[f"w_{letter}"] = Place(f"{name}.weight", matrix.replace("H", own), part)
-        rows[f"b_{letter}"] = Place(f"{name}.bias", bias.replace("H", own), part)
+        heads = "H" if letter == "q" else "G"
+        rows[f"w_{letter}"] = Place(f"{name}.weight", matrix.replace("H", heads), part)
+        rows[f"b_{letter}"] = Place(f"{name}.bias", bias.replace("H", heads), part)
     return rows
 
 

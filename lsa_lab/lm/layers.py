@@ -8,7 +8,7 @@ to token t of the stream
 
 and W_out φ(u') + b_out of the stream that attention has left (Vaswani et al. 1706.03762; rotary
 places: Su et al. 2104.09864), or of the one that attention has read where the config says
-``parallel``. u' = norm(h) has a scale of its own, and φ(u) = act(W_gate u) ⊙ W_in u where there is
+``parallel``. u' = norm(h) has its own scale, and φ(u) = act(W_gate u) ⊙ W_in u where there is
 a gate (Shazeer 2002.05202), act(W_in u + b_in) where there is none. With ``key_norm`` queries and
 keys are normed before they are turned, each with a scale of k numbers that all heads share.
 """
@@ -102,10 +102,10 @@ def _attend(rows: Array, layer: Layer, config: Config) -> tuple[Array, Past]:  #
     """Return Σ_i a_ti v_i for every head; the past is read where it is, never copied."""
     queries, keys, values = _project_all(rows, layer, config)
     past = layer.past
-    before, own = _weights(queries, keys, past, rows.dtype)
-    read = jnp.einsum("grti,gik->tgrk", own, values)
+    earlier, present = _weights(queries, keys, past, rows.dtype)
+    read = jnp.einsum("grti,gik->tgrk", present, values)
     if past is not None:
-        read = read + jnp.einsum("grti,gik->tgrk", before, past.values)
+        read = read + jnp.einsum("grti,gik->tgrk", earlier, past.values)
     read = read.reshape(rows.shape[0], config.num_heads, config.key_width)
     return read, Past(keys, values)
 
@@ -134,18 +134,18 @@ def _weights(
     """Return the softmax over the past and over the tokens up to t, in two parts."""
     wide = widen_dtype(dtype)
     num_tokens = keys.shape[1]
-    own = jnp.einsum("grtk,gik->grti", queries, keys).astype(wide)
+    present = jnp.einsum("grtk,gik->grti", queries, keys).astype(wide)
     readable = jnp.tril(jnp.ones((num_tokens, num_tokens), bool))
-    own = jnp.where(readable[None, None], own, -jnp.inf)
-    peak = own.max(-1, keepdims=True)
-    before = own[..., :0]
+    present = jnp.where(readable[None, None], present, -jnp.inf)
+    peak = present.max(-1, keepdims=True)
+    earlier = present[..., :0]
     if past is not None:
-        before = jnp.einsum("grtk,gik->grti", queries, past.keys).astype(wide)
-        peak = jnp.maximum(peak, before.max(-1, keepdims=True))
+        earlier = jnp.einsum("grtk,gik->grti", queries, past.keys).astype(wide)
+        peak = jnp.maximum(peak, earlier.max(-1, keepdims=True))
     peak = jax.lax.stop_gradient(peak)
-    before, own = jnp.exp(before - peak), jnp.exp(own - peak)
-    total = before.sum(-1, keepdims=True) + own.sum(-1, keepdims=True)
-    return (before / total).astype(dtype), (own / total).astype(dtype)
+    earlier, present = jnp.exp(earlier - peak), jnp.exp(present - peak)
+    total = earlier.sum(-1, keepdims=True) + present.sum(-1, keepdims=True)
+    return (earlier / total).astype(dtype), (present / total).astype(dtype)
 
 
 def _rotate(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
@@ -162,8 +162,10 @@ def _rotate(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
     angles = jnp.arange(start, start + rows.shape[-2], dtype=wide)[:, None] * speeds[None]
     cos, sin = jnp.cos(angles).astype(rows.dtype), jnp.sin(angles).astype(rows.dtype)
     cos, sin = cos[None], sin[None]
-    first, second, rest = jnp.split(rows, (r // 2, r), axis=-1)
-    return jnp.concatenate([first * cos - second * sin, second * cos + first * sin, rest], axis=-1)
+    first, second, unturned = jnp.split(rows, (r // 2, r), axis=-1)
+    return jnp.concatenate(
+        [first * cos - second * sin, second * cos + first * sin, unturned], axis=-1
+    )
 
 
 def _mlp(rows: Array, params: Params, config: Config) -> Array:  # [T, D]

@@ -36,9 +36,9 @@ def loss(params: Params, ids: Array, importance: Array, config: Config) -> Array
     chex.assert_equal_shape([ids, importance])
     rows = jax.vmap(last_rows, (None, 0, None))(params, ids, config)
     scores = jax.nn.log_softmax(logits(params, rows[:, :-1], config))
-    found = jnp.take_along_axis(scores, ids[:, 1:, None], axis=-1)[..., 0]
-    importance = importance[:, 1:].astype(found.dtype)
-    return -(importance * found).sum() / importance.sum()
+    log_likelihoods = jnp.take_along_axis(scores, ids[:, 1:, None], axis=-1)[..., 0]
+    importance = importance[:, 1:].astype(log_likelihoods.dtype)
+    return -(importance * log_likelihoods).sum() / importance.sum()
 
 
 def make_optimizer(rate: float, steps: int) -> optax.GradientTransformation:

@@ -34,8 +34,8 @@ def auc(scores: Any, labels: Any) -> float:
     _check_classes(y, len(classes))
     if len(classes) == 2:
         return _pair_share(s[:, 1] - s[:, 0], y == 1)
-    rest = [np.logaddexp.reduce(np.delete(s, c, axis=1), axis=1) for c in classes]
-    return float(np.mean([_pair_share(s[:, c] - rest[c], y == c) for c in classes]))
+    others = [np.logaddexp.reduce(np.delete(s, c, axis=1), axis=1) for c in classes]
+    return float(np.mean([_pair_share(s[:, c] - others[c], y == c) for c in classes]))
 
 
 def log_probabilities(scores: Any) -> np.ndarray:  # [B, C]

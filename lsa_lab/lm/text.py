@@ -117,7 +117,7 @@ def scores(
         past = _past(params, questions.prefix, head_mask, config)
     values = np.full((len(questions.labels), len(questions.label_ids)), np.nan)
     for bucket in questions.buckets:
-        found = _scores(
+        logits = _scores(
             params,
             past,
             bucket.ids,
@@ -127,7 +127,7 @@ def scores(
             config,
             whole_vocabulary,
         )
-        values[bucket.rows] = np.asarray(found, float)[: len(bucket.rows)]
+        values[bucket.rows] = np.asarray(logits, float)[: len(bucket.rows)]
     return values
 
 

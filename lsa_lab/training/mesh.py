@@ -87,8 +87,8 @@ def _advance_all(
 
     def advance(states: Any, keys: Any, values: Any, first: Any, last: Any) -> Chunk:
         def advance_one(row: Any) -> tuple[State, dict]:
-            state, key, own = row
-            return steps.advance(*static, state, key, own, first, last)
+            state, key, value = row
+            return steps.advance(*static, state, key, value, first, last)
 
         rows = states, keys, values
         if jax.default_backend() == "cpu" or len(keys) == 1:  # faster than vmap there

@@ -37,12 +37,12 @@ class Plan:
 
     @property
     def static(self) -> tuple[Training, str | None, int]:
-        """What programs are compiled for: no number of steps and no label."""
+        """Return what programs are compiled for, without the number of steps and the label."""
         return replace(self.training, steps=0, label=""), self.key_kind, self.chunk
 
     @functools.cached_property
     def lowered(self) -> jax.stages.Lowered:
-        """The program of one run: (state, key, values, first, steps) -> state, records [chunk]."""
+        """Trace the program of one run: its state and records after a chunk of steps."""
         rows = jax.tree.map(lambda x: x[0], (self.params, self.values, self.keys))
         state = jax.eval_shape(functools.partial(steps.start, self.training), *rows[:2])
         return _advance().lower(*self.static, state, rows[2], rows[1], np.int32(0), np.int32(0))
@@ -55,7 +55,7 @@ class Plan:
 
     @functools.cached_property
     def text(self) -> str:
-        """The program as text, with its operations, shapes and constants."""
+        """Return the program as text, with its operations, shapes and constants."""
         return self.lowered.as_text()
 
     def start(self) -> steps.State:  # NumPy [R, ...]
