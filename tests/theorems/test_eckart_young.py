@@ -1,7 +1,7 @@
 """No matrix of rank r is nearer than the truncated one (Eckart and Young 1936), and truncating what
 is truncated is truncating once.
 
-Papers: A2 uses both. docs/theory, "Eckart and Young", "Nested truncation".
+Papers: A2 uses both. docs/theory, "Truncation", "Nested truncation".
 """
 
 import functools

@@ -1,7 +1,7 @@
 """Demonstrations of one linear layer add up: interactions = diag(2 c_i), c_i what i contributes.
 
 One layer is Σ_i α_i² c_i in the gates α, being quadratic in every token by itself; derived here.
-docs/theory, "Interactions need depth".
+docs/theory, "Demonstrations add up in one layer".
 """
 
 import functools
