@@ -103,7 +103,7 @@ def ours_alone() -> Form:
 
 
 def ours_loaded() -> Form:
-    """A GGUF dequantised, and mapped from the cache as it was left there."""
+    """A GGUF dequantised, and read again from its copy in the cache."""
     path, empty = sources.find("smollm2"), emptied_folder()
 
     def load(anew):

@@ -28,7 +28,7 @@ from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, stack_layers
 from lsa_lab.lm.layers import Layer
 from lsa_lab.lm.weights import Params, check_params
-from lsa_lab.models.blocks import OUTSIDE_LAYERS, layer_params
+from lsa_lab.models.blocks import layer_params
 
 
 class CachedStream(flax.struct.PyTreeNode):
@@ -91,14 +91,6 @@ def take_layer(params: Params, layer: int) -> Params:
     stacked = layer_params(params)
     check_indices(layer, len(stacked.w_q), "layers")
     return jax.tree.map(lambda leaf: leaf[layer], stacked)
-
-
-def replace_layer(params: Params, layer: int, edit: Params) -> Params:
-    """Return the decoder with one of its layers replaced."""
-    check_edit(params, edit)
-    edited = jax.tree.map(lambda leaf, x: leaf.at[layer].set(x), layer_params(params), edit)
-    outside = {name: leaf for name, leaf in vars(params).items() if name in OUTSIDE_LAYERS}
-    return edited.replace(**outside)
 
 
 def check_edit(params: Params, edit: Params) -> None:
