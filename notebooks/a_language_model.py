@@ -153,8 +153,7 @@ picture
 #
 # A2 sets the smallest singular values of one layer's MLP to zero and finds that models answer
 # better. Here 99 % of them go, in one layer at a time. `cached_stream` keeps the questions
-# before a layer: an edit of the last layer runs one layer, not all of them; and `Factors`
-# decomposes only the layers that are edited.
+# before a layer: an edit of the last layer runs one layer, not all of them.
 
 # %%
 (bucket,) = questions.buckets
