@@ -46,7 +46,8 @@ def test_a_delta_rule_has_the_gate_and_the_scale_of_the_task(place):
 
     found, risk = search(curve, [0.5, 0.8, 0.8])
     np.testing.assert_allclose(risk, stated.risk, rtol=1e-9)
-    np.testing.assert_allclose(found, [stated.step * (d + 2), rho, rho], rtol=1e-3)
+    np.testing.assert_allclose(found, [stated.step * (d + 2), stated.gate, stated.scale], rtol=1e-3)
+    np.testing.assert_allclose([stated.gate, stated.scale], rho, rtol=1e-12)
 
 
 @places
@@ -59,8 +60,9 @@ def test_so_has_gated_deltanet_and_without_a_gate_it_has_more_risk(place):
 
     found, risk = search(curve, [0.5, 0.4, 0.8])
     np.testing.assert_allclose(risk, stated.risk, rtol=1e-9)
-    np.testing.assert_allclose(found, [stated.step, stated.scale, rho], rtol=1e-3)
-    np.testing.assert_allclose(stated.scale * drift.mean_length(d), rho, rtol=1e-12)
+    np.testing.assert_allclose(found, [stated.step, stated.scale, stated.gate], rtol=1e-3)
+    scale = stated.scale * drift.mean_length(d)
+    np.testing.assert_allclose([stated.gate, scale], rho, rtol=1e-12)
     found, risk = search(lambda free: curve(free, 1.0), [0.5, 0.3])
     np.testing.assert_allclose(risk, ungated.risk, rtol=1e-9)
     np.testing.assert_allclose(found, [ungated.step, ungated.scale], rtol=1e-3)

@@ -4,7 +4,8 @@
 
 Truncation multiplies a matrix by a projection; a norm falls where that stands at the outer end of
 the product, as for W_V, and for W_O with its heads stacked. For what stands inside a search finds
-weights whose update grows. Papers: A2, Remarks 4 and 5. docs/theory, "Norms under truncation".
+weights whose update grows. Papers: A2, Remarks 4 and 5, Example 4. docs/theory, "Norms under
+truncation", "Two readings of the MLP".
 """
 
 import numpy as np
@@ -121,3 +122,22 @@ def test_the_update_shrinks_with_the_stacked_outputs(seed, rate):
 @pytest.mark.parametrize(("name", "head"), [("w_v", None), ("w_o", 0), ("w_k", None)])
 def test_control_values_under_outputs_and_outputs_of_one_head_let_it_grow(name, head):
     assert max(growth_with_outputs(seed, name, 0.5, head) for seed in range(30)) > 0.01
+
+
+def growth_after_mlp(seed, scale, share, read):
+    """What an MLP makes of an update, with W_MLP truncated, over that before, minus one."""
+    weights, rows = draw(seed)
+    update = implicit_gd.implicit_update(*(weights[name][0] for name in "vkq"), rows)
+    mlp = scale * np.random.default_rng(seed).normal(size=(E, E))
+    before, after = (np.linalg.norm(read(w, update)) for w in (mlp, truncate(mlp, share)))
+    return after / before - 1
+
+
+@seed_and(scale=(0.01, 10), share=(0, 0.999))
+def test_what_an_mlp_makes_of_an_update_shrinks_with_it(seed, scale, share):
+    assert growth_after_mlp(seed, scale, share, implicit_gd.relaxed_mlp_update) < 1e-12
+
+
+def test_control_a_block_with_residuals_is_found_to_grow():
+    grown = [growth_after_mlp(seed, 0.2, 0.5, implicit_gd.block_mlp_update) for seed in range(50)]
+    assert max(grown) > 0.01
