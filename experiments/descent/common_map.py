@@ -119,7 +119,7 @@ def plot(result, config):  # -> Figure, caption
         ax.axhline(chance, color="grey", lw=0.8, ls=":", label="unrelated to the tokens")
         ax.set(xlabel="layer", title=f"{state.capitalize()} models", xticks=layers, ylim=(-3, 100))
     axes[0].set_ylabel("% of the writes that no map explains")
-    axes[1].legend(loc=(0.45, 0.1))
+    axes[1].legend(loc=(0.45, 0.06))
     values = [
         f"{100 * missed(result, name).mean():.2g} % ({name})"
         for name in config.names

@@ -249,10 +249,10 @@ def plot(result, config):  # -> Figure, caption
     ratio = np.exp(np.log(result["risk"] / result["ridge_risk"]).mean("run"))
     linear, softmax = (float(ratio.sel(model=model)) for model in MODELS)
     return figure, (
-        f"Distances of the last layer from ridge regression and from GD++: {'; '.join(texts)}. "
+        f"Distances of the last layer from ridge regression and GD++: {'; '.join(texts)}. "
         f"The models have {linear:.3g} and {softmax:.3g} times the risk of the ridge regression "
         f"fitted to them. In c the layers are GD++ itself. Points are means of {config.seeds} "
-        "seeds on fresh prompts."
+        "seeds."
     )
 
 
