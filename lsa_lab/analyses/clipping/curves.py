@@ -60,11 +60,10 @@ def curve(
     shots: Sequence[int] | None = None,
     decompose: Decompose = by_singular_value,
 ) -> Curve:
-    """Return the risk of every model after every single edit, on the same prompts.
+    """Return the risk of every model after every single edit; errors that overflow make it NaN.
 
     Args:
-        risk: returns the errors [B] of one model. It is compiled once for each function object and
-            number of shots, so define it once.
+        risk: returns the errors [B] of one model; compiled once for each function object.
         params: models of R runs; the first axis of every leaf is that of runs.
         batch: a Prompt or anything else that ``risk`` takes.
         modules: names or patterns of ``matrices``; those in a tuple are cut together.
@@ -73,32 +72,24 @@ def curve(
         shots: numbers of demonstrations; the first ones of the same prompts. All by default.
         decompose: the baseline ``by_magnitude``, or ``by_random_direction`` with a key.
 
-    Returns:
-        A Curve. An error that overflows makes the averages NaN.
-
     Raises:
         ValueError: leaves without a common axis of runs; a module, layer or number of shots that
             does not exist; errors of another shape.
     """
     num_runs = _count_runs(params)
-    model = jax.tree.map(lambda leaf: leaf[0], params)
     together = [as_tuple(module) for module in modules]
     names = list(dict.fromkeys(itertools.chain(*together)))
     stacks = jax.vmap(lambda model: matrices(model, names))(params)
     if layers is None:
         layers = range(next(iter(stacks.values())).shape[1])
-    grid = itertools.product(map(as_tuple, layers), together, rates)
-    table, places, whole = tabulate(model, names, [Edit(*edit) for edit in grid])
+    edits = [Edit(*edit) for edit in itertools.product(layers, together, rates)]
+    table, places, whole = tabulate(jax.tree.map(lambda leaf: leaf[0], params), names, edits)
     models, batches = (params, decompose(stacks)), _shorten(batch, shots)
-    averages = [_averages(models, table, part, whole, risk=risk) for part in batches]
+    cells = [_average(models, table, part, whole, risk=risk) for part in batches]
+    risks, changes = jax.tree.map(lambda *shots: np.stack(shots, axis=1), *cells)  # [R, S, C]
     shape = (num_runs, len(batches), len(layers), len(together), len(rates))
-
-    def arrange(*cells: Array) -> np.ndarray:  # S of [R, C] -> [R, S, K, M, Q]
-        return np.stack(cells, axis=1)[:, :, places].reshape(shape)
-
-    clipped, change = (jax.tree.map(arrange, *parts) for parts in zip(*averages, strict=True))
-    stacked = jax.tree.map(lambda *cells: np.stack(cells, axis=1), *(part for part, _ in averages))
-    return Curve(jax.tree.map(lambda cells: cells[:, :, whole], stacked), clipped, change)
+    clipped, change = jax.tree.map(lambda x: x[:, :, places].reshape(shape), (risks, changes))
+    return Curve(jax.tree.map(lambda x: x[:, :, whole], risks), clipped, change)
 
 
 def tabulate(
@@ -136,7 +127,7 @@ def edited_errors(
 
 
 @functools.partial(compiled, static_argnames="risk")
-def _averages(
+def _average(
     models: tuple[Any, Pieces], table: Ranks, batch: Any, whole: Array, *, risk: Risk
 ) -> tuple[Averages, Averages]:  # [R, C]
     """Average the errors after each edit, and their differences to the row without an edit."""

@@ -78,7 +78,7 @@ def by_magnitude(stacks: Mapping[str, Array]) -> dict[str, Pruning]:
     """Return the sorted magnitudes of the entries of each matrix."""
 
     def sort(stack: Array) -> Pruning:
-        return Pruning(-jnp.sort(-jnp.abs(stack).reshape(*stack.shape[:-2], -1)))
+        return Pruning(jnp.sort(jnp.abs(stack).reshape(*stack.shape[:-2], -1), descending=True))
 
     return {name: sort(jnp.asarray(stack)) for name, stack in stacks.items()}
 

@@ -32,7 +32,7 @@ def kept_rank(full_rank: Any, rate: Any) -> Any:
 
     A2's int((1 - rate) full_rank) reaches 0 at small sizes and loses one to rounding, as in
     (1 - 0.9) 10 < 1 (docs/theory, "Truncation"). Rates of less than double precision have a
-    margin of their own ε full_rank in place of 1e-9.
+    margin of ε full_rank in place of 1e-9.
     """
     check_rate(rate)
     if is_concrete(full_rank) and not np.all(np.asarray(full_rank) >= 1):

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jax import Array
 
 from lsa_lab.analyses.clipping.curves import Risk, edited_errors, tabulate
-from lsa_lab.analyses.clipping.edits import Edit, as_tuple, by_singular_value
+from lsa_lab.analyses.clipping.edits import Edit, Pieces, Ranks, by_singular_value
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition_number
 from lsa_lab.models.matrices import matrices
 from lsa_lab.models.moments import compiled
@@ -63,37 +64,32 @@ def search(
 
     Raises:
         ValueError: ``test`` is ``validation``; ``rates`` is empty; ``top_k`` exceeds the number of
-            layers; an error of the unclipped model or a candidate's mean is not finite.
+            layers; an error of the unclipped model or a candidate's gain is not a number.
     """
     if test is validation:
         raise ValueError("test and validation are the same prompts: the gain would be biased")
     if not len(rates):
         raise ValueError("no rates to search")
     layer = _choose_layer(condition_numbers(params, modules), top_k)
-    names = as_tuple(modules)
-    pieces = by_singular_value(matrices(params, names))
     ascending = sorted(rates, key=lambda rate: 1.0 if rate == DROP else rate)
-    edits = [Edit(layer, names, rate) for rate in ascending]
-    table, places, whole = tabulate(params, names, edits)
-    errors = np.asarray(_errors(params, pieces, table, validation, risk=risk), float)
-    _check_finite(errors[whole], "of the unclipped model on validation")
-    gains = (errors[whole] - errors).mean(1)[places]
-    tried = tuple(zip(edits, map(float, gains), strict=True))
-    for edit, gain in tried:
+    edits = [Edit(layer, modules, rate) for rate in ascending]
+    pieces = by_singular_value(matrices(params, modules))
+    before, *after = _measure(risk, params, pieces, edits, validation)
+    gains = [float((before - errors).mean()) for errors in after]
+    for edit, gain in zip(edits, gains, strict=True):
         if np.isnan(gain) or gain == np.inf:
             raise ValueError(f"the validation gain of {edit} is {gain}: there is no best rate")
     best = int(np.argmax(gains))
-    chosen = best if gains[best] > 0 else None
-    row = whole if chosen is None else places[best]
-    rows = {name: ranks[[whole, row]] for name, ranks in table.items()}
-    before, after = np.asarray(_errors(params, pieces, rows, test, risk=risk), float)
-    _check_finite(np.stack([before, after]), "on test")
+    chosen = edits[best : best + 1] if gains[best] > 0 else []
+    unclipped, *clipped = _measure(risk, params, pieces, chosen, test)
+    test_gains = unclipped - clipped[0] if chosen else np.zeros_like(unclipped)
+    _check_finite(test_gains, "gains of the test prompts")
     return Search(
-        edits=() if chosen is None else (edits[chosen],),
-        tried=tried,
-        validation_gain=0.0 if chosen is None else float(gains[chosen]),
-        test_gains=before - after,
-        test_risk=float(before.mean()),
+        edits=tuple(chosen),
+        tried=tuple(zip(edits, gains, strict=True)),
+        validation_gain=max(gains[best], 0.0),
+        test_gains=test_gains,
+        test_risk=float(unclipped.mean()),
     )
 
 
@@ -114,12 +110,23 @@ def _choose_layer(conditions: np.ndarray, top_k: int) -> int:
     return int(max(np.lexsort((np.arange(len(conditions)), conditions))[-top_k:]))
 
 
+def _measure(
+    risk: Risk, params: Any, pieces: Pieces, edits: Sequence[Edit], batch: Any
+) -> list[np.ndarray]:  # 1 + E of [B]
+    """Return the errors without an edit and after each of some; those without are finite."""
+    table, places, whole = tabulate(params, list(pieces), edits)
+    errors = np.asarray(_compute_errors(params, pieces, table, batch, risk=risk), float)
+    _check_finite(errors[whole], "errors of the unclipped model")
+    return [errors[whole], *errors[places]]
+
+
 @functools.partial(compiled, static_argnames="risk")
-def _errors(params, pieces, table, batch, *, risk):
+def _compute_errors(
+    params: Any, pieces: Pieces, table: Ranks, batch: Any, *, risk: Risk
+) -> Array:  # [C, B]
     return edited_errors(risk, params, pieces, table, batch)
 
 
-def _check_finite(errors: np.ndarray, where: str) -> None:
-    bad = int(np.sum(~np.isfinite(errors)))
-    if bad:
-        raise ValueError(f"{bad} of {errors.size} errors {where} are NaN or infinite")
+def _check_finite(values: np.ndarray, name: str) -> None:
+    if bad := int(np.sum(~np.isfinite(values))):
+        raise ValueError(f"{bad} of {values.size} {name} are NaN or infinite")

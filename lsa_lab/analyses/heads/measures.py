@@ -26,8 +26,8 @@ def losses(
 ) -> Array:  # [M, L, H] -> [M]
     """Return the loss of every mask, computed in one program, ``together`` masks side by side.
 
-    By default 64 on a CPU, whose caches hold no more toys; for a large model choose 1. A loss that
-    is jitted is compiled once. Raises ValueError for a mask without heads.
+    The default is 64 on a CPU, since more toys exceed its caches; choose 1 for a large model. A
+    jitted loss is compiled once. Raises ValueError for a mask without heads.
     """
     width = choose_batch_size(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
