@@ -231,7 +231,7 @@ REFUSED = [
         lambda p: estimators.sparse_posterior_mean(draw(0, 6, 24, 6), 8, 1.0, 0.1),
         "735471 supports of 8 among 24",
     ),
-    (lambda p: equivariant_mean(p, 1, -1.0, 0.1), "weight_std = -1.0: a standard deviation"),
+    (lambda p: equivariant_mean(p, 1, -1.0, 0.1), "weight_std = -1.0"),
     (lambda p: equivariant_mean(p, 1, 0.0, 0.1), "weight_std = 0.0: expected a finite number > 0"),
     (lambda p: equivariant_mean(p, 1, 1.0, 0), "noise_std = 0.0.*divides by 0"),
     (lambda p: equivariant_mean(p, 5, 1.0, 0.1), "sparsity = 5, d = 4: choose 1 to 4"),
