@@ -156,7 +156,7 @@ SETTINGS = {
         UNIT | dict(pairs=True),  # two demonstrations a token
         delta_risk(2 * DEMONSTRATIONS, STEP),
     ),
-    "ttt": (UNIT, delta_risk(DEMONSTRATIONS, learning_curves.inner_steps(STEP, 2))),
+    "ttt": (UNIT, delta_risk(DEMONSTRATIONS, 1 - (1 - STEP) ** 2)),
     "rwkv7": (UNIT, delta_risk(DEMONSTRATIONS, STEP)),  # erases with it
     "mesa": (dict(), learning_curves.ridge(DEMONSTRATIONS, D, NOISE, PENALTY)[-1]),
 }  # fmt: skip
