@@ -62,9 +62,9 @@ make_context, contexts = getattr(mlir, "make_ir_context", None), threading.local
 def context_of_thread():
     if mlir.ir.Context.current is not None:
         return make_context()
-    if not hasattr(contexts, "own"):
-        contexts.own = make_context()
-    return contexts.own
+    if not hasattr(contexts, "shared"):
+        contexts.shared = make_context()
+    return contexts.shared
 
 
 if make_context is not None:
@@ -78,7 +78,7 @@ hypothesis.settings.register_profile("ci", max_examples=10, deadline=None, deran
 hypothesis.settings.register_profile("soak", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
-# What tracing makes in passing is freed without the collector, which took a tenth of the time.
+# Tracing frees its objects without the collector, which took a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
 
 
@@ -97,8 +97,7 @@ def pytest_configure(config):
 # The files that take longest begin first, so that both processes are busy to the end.
 LONGEST = (
     *("test_doors.py", "test_fit.py", "test_card.py", "test_models.py", "test_identity.py"),
-    *("test_explorer.py", "test_notebooks.py", "test_statistics.py"),
-    *("test_noisy_descent.py", "test_estimators.py", "test_wishart_law.py"),
+    *("test_notebooks.py", "test_statistics.py", "test_estimators.py", "test_wishart_law.py"),
 )
 
 
@@ -112,7 +111,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """What is imported and collected stays to the end: the collector need not look at it again."""
+    """Exempt everything imported so far from garbage collection."""
     gc.collect()
     gc.freeze()
 
@@ -129,21 +128,21 @@ def enough_mappings():
 
 @pytest.fixture
 def swap(monkeypatch):
-    """Set an attribute of a module as ``monkeypatch.setattr`` does, and forget all programs: those
-    that are compiled have the value of before in them."""
+    """Set an attribute as ``monkeypatch.setattr`` does, and clear the compiled programs, which hold
+    the old value."""
 
-    def swapped(*given):
-        monkeypatch.setattr(*given)
+    def set_attribute(*args):
+        monkeypatch.setattr(*args)
         jax.clear_caches()
 
-    yield swapped
+    yield set_attribute
     monkeypatch.undo()
     jax.clear_caches()
 
 
 @pytest.fixture
 def python():
-    """A program run by another Python, which imports this repository and more folders: its end."""
+    """Run a program in another Python process, which imports this repository; return its end."""
     root = Path(__file__).resolve().parents[1]
 
     def run(program, *arguments, cwd=root, path=(), timeout=120, **variables):
@@ -161,11 +160,11 @@ def python():
 
 @pytest.fixture
 def on_devices(python):
-    """A program run in a process whose processor is so many devices; what it raises fails."""
+    """Run a program in a process with several CPU devices; an error in it fails the test."""
 
     def run(count, program, *arguments):
         devices = f"--xla_force_host_platform_device_count={count}"
-        left = python(
+        ended = python(
             program,
             *arguments,
             timeout=None,
@@ -175,6 +174,6 @@ def on_devices(python):
             JAX_COMPILATION_CACHE_DIR=jax.config.values["jax_compilation_cache_dir"],
             JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
         )
-        assert left.returncode == 0, left.stderr
+        assert ended.returncode == 0, ended.stderr
 
     return run
