@@ -49,7 +49,6 @@ DOMAINS = {
     "scale": Domain("labels are multiplied by a finite number", np.isfinite),
     "step": _positive("a step is positive and finite"),
     "initial_step": _not_negative("u_0²/√d is finite and not negative"),
-    "exponent": Domain("above -1, or the weight has no sum", lambda v: v > -1),
     "objective": _not_negative("ω is finite and not negative"),
     "subgaussian": _positive("positive and finite"),
     "noise_cov": _positive("a variance of the noise is positive and finite"),
