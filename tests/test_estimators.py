@@ -11,17 +11,11 @@ import pytest
 from draws import jit_numpy, seed_and, seeds
 from lsa_lab import estimators
 from lsa_lab.estimators import equivariant
-from lsa_lab.models import constructions, linear_attention, trace
-from lsa_lab.prompts import Prompt, tokens
+from lsa_lab.prompts import Prompt
 
 equivariant_mean = estimators.rotation_equivariant_posterior_mean
 ols, ridge, lasso = map(jit_numpy, (estimators.ols, estimators.ridge, estimators.lasso))
 descend, largest_step = map(jit_numpy, (estimators.gradient_descent, estimators.largest_step))
-run_network = jit_numpy(
-    lambda matrices, prompt: trace.layer_predictions(
-        linear_attention.forward(constructions.preconditioned(matrices), tokens(prompt))
-    )
-)
 STEPS = jnp.full(3, 0.1)
 RULES = {
     "ols": estimators.ols,
@@ -140,37 +134,6 @@ def test_the_largest_step_clears_the_steepest_direction_at_once(n, d, rank, seed
     assert largest_step(0 * prompt.x) == np.inf
 
 
-@seeds
-def test_preconditioners_enter_as_given_and_a_layer_transposes_them(seed):
-    prompt, rng = jax.device_get(draw(seed, 12, 4, 4)), np.random.default_rng(seed)
-    step_sizes, matrices = rng.uniform(size=3), rng.normal(size=(3, 4, 4))
-    path = descend(prompt, step_sizes, matrices)
-    weights, x, y = np.zeros(4), prompt.x, prompt.y
-    for t in range(3):
-        weights = weights + step_sizes[t] * matrices[t] @ x.T @ (y - x @ weights) / 12
-        np.testing.assert_allclose(path[t + 1], weights, atol=1e-10 * (1 + np.abs(path).max()))
-    network = run_network(step_sizes[:, None, None] * matrices, prompt)
-    transposed = descend(prompt, step_sizes, matrices.transpose(0, 2, 1))
-    scale = 1 + np.abs(network).max()
-    np.testing.assert_allclose(transposed @ prompt.x_query, network, atol=1e-10 * scale)
-    assert np.max(np.abs(path @ prompt.x_query - network)) > 1e-6
-
-
-@seeds
-def test_descent_plus_plus_contracts_the_spectrum_at_each_step(seed):
-    prompt = draw(seed, 12, 4, 4)
-    step_sizes, gammas = 0.3 * np.random.default_rng(seed).uniform(size=(2, 6))
-    path = jit_numpy(estimators.gradient_descent_plus_plus)(prompt, step_sizes, gammas)
-    x, y = np.array(prompt.x), np.array(prompt.y)
-    values, basis = np.linalg.eigh(x.T @ x / 12)
-    error, solution = np.ones(4), np.linalg.lstsq(x, y)[0]
-    for t in range(6):
-        error = error * (1 - step_sizes[t] * values)
-        values = values * (1 - gammas[t] * values) ** 2
-        stated = basis @ ((1 - error) * (basis.T @ solution))
-        np.testing.assert_allclose(path[t + 1], stated, atol=1e-10)
-
-
 @pytest.mark.parametrize("normalise", [False, True])
 def test_preprocessed_descent_diverges_beyond_its_step_limit_only(normalise):
     prompt = draw(0, 12, 4, 4)
@@ -209,10 +172,7 @@ def test_each_rule_can_be_batched_compiled_and_differentiated_in_both_precisions
 
 SQUARE = jnp.ones((4, 4))
 REFUSED = [
-    (lambda p: estimators.ridge(p, -0.1), "penalty = -0.1: expected a finite number >= 0"),
     (lambda p: estimators.lasso(p, float("nan")), "penalty = nan"),
-    (lambda p: estimators.lasso(p, jnp.ones(3)), r"penalty has shape \(3,\).*vmap"),
-    (lambda p: estimators.lasso_duality_gap(p, p.x_query, -1.0), "penalty = -1.0"),
     (lambda p: estimators.gaussian_posterior_mean(p, 1.0, 0.0), "noise_var = 0.0.*use ols"),
     (lambda p: estimators.gaussian_posterior_mean(p, 0.0, 1.0), "signal_var = 0.0"),
     (
@@ -226,7 +186,6 @@ REFUSED = [
         "not symmetric",
     ),
     (lambda p: estimators.sparse_posterior_mean(p, 2, 1.0, 0.0), "noise_var = 0.0.*use ols"),
-    (lambda p: estimators.sparse_posterior_mean(p, 1.5, 1.0, 1.0), "sparsity = 1.5: it is a"),
     (
         lambda p: estimators.sparse_posterior_mean(draw(0, 6, 24, 6), 8, 1.0, 0.1),
         "735471 supports of 8 among 24",
@@ -234,7 +193,6 @@ REFUSED = [
     (lambda p: equivariant_mean(p, 1, -1.0, 0.1), "weight_std = -1.0"),
     (lambda p: equivariant_mean(p, 1, 0.0, 0.1), "weight_std = 0.0: expected a finite number > 0"),
     (lambda p: equivariant_mean(p, 1, 1.0, 0), "noise_std = 0.0.*divides by 0"),
-    (lambda p: equivariant_mean(p, 5, 1.0, 0.1), "sparsity = 5, d = 4: choose 1 to 4"),
     (lambda p: estimators.descent_predictions(p.x_query, p.x_query, [np.nan], [4]), "step_sizes"),
     (
         lambda p: estimators.descent_predictions(p.x_query, p.x_query, [0.1], np.array([-4])),

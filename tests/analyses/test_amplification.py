@@ -189,7 +189,6 @@ REFUSED = {
         ),
         "vmap",
     ),
-    "flow of a batch": (lambda: amplification.log_ratio(FLOW[None]), "vmap"),
     "no demonstration": (
         lambda: amplification.moment_flow(LINEAR, EMPTY),
         "at least one demonstration",
@@ -198,8 +197,6 @@ REFUSED = {
         lambda: amplification.moment_flow(make_model(FULL)[1], PROMPT),
         "moment form exists for",
     ),
-    "one demonstration": (lambda: amplification.log_ratio(FLOW[:, :1]), "at least two"),
-    "span": (lambda: amplification.log_sizes(FLOW, [(0, 4)]), r"span \(0, 4\)"),
     "reading": (lambda: amplification.flow(lambda x: x, FLOW[0]), "one number for each layer"),
     "no label slot": (
         lambda: amplification.demonstration_flow(forward_without_label_slot, LINEAR, PROMPT),

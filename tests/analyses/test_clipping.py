@@ -180,10 +180,7 @@ def test_pruning_keeps_all_entries_that_equal_the_smallest_kept_one():
 
 REFUSED = {
     "nan": (lambda: clipping.truncate(np.nan * MATRIX, 0.5), "NaN or infinity"),
-    "vector": (lambda: clipping.truncate(MATRIX[0], 0.5), "expected floating matrices"),
-    "rates": (lambda: clipping.truncate(MATRIX, np.ones(2)), "one number; vmap over many"),
     "rate": (lambda: clipping.Edit(0, "w_q", 1.0), r"lies in \[0, 1\); for rank 0 use 'drop'"),
-    "word": (lambda: clipping.truncate(MATRIX, "drop"), "a number in .* was expected here"),
     "module": (lambda: clipping.clip(LINEAR, 0, "mlp", 0.5), "called 'mlp': this model has w_"),
     "layers": (lambda: clipping.clip(SOFTMAX, (0, 5), "w_q", 0.5), "has 0 to 2"),
     "negative": (lambda: clipping.clip(SOFTMAX, -1, "w_q", 0.5), "has 0 to 2"),

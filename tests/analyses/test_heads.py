@@ -106,8 +106,6 @@ def test_removal_at_random_keeps_as_many_heads_and_spreads_over_all():
     ("call", "message"),
     [
         (lambda: heads.losses(additive, jnp.zeros((2, L, H))), "head_mask 0 of 2 is all zero"),
-        (lambda: heads.losses(lambda mask: mask, jnp.ones((1, L, H))), "the risk of all prompts"),
-        (lambda: heads.importance(additive, 1, 1), "importance needs two heads"),
         (lambda: heads.prune(jnp.ones((3, 4)), (4, 1)), "pass the head_counts of the config"),
         (lambda: heads.prune(jnp.ones((3, 4)), (3, 1, 1)), "pass the head_counts of the config"),
         (lambda: heads.prune(jnp.ones((3, 4)), (4, 0, 1)), "pass the head_counts of the config"),
