@@ -73,8 +73,8 @@ def draw_white(key, noise_std, config, size, dtype=float):  # -> [e, e, B], [d, 
 def colour(batch, root):
     """Turn the covariates x of white prompts into C x; the labels stay."""
     moments, x_queries, targets = batch
-    both = jnp.pad(root, ((0, 1), (0, 1))).at[-1, -1].set(1)
-    return jnp.einsum("ij,jkb,lk->ilb", both, moments, both), root @ x_queries, targets
+    extended = jnp.pad(root, ((0, 1), (0, 1))).at[-1, -1].set(1)
+    return jnp.einsum("ij,jkb,lk->ilb", extended, moments, extended), root @ x_queries, targets
 
 
 draw = jax.jit(draw_white, static_argnums=(2, 3))
@@ -87,8 +87,8 @@ def train(config, depth, kind):  # -> Params [T R, ...], which diverged [T R]
     per_run = tuple(jnp.asarray(leaf, jnp.float32) for leaf in (roots, noise_stds))
     shape = dict(layers=depth) if kind == "free" else dict(layers=1, loops=depth)
 
-    def sample(key, own):
-        root, noise_std = own
+    def sample(key, leaves):
+        root, noise_std = leaves
         return colour(draw_white(key, noise_std, config, config.batch, jnp.float32), root)
 
     key = jax.random.fold_in(jax.random.key(config.seed), depth)

@@ -158,8 +158,8 @@ def measure_distances(parameters, answers):  # -> [R, rules, L], [R], [R]
 
     def compare_run(row):
         parameters, answers = row
-        each = jax.vmap(partial(compare, parameters=parameters))(*answers)
-        apart, size, risk, ridge = jax.tree.map(lambda values: values.mean(0), each)
+        rows = jax.vmap(partial(compare, parameters=parameters))(*answers)
+        apart, size, risk, ridge = jax.tree.map(lambda values: values.mean(0), rows)
         return apart / size[None], risk, ridge
 
     return jax.lax.map(compare_run, (parameters, answers))
@@ -178,7 +178,7 @@ def compute(config, models):
     rules[CONTROL] = fit_rules(config, answers[CONTROL], f"rules of {CONTROL}")
     measured = [measure_distances(rules[name], choose(answers[name], config, fitting=False))
                 for name in answers]  # fmt: skip
-    distance, risk, ridge = (np.stack(each, dtype=float) for each in zip(*measured, strict=True))
+    distance, risk, ridge = (np.stack(rows, dtype=float) for rows in zip(*measured, strict=True))
     data = {
         "distance": (("model", "run", "rule", "layer"), distance),
         "risk": (("model", "run"), risk),

@@ -20,8 +20,8 @@ def repeat(params, times):  # leaves [..., L, H, e, e] -> [..., times L, H, e, e
 def train(label, key, sample, per_run, config, *, d, layers, loops=1):  # -> Params [R, ...], [R]
     """Return stacks of ``layers`` trained to run ``loops`` times, L in all; and which diverged.
 
-    ``sample(key, own)`` draws moments, queries and targets of a batch for a run with the leaves
-    ``own`` of ``per_run``. The peak of the learning rate falls, and the number of steps grows, with
+    ``sample(key, leaves)`` draws moments, queries and targets of a batch for a run with these
+    leaves of ``per_run``. The peak of the learning rate falls, and the number of steps grows, with
     the number of layers that run.
     """
     depth = layers * loops
@@ -30,12 +30,12 @@ def train(label, key, sample, per_run, config, *, d, layers, loops=1):  # -> Par
     # Rare prompts have enormous gradients in deep stacks: clip them, and forget them soon.
     optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
 
-    def loss(params, batch, own):
+    def loss(params, batch, _):
         moments, x_queries, targets = batch
         errors = predictions_from_moments(repeat(params, loops), moments, x_queries) - targets
         return jnp.mean(errors**2)
 
-    training = Training(loss, sample, lambda own: optimizer, steps, label=label)
+    training = Training(loss, sample, lambda _: optimizer, steps, label=label)
     key_init, key_data = jax.random.split(key)
     count = len(jax.tree.leaves(per_run)[0])
     init = partial(linear_attention.init, num_layers=layers, num_heads=1, d=d, scale=0.1)

@@ -127,7 +127,7 @@ def measure_places(answer_batch, batch, noise):  # Prompt [B], [B] -> [readings,
 
     def move_to(place):
         moved = (jax.vmap(move, (0, None, 0))(batch, place, c * noise) for c in (0.0, 1.0))
-        return jnp.stack([jnp.mean((answer_batch(each) - batch.y_query) ** 2) for each in moved])
+        return jnp.stack([jnp.mean((answer_batch(b) - batch.y_query) ** 2) for b in moved])
 
     errors = jax.lax.map(move_to, jnp.arange(batch.y.shape[-1]))  # [n, 2]
     slopes = jax.grad(lambda y: answer_batch(batch.replace(y=y)).sum())(batch.y)  # [B, n]
@@ -146,7 +146,7 @@ def measure_worth(stack, task, config, key):  # -> [R, readings, n], [R], [R]
         noise = task.noise_std * jax.random.normal(key_noise, batch.y_query.shape)
         measured = measure_places(partial(answer_batch, params), batch, noise)
         ridge = jax.vmap(lambda prompt: estimators.ridge(prompt, penalty) @ prompt.x_query)
-        risks = [jnp.mean((each - batch.y_query) ** 2) for each in
+        risks = [jnp.mean((answers - batch.y_query) ** 2) for answers in
                  (answer_batch(params, batch), ridge(batch))]  # fmt: skip
         return measured, *risks
 
@@ -159,7 +159,7 @@ def compute(config, models):
     task, stacks = distribution(runs.spec.task), build_stacks(config, runs)
     share = [measure_share(stack, task, config, keys[0]) for stack in stacks.values()]
     places = {name: measure_worth(stacks[name], task, config, keys[1]) for name in ASKED}
-    measured, risk, ridge = (np.stack(each) for each in zip(*places.values(), strict=True))
+    measured, risk, ridge = (np.stack(rows) for rows in zip(*places.values(), strict=True))
     data = {
         "share": (("stack", "run"), np.stack(share)),
         "by_place": (("asked", "run", "reading", "place"), measured),
