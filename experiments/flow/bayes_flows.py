@@ -250,15 +250,15 @@ def plot(result, config):  # -> Figure, caption
     figure, axes = plotting.figure(6.75, 2.8, (1, 2), sharey=True)
     plot_paths(axes[0], result, config)
     plot_layers(axes[1], result, config)
-    ends = {stack: float(np.median(find_last(select(result, stack).isel(place=-1))))
-            for stack in config.stacks}  # fmt: skip
-    best, worst = (choose(ends, key=ends.__getitem__) for choose in (max, min))
+    ends = [np.median(find_last(select(result, x).isel(place=-1))) for x in config.stacks]
+    best, worst = int(np.argmax(ends)), int(np.argmin(ends))
     parts = [x for stack in DENSE if (x := nonlinear_part(result, stack)) is not None]
     return figure, (
-        f"As a stack's answers approach the Bayes rule's, its gradients come to correlate with the "
-        f"Bayes rule's: up to {ends[best]:.2f} ({best}) and {ends[worst]:.2f} ({worst}). Steps of "
-        f"descent and ridge at other penalties lie on the same curve. The part of the distance "
-        f"that is not linear in the labels is at most {max(map(np.median, parts)):.2f} of the rest."
+        f"As a stack's answers approach the Bayes rule's, so do its gradients: log gradients "
+        f"correlate by {ends[best]:.2f} ({config.stacks[best]}) and {ends[worst]:.2f} "
+        f"({config.stacks[worst]}). Dense stacks lie near descent, ridge lies above. "
+        f"The part of the distance that is not linear in the labels is at most "
+        f"{max(map(np.median, parts)):.2f} of the rest. Larger markers are deeper stacks."
     )
 
 

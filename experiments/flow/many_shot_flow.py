@@ -282,7 +282,8 @@ def plot(result, config):  # -> Figure, caption
     axes[1].set(title="Effect of a near-duplicate", ylabel="change of log gradient")
     for ax in axes:
         ax.set(xlabel="layer", xticks=layers + 1)
-        ax.legend()
+    axes[0].legend(loc="upper left")
+    axes[1].legend(loc="upper right")
     ends = [float(many["correlation"].sel(model=m).isel(layer=-1).median()) for m in config.names]
     starts = [float(many["correlation"].sel(model=m).isel(layer=0).median()) for m in config.names]
     return figure, (

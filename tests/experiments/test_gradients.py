@@ -182,3 +182,25 @@ def test_a_near_duplicate_has_the_covariates_of_its_original_alone():
     first, second = near.x[:, :, 0].ravel(), near.x[:, :, 1].ravel()
     assert np.corrcoef(first, second)[0, 1] == pytest.approx(0.9, abs=0.02)
     assert second.var() == pytest.approx(1, abs=0.1)
+
+
+def test_disparity_tells_no_rules_apart_and_correlation_does():
+    config = bayes_flows.Config(prompts=200, descents=(1, 16), penalties=(0.01, 100.0), runs=2)
+    spec = bayes_flows.make_spec(config, "linear", "dense", "depth 2")
+    prompts = bayes_flows.draw_prompts(config, spec)
+
+    def find_disparity(rule):
+        def log_sizes(prompt):
+            return jax.numpy.log(jax.numpy.abs(measures.differentiate(rule, prompt)[1][:, -1]))
+
+        logs = np.asarray(jax.jit(jax.vmap(jax.vmap(log_sizes)))(prompts))
+        i, j = np.triu_indices(config.n, 1)
+        return np.median(np.abs(logs[..., i] - logs[..., j]))
+
+    best = find_disparity(lambda prompt: measures.answer_by_bayes(prompt, config.noise_std**2))
+    for rule in bayes_flows.list_rules(config).values():
+        assert find_disparity(rule) == pytest.approx(best, rel=0.03)
+    rows = bayes_flows.compare_rules(config, spec)
+    correlations = rows["correlation"].mean(1)
+    assert correlations.max() > 0.95
+    assert correlations.min() < 0.5
