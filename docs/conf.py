@@ -25,7 +25,8 @@ extensions = ["autoapi.extension", "myst_nb", "sphinx-mathjax-offline"]
 root_doc = "docs/index"
 include_patterns = [
     *("docs/**.md", "docs/notebooks/*.ipynb", "CONTRIBUTING.md", "CHANGELOG.md"),
-    "docs/api/**.rst",
+    *("docs/api/**.rst", "figures/CLAIMS.md"),
+    *(f"figures/{path.parent.name}/README.md" for path in ROOT.glob("figures/*/claims.json")),
     *("notebooks/README.md", "experiments/weights/README.md"),
 ]
 exclude_patterns = [".*", "*.egg-info", "**/__pycache__", "out", "build", "dist"]
@@ -47,6 +48,8 @@ pygments_style = "default"  # comments have a contrast of 4.6
 pygments_dark_style = "github-dark"
 suppress_warnings = [
     "myst.header",  # statements of docs/theory are ### below #
+    "autoapi.python_import_resolution",  # names that a package imports at first use
+    "ref.python",  # types of one name in several modules
 ]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
@@ -84,6 +87,7 @@ TREES = {  # the pages below a page that a forge shows as it is
             "your_own_experiment",
         )
     ],
+    "figures/CLAIMS": ["figures/*/README.md"],
     "CONTRIBUTING": ["CHANGELOG.md", "experiments/weights/README.md"],
 }
 html_theme = "furo"

@@ -8,18 +8,18 @@ _MARKUP = re.compile(r"(``.*?``)|([|*]|_(?=\W|$)|`)")
 def to_restructured_text(lines: list[str]) -> list[str]:
     """Return the lines of a docstring as reStructuredText.
 
-    An indented block is a literal block, and so is an example that begins with >>>. Elsewhere the
+    Indented lines are a literal block, and so is an example that begins with >>>. Elsewhere the
     signs of formulas (|w|, w*, w_) would be markup, and are escaped.
     """
     result, is_block = [], False
-    text = list(map(str.rstrip, lines))
-    for i, line in enumerate(text):
-        begins = not is_block and (i == 0 or not text[i - 1])
-        if begins and line.startswith(("    ", ">>>")):
-            result += ["::", ""]
-            is_block = True
-        elif is_block and line and not line.startswith(("    ", ">>>")) and not text[i - 1]:
-            is_block = False
+    for line in map(str.rstrip, lines):
+        if line:
+            begins_block = line.startswith(("    ", ">>>")) or (is_block and bool(result[-1]))
+            if begins_block and not is_block:
+                result += ["", "::", ""]
+            elif is_block and not begins_block:
+                result.append("")
+            is_block = begins_block
         result.append(f"    {line}" if is_block else _MARKUP.sub(_escape, line))
     return result
 

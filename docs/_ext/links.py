@@ -5,6 +5,7 @@ On a forge the pages read as before; here they are checked as any other link is.
 """
 
 import functools
+import importlib
 import re
 from pathlib import Path
 
@@ -24,23 +25,40 @@ def statements() -> dict[str, tuple[str, str]]:
     return {name: (f"docs/theory/{page}", anchor) for name, page, anchor in listed}
 
 
-@functools.cache
-def library(names: tuple[str, ...]) -> dict[str, str | None]:
-    """Full name by each of its ends with a dot ("trace.predict"); None for an end of several."""
-    ends: dict[str, str | None] = {}
-    for name in names:
+def library(env) -> dict[str, str | None]:
+    """Full name by each of its ends with a dot ("trace.predict"); None for an end of several.
+
+    A name that a package hands on leads to where it is defined.
+    """
+    if hasattr(env, "names_of_library"):
+        return env.names_of_library
+    objects, ends = getattr(env, "autoapi_all_objects", {}), {}
+    for name in sorted(objects):
+        full = _find_definition(name) if objects[name].imported else name
         parts = name.split(".")
         for start in range(len(parts) - 1):
             end = ".".join(parts[start:])
-            ends[end] = None if end in ends else name
+            ends[end] = full if ends.get(end, full) == full else None
+    env.names_of_library = ends
     return ends
+
+
+def _find_definition(name: str) -> str:
+    module, _, attribute = name.rpartition(".")
+    try:
+        value = getattr(importlib.import_module(module), attribute)
+        return f"{value.__module__}.{value.__qualname__}"
+    except (ImportError, AttributeError):  # a module or a value, or one without its extra
+        return name
 
 
 def link_names(app, document: nodes.document) -> None:
     """Wrap what is named; later phases of Sphinx resolve and check it."""
     page = app.env.docname
-    names = library(tuple(sorted(getattr(app.env, "autoapi_all_objects", {}))))
+    names = library(app.env)
     for link in document.findall(addnodes.pending_xref):
+        if link["refdomain"] == "py":
+            link["reftarget"] = names.get(link["reftarget"]) or link["reftarget"]
         folder = (ROOT / page).parent / link["reftarget"]
         if link["reftype"] == "myst" and link["refdomain"] is None and folder.is_dir():
             readme = (folder / "README").relative_to(ROOT).as_posix()  # as a forge shows a folder
