@@ -54,8 +54,6 @@ from lsa_lab.models.recurrent_weights import Config, Params, init
 from lsa_lab.models.trace import Trace, Walk
 from lsa_lab.models.transformer_layers import not_none
 
-__all__ = ["Config", "Params", "init"]
-
 
 def forward(
     params: Params,

@@ -34,11 +34,11 @@ from lsa_lab.models.transformer_weights import (
     Params,
     check_inputs,
     check_params,
-    init,
     present_heads,
 )
-
-__all__ = ["Config", "Params", "init"]
+from lsa_lab.models.transformer_weights import (
+    init as init,
+)
 
 # The fields that a config may choose freely where ``merge`` accepts it.
 _MERGED = ("token_width", "num_layers", "heads", "key_width", "keys", "normalise", "init_scale")

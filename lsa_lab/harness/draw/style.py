@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lsa_lab.harness.draw import panels as labels
-from lsa_lab.harness.draw.methods import BLACK, COLOURS, METHOD
+from lsa_lab.harness.draw.methods import BLACK, COLOURS
+from lsa_lab.harness.draw.methods import METHOD as METHOD
 from lsa_lab.judging.statistics import mean_interval, median_interval
-
-__all__ = ["BLACK", "COLOURS", "MARKERS", "METHOD"]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
