@@ -126,7 +126,7 @@ def describe(experiment: Experiment, record: dict[str, Any], publish: bool) -> s
     committed = [] if publish else find_rows(experiment.figures)
     others = dict(group_by_claim(committed))
     for claim, cells in group_by_claim(rows):
-        beside = f"; committed {_shorten(others[claim])}" if claim in others else ""
+        beside = f"; committed full tier {_shorten(others[claim])}" if claim in others else ""
         lines.append(f"  {claim}: {_shorten(cells)}{beside}")
     if committed and record["tier"] == "full" and not record["changes"]:
         lines.append(f"  {describe_difference(rows, committed, 'from the committed ones ')}")
