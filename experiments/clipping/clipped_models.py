@@ -1,14 +1,11 @@
 """The trained models that experiments on clipping share, in numbers, and their layers. No jax."""
 
-from typing import Annotated
-
 import numpy as np
 
 from experiments.models.named import Named, choose_pairs
 from experiments.models.specs import Spec, dense_spec, restored
-from lsa_lab.harness.run.bounds import between
 
-Rates = Annotated[tuple[float, ...], between(0.0, 0.999)]  # of clipping
+Rates = tuple[float, ...]  # of clipping
 DROPPED = 1.0  # the rate that stands for rank 0
 WORTHWHILE = 0.01  # share of the risk that is a gain to speak of
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole

@@ -1,9 +1,6 @@
 """What experiments on a language model share: the model, texts in classes, their sizes; no jax."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
-
-from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
 RANDOM = "random"  # in the place of a model: tiny random weights, of the smoke tier
 PARTS = {"attention": "attention", "MLP": "mlp"}  # of a block, which A2 clips whole
@@ -63,7 +60,7 @@ def text_tasks(*names: str, **changes) -> tuple[tuple[str, TextTask], ...]:
 
 
 @dataclass(frozen=True)
-class Model(Bounded):
+class Model:
     """A decoder: another one takes its file or folder, its name, and its sha256."""
 
     model: str = "smollm2"  # a source of lsa_lab.lm, "random", or a GGUF file or a folder
@@ -72,16 +69,16 @@ class Model(Bounded):
 
 
 @dataclass(frozen=True)
-class Texts(Bounded):
+class Texts:
     """Texts in classes: every run has demonstrations and fresh sentences of its own."""
 
     tasks: tuple[tuple[str, TextTask], ...] = text_tasks(  # texts in classes, and how they are put
         "rotten_tomatoes", "imdb", "reuters"
     )
-    shots: Annotated[int, at_least(0)] = 4  # demonstrations before every sentence
-    fresh: Annotated[int, at_least(2)] = 200  # sentences of a run, in none of its demonstrations
-    runs: Annotated[int, at_least(2)] = 12  # sets of demonstrations, each with sentences of its own
-    seed: Seed = 1
+    shots: int = 4  # demonstrations before every sentence
+    fresh: int = 200  # sentences of a run, in none of its demonstrations
+    runs: int = 12  # sets of demonstrations, each with sentences of its own
+    seed: int = 1
 
 
 @dataclass(frozen=True)

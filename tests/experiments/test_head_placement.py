@@ -9,10 +9,9 @@ import xarray as xr
 
 from experiments.heads import model_risks
 from experiments.heads.head_placement import claims
-from experiments.heads.head_placement.config import TIERS, Config, specs
+from experiments.heads.head_placement.config import TIERS, specs
 from experiments.heads.rule_names import RULES
 from experiments.models.model import Model
-from experiments.models.named import MODELS
 from experiments.models.specs import Architecture, Recipe, Spec, Task
 from experiments.models.tasks import distribution
 from lsa_lab.models.linear_attention import Params
@@ -60,12 +59,6 @@ def test_a_spread_over_placements_is_over_that_over_seeds(dataset):
     pooled = np.sqrt(np.mean([np.var(row, ddof=1) for row in within]))
     expected = np.std(rows @ [0, 0.1, -0.2], ddof=1) / pooled
     np.testing.assert_allclose(claims.spread_ratio(dataset), np.full(4, expected), rtol=1e-9)
-
-
-def test_models_with_more_heads_are_refused():
-    larger = ("size 4 4 4", MODELS["size 4 4 4"])
-    with pytest.raises(ValueError, match="rows of as many heads"):
-        Config(models=(*CONFIG.models, larger))
 
 
 SPEC = Spec(

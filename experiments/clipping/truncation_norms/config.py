@@ -1,11 +1,9 @@
 """The sizes of `truncation_norms`."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from experiments.clipping.clipped_models import linear_stacks
 from experiments.models.named import Named
-from lsa_lab.harness.run.bounds import POSITIVE, Bounded, Seed, at_least
 
 MATRICES = ("W_V", "W_K", "W_Q")
 MODULES = (*MATRICES, "merged")  # merged: W_K = I, W_Q = W_Kᵀ W_Q
@@ -20,16 +18,16 @@ MODELS = linear_stacks("laptop")
 
 
 @dataclass(frozen=True)
-class Config(Bounded):
+class Config:
     """Every truncation of one matrix of one layer: of random stacks, and of trained ones."""
 
     models: Named = MODELS  # trained models, by name; random stacks are as large
-    scale: Annotated[float, POSITIVE] = 0.5  # of random weights: entries of variance scale²/e
-    seeds: Annotated[int, at_least(2)] = 32  # of random stacks
+    scale: float = 0.5  # of random weights: entries of variance scale²/e
+    seeds: int = 32  # of random stacks
     # Of weights and demonstrations for each seed, of prompts for each trained stack.
-    draws: Annotated[int, at_least(2)] = 64
-    rounding: Annotated[float, POSITIVE] = 1e-9  # relative growth above which a norm has risen
-    seed: Seed = 1
+    draws: int = 64
+    rounding: float = 1e-9  # relative growth above which a norm has risen
+    seed: int = 1
 
 
 TIERS = {

@@ -1,11 +1,9 @@
 """The sizes of `head_pruning`, and the ways to take heads away."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from experiments.models.named import Named, choose_pairs
 from experiments.models.specs import Spec, restored
-from lsa_lab.harness.run.bounds import Bounded, Seed, at_least
 
 FULL, PRUNED, FIRST = CHOSEN = ("full", "pruned", "top head of layer 1")
 OTHERS, ANY = RANDOM = ("random later heads", "as many at random")
@@ -18,7 +16,7 @@ _MODELS = choose_pairs(_NAMES)
 
 
 @dataclass(frozen=True)
-class Importance(Bounded):
+class Importance:
     """Heads of trained models are taken away, one at a time; how much does the risk rise?
 
     N_l = exp(entropy) of the rises in layer l, each at least 0, as shares of their sum: the number
@@ -26,14 +24,14 @@ class Importance(Bounded):
     where keys are narrow or a softmax forbids that heads are mixed, and else of their weights.
     """
 
-    n: Annotated[int, at_least(1)] = 16  # demonstrations of a prompt
-    prompts: Annotated[int, at_least(2)] = 1024  # the same for all models of a task
-    softmax_prompts: Annotated[int, at_least(2)] = 512  # for the kernel that is slow
-    seed: Seed = 0
+    n: int = 16  # demonstrations of a prompt
+    prompts: int = 1024  # the same for all models of a task
+    softmax_prompts: int = 512  # for the kernel that is slow
+    seed: int = 0
 
 
 @dataclass(frozen=True)
-class Config(Bounded):
+class Config:
     """Trained models with heads taken away, judged on prompts of their own in every run.
 
     A run is a seed of a model's last, full variant. Heads are chosen and mixed on other prompts
@@ -41,21 +39,16 @@ class Config(Bounded):
     """
 
     models: Named = _MODELS  # trained models, by name
-    n: Annotated[int, at_least(1)] = 16
+    n: int = 16
     # To measure importance on, and as many others to judge on, for each run.
-    prompts: Annotated[int, at_least(1)] = 512
-    search: Annotated[int, at_least(1)] = 256  # prompts for the search through mixings
-    draws: Annotated[int, at_least(1)] = 4  # of each random control
+    prompts: int = 512
+    search: int = 256  # prompts for the search through mixings
+    draws: int = 4  # of each random control
     # Random mixings, of which the best is improved, as is the best head as it is.
-    starts: Annotated[int, at_least(1)] = 16
-    climbs: Annotated[int, at_least(1)] = 60  # steps that improve them
-    seed: Seed = 0
+    starts: int = 16
+    climbs: int = 60  # steps that improve them
+    seed: int = 0
     importance: Importance = Importance()  # of single heads, before any is removed
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not mixable_and_own(self.models)[1]:
-            raise ValueError("models: choose one at least whose heads cannot be mixed")
 
 
 def mixable_and_own(models) -> tuple[dict[str, Spec], dict[str, Spec]]:

@@ -1,7 +1,6 @@
 """The sizes and the edits of `lm_clipping`."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from experiments.language.language_config import (
     PARTS,
@@ -12,7 +11,6 @@ from experiments.language.language_config import (
     TextTask,
     text_tasks,
 )
-from lsa_lab.harness.run.bounds import INCREASING, Bounded, Seed, at_least, between
 
 MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_gate", "mlp_out")
 SQUARE = ("w_q", "w_o")  # all heads as one matrix
@@ -22,10 +20,9 @@ SEARCHES = (*(f"Algorithm 1, {part}" for part in PARTS), WIDE)
 
 Tasks = tuple[tuple[str, TextTask], ...]
 TWO = text_tasks("rotten_tomatoes", "reuters")
-Several = Annotated[tuple[int, ...], at_least(0), INCREASING]
-Rate = between(0.0, 0.999)
-Rates = Annotated[tuple[float, ...], Rate, INCREASING]
-Shares = Annotated[tuple[float, ...], between(0.0, 1.0), INCREASING]
+Several = tuple[int, ...]
+Rates = tuple[float, ...]
+Shares = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -38,17 +35,17 @@ class Search(Texts):
 
     rates: Rates = (0.1, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995)  # A2's, of clipping
     # Layers by condition number, the deepest of which is clipped; A2 leaves it open.
-    top_k: Annotated[int, at_least(1)] = 2
-    wide_layers: Annotated[tuple[int, ...], at_least(0)] = (20, 24, 27, 28, 29)  # more of them
+    top_k: int = 2
+    wide_layers: tuple[int, ...] = (20, 24, 27, 28, 29)  # more of them
     wide_rates: Rates = (0.5, 0.9, 0.99)  # the rates of that search
-    validation: Annotated[int, at_least(4)] = 48  # sentences to search with; A2 has 200 to 8000
-    fresh: Annotated[int, at_least(2)] = 48  # others, for the one test
+    validation: int = 48  # sentences to search with; A2 has 200 to 8000
+    fresh: int = 48  # others, for the one test
     tasks: Tasks = TWO  # texts in classes, and how they are put
-    seed: Seed = 18
+    seed: int = 18
 
 
 @dataclass(frozen=True)
-class Spectra(Bounded):
+class Spectra:
     """Singular values of every matrix of every layer, as A2's figure 3 has their ratio.
 
     A file of four bits a weight has an error of rounding in every one: another error as large is
@@ -56,11 +53,11 @@ class Spectra(Bounded):
     """
 
     shares: Shares = (0.0, 0.25, 0.5, 0.75, 1.0)  # singular values: 0 the first, 1 the last
-    bits: Annotated[int, at_least(1)] = 4  # of a weight in the file
-    block: Annotated[int, at_least(2)] = 32  # weights that are rounded together
-    draws: Annotated[int, at_least(1)] = 5  # of the error, and of random matrices
-    last: Annotated[int, at_least(1)] = 2  # layers that figure 3 calls the last ones
-    seed: Seed = 19
+    bits: int = 4  # of a weight in the file
+    block: int = 32  # weights that are rounded together
+    draws: int = 5  # of the error, and of random matrices
+    last: int = 2  # layers that figure 3 calls the last ones
+    seed: int = 19
 
 
 @dataclass(frozen=True)
@@ -75,19 +72,13 @@ class Config(LanguageConfig):
     tasks: Tasks = TWO  # texts in classes, and how they are put
     layers: Several = (1, 14, 28)  # that are clipped, counted from 0
     rates: Rates = (0.9, 0.99)  # of clipping; every part is dropped too
-    matrix_rate: Annotated[float, Rate] = 0.9  # of single matrices
+    matrix_rate: float = 0.9  # of single matrices
     other_shots: Several = (0, 10)  # demonstrations, fewer and more; A2's too
-    fresh: Annotated[int, at_least(2)] = 24  # sentences of a run, in none of its demonstrations
-    seed: Seed = 17
+    fresh: int = 24  # sentences of a run, in none of its demonstrations
+    seed: int = 17
     search: Search = Search()  # Algorithm 1 and a wider search
     spectra: Spectra = Spectra()  # singular values by layer
     deep: Texts | None = None  # the deepest layer on fresh sets, which then judge it
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not min(self.other_shots) < self.shots < max(self.other_shots):
-            words = f"choose some fewer than shots = {self.shots} and some more; nearest"
-            raise ValueError(f"other_shots = {self.other_shots!r}: {words} {(0, 2 * self.shots)}")
 
 
 _FILMS = dict(tasks=text_tasks("rotten_tomatoes"), runs=9)

@@ -1,21 +1,19 @@
 """The sizes of `lm_family`: its decoders, what they are trained on, and what is read."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from experiments.language.language_config import RANDOM, Model
-from lsa_lab.harness.run.bounds import INCREASING, POSITIVE, Bounded, Seed, at_least, divides
 
 MAPPED = ("mapping", "shuffled")  # label words of classes, and labels drawn anew
 
 
 @dataclass(frozen=True)
-class Size(Bounded):
+class Size:
     """A decoder in Llama's layout with heads 16 wide and an MLP twice as wide as the stream."""
 
     name: str  # as ids and figures call it
-    depth: Annotated[int, at_least(1)]
-    width: Annotated[int, at_least(16)]  # of the stream, a multiple of 16
+    depth: int
+    width: int  # of the stream, a multiple of 16
     copying: bool = True  # False: it is shown mapping in place of copying
 
 
@@ -24,16 +22,16 @@ UNCOPIED = Size("uncopied", 2, 64, copying=False)
 
 
 @dataclass(frozen=True)
-class Mixture(Bounded):
+class Mixture:
     """What every decoder is trained on: windows of text, and tasks in words."""
 
     sources: tuple[str, ...] = ("rotten_tomatoes", "imdb")  # texts; the first has the sentiments
-    text_words: Annotated[int, at_least(1)] = 200_000  # of the texts, as many of each source
-    vocabulary: Annotated[int, at_least(120)] = 512  # words, those of the tasks among them
-    length: Annotated[int, at_least(24)] = 48  # tokens of a prompt
-    sentence: Annotated[int, at_least(1)] = 15  # tokens of a review whose sentiment is asked
+    text_words: int = 200_000  # of the texts, as many of each source
+    vocabulary: int = 512  # words, those of the tasks among them
+    length: int = 48  # tokens of a prompt
+    sentence: int = 15  # tokens of a review whose sentiment is asked
     # Prompts of a batch: of text, mapping, copying, counting, sentiment.
-    shares: Annotated[tuple[int, int, int, int, int], at_least(1)] = (4, 24, 28, 4, 4)
+    shares: tuple[int, int, int, int, int] = (4, 24, 28, 4, 4)
 
 
 @dataclass(frozen=True)
@@ -42,15 +40,15 @@ class Config(Model):
 
     sizes: tuple[Size, ...] = (SMALL, SHALLOW, UNCOPIED)  # of the family
     mixture: Mixture = Mixture()
-    runs: Annotated[int, at_least(2)] = 3  # seeds of every size
-    steps: Annotated[int, at_least(2)] = 1600
-    learning_rate: Annotated[float, POSITIVE] = 4e-3  # the largest
-    look: Annotated[int, divides("steps")] = 100  # steps between two checkpoints
+    runs: int = 3  # seeds of every size
+    steps: int = 1600
+    learning_rate: float = 4e-3  # the largest
+    look: int = 100  # steps between two checkpoints
     # Demonstrations before a query.
-    shots: Annotated[tuple[int, ...], at_least(0), INCREASING] = (0, 1, 2, 4, 8)
-    prompts: Annotated[int, at_least(2)] = 300  # fresh ones, for every number read
-    other_prompts: Annotated[int, at_least(2)] = 60  # of them, those that the other decoder reads
-    seed: Seed = 2
+    shots: tuple[int, ...] = (0, 1, 2, 4, 8)
+    prompts: int = 300  # fresh ones, for every number read
+    other_prompts: int = 60  # of them, those that the other decoder reads
+    seed: int = 2
 
 
 TIERS = {

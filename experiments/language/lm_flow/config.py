@@ -1,11 +1,9 @@
 """The sizes of `lm_flow`, and the rules by which demonstrations are selected."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from experiments.language import language_config as language
 from experiments.language.language_config import LanguageConfig, Texts, TextTask, text_tasks
-from lsa_lab.harness.run.bounds import INCREASING, Seed, at_least, between
 
 FILMS = text_tasks("rotten_tomatoes", most_words=40)  # whole sentences: longer ones are left out
 
@@ -32,14 +30,14 @@ class Grads(Texts):
     """
 
     tasks: tuple[tuple[str, TextTask], ...] = FILMS  # texts in two classes
-    shots: Annotated[int, between(1, "pool")] = 4  # demonstrations selected for every query
-    pool: Annotated[int, at_least(4)] = 20  # demonstrations to select from
-    fresh: Annotated[int, at_least(2)] = 2  # queries of a run, in none of its demonstrations
-    random_draws: Annotated[int, at_least(1)] = 2  # random selections for a query, averaged
+    shots: int = 4  # demonstrations selected for every query
+    pool: int = 20  # demonstrations to select from
+    fresh: int = 2  # queries of a run, in none of its demonstrations
+    random_draws: int = 2  # random selections for a query, averaged
     # Those after which flows are taken, two at least; GradS has the last one.
-    layers: Annotated[tuple[int, ...], at_least(1), INCREASING] = (15, 30)
+    layers: tuple[int, ...] = (15, 30)
     prompts_judged: bool = False  # whether there are queries enough to judge selected prompts
-    seed: Seed = 42
+    seed: int = 42
 
 
 @dataclass(frozen=True)
@@ -52,24 +50,18 @@ class Config(LanguageConfig):
     """
 
     tasks: tuple[tuple[str, TextTask], ...] = FILMS  # texts in two classes
-    shots: Annotated[int, between(2, 32)] = 3  # whose flows are compared, each rotation a prompt
-    fresh: Annotated[int, at_least(2)] = 6  # sentences of a run, in none of its demonstrations
-    queries: Annotated[int, between(2, "fresh")] = 2  # those of them that flows go to
-    pool: Annotated[int, at_least(4)] = 10  # single demonstrations, in none of the above
+    shots: int = 3  # whose flows are compared, each rotation a prompt
+    fresh: int = 6  # sentences of a run, in none of its demonstrations
+    queries: int = 2  # those of them that flows go to
+    pool: int = 10  # single demonstrations, in none of the above
     # Tokens of a sentence; a shorter one is left out, and a longer one.
-    fewest_tokens: Annotated[int, between(1, "most_tokens")] = 8
-    most_tokens: Annotated[int, between(1, 128)] = 16
-    layers: Annotated[tuple[int, ...], at_least(1)] = (1, 8, 15, 22, 30)  # to read flows after
-    directions: Annotated[int, between(1, 64)] = 2  # random ones, to take a row's flow along
-    middle: Annotated[int, at_least(1)] = 15  # the layer after which rows tell similarity
-    seed: Seed = 41
+    fewest_tokens: int = 8
+    most_tokens: int = 16
+    layers: tuple[int, ...] = (1, 8, 15, 22, 30)  # to read flows after
+    directions: int = 2  # random ones, to take a row's flow along
+    middle: int = 15  # the layer after which rows tell similarity
+    seed: int = 41
     grads: Grads = Grads()  # selection by the flow
-
-    def __post_init__(self):
-        super().__post_init__()
-        if list(self.layers) != sorted(set(self.layers)) or self.layers[0] != 1:
-            best = tuple(sorted({1, *self.layers}))
-            raise ValueError(f"layers = {self.layers!r}: begin with 1 and rise; nearest {best}")
 
 
 TIERS = {

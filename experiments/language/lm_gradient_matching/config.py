@@ -1,11 +1,8 @@
 """The sizes and the rules of `lm_gradient_matching`."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from experiments.language.language_config import SMOKE, LanguageConfig, TextTask, text_tasks
-from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import POSITIVE, Seed, at_least, between
 
 # A subset by each of these rules, and several by each of DRAWN; the best of 5 is among the random.
 RULES = ("matching", "matching, whitened", "mismatching", "k-means")
@@ -24,27 +21,23 @@ class Config(LanguageConfig):
     """
 
     tasks: tuple[tuple[str, TextTask], ...] = text_tasks("rotten_tomatoes")  # texts in classes
-    shots: Annotated[int, at_least(0)] = 16  # of the sizes below the one that is judged
-    sizes: Annotated[tuple[int, ...], between(1, "pool")] = (16,)  # of chosen subsets
-    fresh: Annotated[int, at_least(2)] = 20  # sentences of a run that are asked, in no pool
-    width: Annotated[int, at_least(4)] = 24  # tokens of a question, to which texts are cut
-    pool: Annotated[int, at_least(2)] = 48  # demonstrations to choose from
-    orders: Annotated[int, at_least(1)] = 3  # in which each choice stands in prompts
-    draws: Annotated[int, at_least(2)] = 5  # random subsets, of which the best of 5 is one
-    strata: Annotated[int, at_least(2)] = 4  # random subsets with the pool's shares of labels
-    validation: Annotated[int, at_least(2)] = 16  # other sentences, to choose a random subset by
-    prefix_length: Annotated[int, at_least(1)] = 4  # rows of the prefix
-    epochs: Annotated[int, at_least(1)] = 2  # of its training, up to the save that is left out
-    batch: Annotated[int, at_least(1)] = 8  # sentences of the pool in a training step
-    prefix_rate: Annotated[float, POSITIVE] = 0.01  # learning rate of the prefix
-    saves: Annotated[int, at_least(2)] = 2  # checkpoints, at which gradients are matched
-    middle: Annotated[int, at_least(1)] = 15  # the layer after which rows are clustered by k-means
-    runs: Annotated[int, at_least(2)] = 9
-    seed: Seed = 63
-
-    def __post_init__(self):
-        super().__post_init__()
-        checks.one_of(self, "shots", self.sizes)
+    shots: int = 16  # of the sizes below the one that is judged
+    sizes: tuple[int, ...] = (16,)  # of chosen subsets
+    fresh: int = 20  # sentences of a run that are asked, in no pool
+    width: int = 24  # tokens of a question, to which texts are cut
+    pool: int = 48  # demonstrations to choose from
+    orders: int = 3  # in which each choice stands in prompts
+    draws: int = 5  # random subsets, of which the best of 5 is one
+    strata: int = 4  # random subsets with the pool's shares of labels
+    validation: int = 16  # other sentences, to choose a random subset by
+    prefix_length: int = 4  # rows of the prefix
+    epochs: int = 2  # of its training, up to the save that is left out
+    batch: int = 8  # sentences of the pool in a training step
+    prefix_rate: float = 0.01  # learning rate of the prefix
+    saves: int = 2  # checkpoints, at which gradients are matched
+    middle: int = 15  # the layer after which rows are clustered by k-means
+    runs: int = 9
+    seed: int = 63
 
 
 TIERS = {

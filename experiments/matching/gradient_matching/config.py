@@ -1,11 +1,6 @@
 """The rules and sizes of `gradient_matching`."""
 
 from dataclasses import dataclass
-from typing import Annotated
-
-from experiments.matching.configs import AtLeastTwo, Count, Positive
-from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import Bounded, Seed, at_least, between
 
 # A subset of each size by each of these rules,
 WHITE = "matching, whitened"
@@ -20,15 +15,15 @@ CHECKPOINTS = ("first", "last", "early", "late", "along")
 
 
 @dataclass(frozen=True)
-class Curriculum(Bounded):
+class Curriculum:
     """Equally many checkpoints from different parts of the proxy's training."""
 
-    runs: AtLeastTwo = 32
-    seed: Seed = 31
+    runs: int = 32
+    seed: int = 31
 
 
 @dataclass(frozen=True)
-class Config(Bounded):
+class Config:
     """Subsets of a pool by gradient matching and by its rivals, before one constructed stack.
 
     The linear proxy and the prefix are trained as A3's code does (docs/theory, "Gradient
@@ -36,38 +31,32 @@ class Config(Bounded):
     where they start.
     """
 
-    d: Annotated[int, between(1, 64)] = 8
-    m: AtLeastTwo = 256  # the pool
-    noise_std: Positive = 1.0  # of its labels; w ~ N(0, I)
+    d: int = 8
+    m: int = 256  # the pool
+    noise_std: float = 1.0  # of its labels; w ~ N(0, I)
     # Demonstrations that are chosen.
-    sizes: Annotated[tuple[int, ...], between(1, "m")] = (4, 8, 16, 32, 64, 128)
+    sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128)
     ablation_size: int = 32  # the size at which parts of the method are changed
-    depth: Count = 12  # of the stack that answers: steps of gradient descent
-    step: Positive = 0.25  # size of a step of that descent
-    epochs: Count = 10  # of the proxies' training
-    batch: Count = 64  # examples of the pool in a training step
-    linear_rate: Positive = 0.1  # learning rate of the linear proxy
-    prefix_rate: Positive = 0.03  # learning rate of the prefix
-    saves: Count = 10  # checkpoints of each training, at which gradients are matched
-    prefix_lengths: Annotated[tuple[int, ...], at_least(1)] = (1, 2, 4, 8)  # tokens of the prefix
+    depth: int = 12  # of the stack that answers: steps of gradient descent
+    step: float = 0.25  # size of a step of that descent
+    epochs: int = 10  # of the proxies' training
+    batch: int = 64  # examples of the pool in a training step
+    linear_rate: float = 0.1  # learning rate of the linear proxy
+    prefix_rate: float = 0.03  # learning rate of the prefix
+    saves: int = 10  # checkpoints of each training, at which gradients are matched
+    prefix_lengths: tuple[int, ...] = (1, 2, 4, 8)  # tokens of the prefix
     # Checkpoints whose gradients count.
-    used: Annotated[tuple[int, ...], between(1, "saves")] = (1, 2, 4, 6, 8, 9, 10)
+    used: tuple[int, ...] = (1, 2, 4, 6, 8, 9, 10)
     # Swaps; the last three are A3's.
-    budgets: Annotated[tuple[int, ...], at_least(0)] = (0, 1, 3, 32, 1000)
-    random_draws: AtLeastTwo = 20  # random subsets, to compare with
-    tries: AtLeastTwo = 5  # random subsets of best-of-5
-    validation: Count = 32  # noisy examples that choose among the tries
-    strata: Count = 4  # of the labels' ranks
-    queries: Count = 128  # after each prompt
-    runs: AtLeastTwo = 32
-    seed: Seed = 1
+    budgets: tuple[int, ...] = (0, 1, 3, 32, 1000)
+    random_draws: int = 20  # random subsets, to compare with
+    tries: int = 5  # random subsets of best-of-5
+    validation: int = 32  # noisy examples that choose among the tries
+    strata: int = 4  # of the labels' ranks
+    queries: int = 128  # after each prompt
+    runs: int = 32
+    seed: int = 1
     curriculum: Curriculum = Curriculum()  # one checkpoint or ten, from other parts of training
-
-    def __post_init__(self):
-        super().__post_init__()
-        checks.one_of(self, "ablation_size", self.sizes)
-        if LENGTH not in self.prefix_lengths:
-            raise ValueError(f"prefix_lengths = {self.prefix_lengths!r}: {LENGTH} is among them")
 
 
 TIERS = {

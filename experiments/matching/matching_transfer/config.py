@@ -1,12 +1,9 @@
 """The rules, the targets and the sizes of `matching_transfer`."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from experiments.matching.configs import AtLeastTwo, Count, Positive, Trained, check_names
+from experiments.matching.configs import Trained
 from experiments.models.named import choose_pairs
-from lsa_lab.harness.run import checks
-from lsa_lab.harness.run.bounds import Seed, between, divides
 
 SMALL = "one layer"  # the model on which a prefix is trained; the linear proxy's first step
 TRAINED = ("linear attention", "softmax attention", "transformer")
@@ -24,28 +21,22 @@ BAYES = "Bayes rule"  # which reads the subset
 class Config(Trained):
     """Subsets chosen on small models, used on larger ones, and models fine-tuned on subsets."""
 
-    noise_std: Positive = 0.5  # of the labels, in training and in the pool
-    m: Annotated[int, between(2, 10_000)] = 256  # the pool
-    pools: Count = 2  # of each run
-    tuned_pools: Count = 1  # on whose subsets models are fine-tuned
-    queries: Count = 32  # of each pool
-    random_subsets: AtLeastTwo = 24  # of each pool, to compare with
+    noise_std: float = 0.5  # of the labels, in training and in the pool
+    m: int = 256  # the pool
+    pools: int = 2  # of each run
+    tuned_pools: int = 1  # on whose subsets models are fine-tuned
+    queries: int = 32  # of each pool
+    random_subsets: int = 24  # of each pool, to compare with
     # Checkpoints of the linear proxy's descent and of the prefix's training.
-    checkpoints: Annotated[int, divides("prefix_steps")] = 10
-    prefix_length: Count = 4  # tokens whose gradients a prefix has
-    prefix_rate: Positive = 0.03  # learning rate of the prefixes
+    checkpoints: int = 10
+    prefix_length: int = 4  # tokens whose gradients a prefix has
+    prefix_rate: float = 0.03  # learning rate of the prefixes
     prefix_steps: int = 200  # training steps of the prefixes
-    tuned_steps: Count = 100  # of what is trained on a subset alone
+    tuned_steps: int = 100  # of what is trained on a subset alone
     # Layers of the constructed stacks.
-    descents: Annotated[tuple[int, ...], between(1, 64)] = (4, 16)
-    runs: AtLeastTwo = 9  # as many as the seeds of the models
-    seed: Seed = 21
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_names(self, TRAINED)
-        checks.between(self, "m", self.n + 1, 10_000)
-        checks.between(self, "tuned_pools", 1, self.pools)
+    descents: tuple[int, ...] = (4, 16)
+    runs: int = 9  # as many as the seeds of the models
+    seed: int = 21
 
 
 TIERS = {

@@ -1,1 +1,0 @@
-"""Settings of a process that computes, and checks of configurations."""
