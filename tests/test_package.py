@@ -68,7 +68,6 @@ CONVENTIONS = {
     "reverse": False,
     "whiten": False,
     "max_swaps": 1000,
-    "average": "mean",
     "rtol": 1e-10,
     "atol": 1e-10,
     # a model without the extras of a language model
@@ -82,7 +81,6 @@ CONVENTIONS = {
     "closeness": 1.0,
     "shares": (1.0,),
     "num_weights": 1,
-    "first": 0,
 }
 
 
