@@ -1,14 +1,12 @@
 """Figures: what is drawn, how it looks, and its files."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
-import matplotlib
 import numpy as np
 import pytest
 
 from legible import faults
-from lsa_lab.harness.draw import marks, methods, pictures, style
+from lsa_lab.harness.draw import marks, methods, style
 from lsa_lab.judging.statistics import mean_interval, median_interval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,15 +21,6 @@ def test_a_band_counts_what_it_does_not_draw():
     with pytest.raises(ValueError, match=r"expected \[R, 3\], runs first"):
         style.band(ax, [1, 2, 3], samples.T)
     assert len(style.figure(3, 2, (2, 2))[1]) == 4
-
-
-def test_rows_of_means_are_points_on_their_intervals():
-    runs = np.array([[1.0, 5.0], [2.0, 7.0], [3.0, 6.0]])
-    picture = style.panels(runs, 2, lambda ax, runs: style.mean_rows(ax, [0, 1], runs, color="k"))
-    *bars, points = picture.axes[0].lines
-    np.testing.assert_allclose(points.get_xdata(), [2, 6])
-    for bar, column in zip(bars, runs.T, strict=True):
-        np.testing.assert_allclose(bar.get_xdata(), mean_interval(column))
 
 
 @pytest.mark.parametrize(
@@ -55,52 +44,16 @@ def test_a_point_is_drawn_with_the_interval_that_judges_it(draw, interval):
         np.testing.assert_allclose(points[1:].T, expected)
 
 
-def test_a_band_of_a_mean_is_the_interval_that_judges_it():
-    ax = style.figure(3, 2)[1][0]
-    samples = np.random.default_rng(0).normal(size=(9, 2))
-    style.mean_band(ax, [1, 2], samples)
-    heights = ax.collections[-1].get_paths()[0].vertices[:, 1]
-    assert np.isclose(heights.min(), min(mean_interval(column)[0] for column in samples.T))
-
-
 def test_no_figure_is_made_with_pyplot():
     for folder in ("experiments", "lsa_lab"):
         for path in (ROOT / folder).rglob("*.py"):
             assert "pyplot" not in path.read_text("utf-8").replace("without pyplot", ""), path
 
 
-def test_a_notebook_has_the_look_of_the_house_for_good():
-    with matplotlib.rc_context({"font.size": 30}):
-        style.notebook()
-        assert style.figure(3, 2)[1][0].text(0, 0, "outside of any context").get_fontsize() == 8
-
-
-def test_an_appendix_goes_on_in_the_letters():
-    for _, axes in (style.figure(3.25, 2, (1, 2), "g"), style.stacked(3.25, (2,), ((1, 1),), "g")):
-        assert [ax.get_title("left") for ax in axes] == ["g", "h"]
-    assert style.figure(3.25, 2, first="g")[1][0].get_title("left") == "g"
-    assert style.figure(3.25, 2)[1][0].get_title("left") == ""
-
-
 @pytest.mark.parametrize("group", [methods.MODELS, methods.SELECTION])
 def test_no_two_methods_that_stand_side_by_side_look_the_same(group):
     looks = [tuple(look.values()) for look in group.values()]
     assert len(set(looks)) == len(looks)
-
-
-def test_the_pictures_of_an_experiment_become_files(tmp_path):
-    def plot(_):
-        return style.figure(3.25, 2)[0]
-
-    module = SimpleNamespace(plot=plot, appendix=lambda _: (plot(_), plot(_)))
-    by_name = pictures.draw(module, None)
-    assert list(by_name) == ["figure", "appendix", "appendix_2"]
-    assert list(pictures.draw(SimpleNamespace(plot=plot), None)) == ["figure"]
-    pictures.save(by_name["figure"], tmp_path / "toy")
-    assert sorted(path.name for path in (tmp_path / "toy").iterdir()) == [
-        "figure.pdf",
-        "figure.png",
-    ]
 
 
 def faults_of(change, width=3.25, panels=(1, 1)):
@@ -138,10 +91,3 @@ def test_names_of_lines_stay_at_their_ends_when_the_limits_change_afterwards():
 )
 def test_each_fault_is_named(change, fault):
     assert fault in faults_of(change)
-
-
-def test_the_form_is_that_of_a_page():
-    assert "it is 9 inches wide: choose one of (3.25, 5.5, 6.75)" in faults_of(
-        lambda ax: None, width=9
-    )
-    assert "8 panels: 6 at most" in faults_of(lambda ax: None, 6.75, (2, 4))

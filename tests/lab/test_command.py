@@ -8,7 +8,9 @@ import jax
 import pytest
 
 from lsa_lab.lab import command
+from lsa_lab.lab.batch import expect_seconds
 from lsa_lab.lab.catalogue import UsageError
+from lsa_lab.lab.listing import describe_difference
 
 WRONG = [
     ("runn", "unknown command 'runn': did you mean run?"),
@@ -35,6 +37,7 @@ WRONG = [
     ("run question --sweep m=4,5", "unknown option --config.m"),
     ("run question --sweep n=4,5 --claim zeros", "unknown claim 'zeros': did you mean zero?"),
     ("draw question --out=~/nowhere", "no result at /.*/nowhere/question/result.nc: run the"),
+    ("run question --tier full --out figures", "holds committed results: --publish writes these"),
     ("draw question", "no result at figures/question/result.nc: run the experiment first"),
     ("compare question", "no .*claims.json: run the experiment first"),
     ("compare a b c", "compare takes two results"),
@@ -180,6 +183,24 @@ def test_a_failed_run_says_so_in_its_status(package):
     left = run_program(f"run all --package {package.name}", package.root)
     assert left.returncode == 1
     assert "broken" in left.stderr
+
+
+def test_a_run_is_compared_with_the_committed_result():
+    rows = [{"id": name, "value": 2.0, "verdict": "holds"} for name in "ab"]
+    others = [rows[0] | {"value": 2.0 * (1 + 1e-13)}, rows[1], rows[1] | {"id": "c"}]
+    which = "from the committed ones "
+    expected = "numbers differ from the committed ones by 1e-13; verdicts agree"
+    assert describe_difference(rows, others, which) == expected
+    others[0]["verdict"] = "fails"
+    assert describe_difference(rows, others).endswith("1 of 2 verdicts agree")
+
+
+def test_the_time_told_is_that_of_the_same_tier_and_size(package):
+    seconds = package.run("quick")["seconds"]
+    out = package.root / "out"
+    assert expect_seconds(package.experiment, "quick", out / "question") == seconds
+    assert expect_seconds(package.experiment, "smoke", out / "question") is None
+    assert expect_seconds(package.experiment, "quick", out / "question" / "n=8") is None
 
 
 def test_compare_prints_claims_side_by_side(package, capsys):

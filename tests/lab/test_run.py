@@ -10,6 +10,7 @@ import xarray as xr
 from lsa_lab.files import lock_file
 from lsa_lab.lab import results, run
 from lsa_lab.lab.catalogue import UsageError
+from lsa_lab.lab.progress import show_progress
 
 
 def test_a_run_leaves_a_result_its_claims_a_figure_and_a_page(package):
@@ -38,9 +39,16 @@ def test_an_interrupted_run_resumes_after_its_last_part(package, monkeypatch, ca
     assert [path.name for path in parts.glob("*.npz")] == ["scales-0.npz"]
     monkeypatch.setenv("STOP", "0")  # the first part is not computed again
     resumed = package.run("quick")
-    assert "resuming" in capsys.readouterr().out
+    assert "scales: resuming at 2 of 2 (50 %)" in capsys.readouterr().out
     assert resumed["claims"] == whole["claims"]
     assert not parts.exists()
+
+
+def test_an_interrupted_training_says_at_which_step_it_resumes(capsys):
+    with show_progress() as progress:
+        progress.add_task("n = 4", total=6 * 15_000, completed=6 * 1_200, step=1_200)
+        progress.add_task("n = 8", total=6 * 15_000)
+    assert capsys.readouterr().out == "  n = 4: resuming at step 1 200 (8 %)\n"
 
 
 def test_parts_of_other_code_are_not_used(package, monkeypatch):
