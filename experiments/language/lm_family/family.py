@@ -61,7 +61,7 @@ def train(size: Size, config: Config, corpus: Corpus, progress=None) -> Run:
         jax.random.split(key_data, config.runs),
         watch=partial(readings, shape=shape, corpus=corpus, config=config, key=key_fresh),
         chunk=config.look,
-        files=Files(place.with_suffix(".ckpt"), place.with_suffix(".jsonl"), repr(size)),
+        files=Files(place.with_suffix(".ckpt"), place.with_suffix(".jsonl")),
         progress=progress,
     )
 
