@@ -1,19 +1,21 @@
-"""A report card for any sequence model: what it computes in context, how far it is from the best
-there is, and where it breaks.
+"""Report cards of sequence models.
 
-    card = report_card(forward, init)             # three seeds are trained, then asked
-    card = report_card(forward, params=params)    # a trained model
+A card says which algorithm a model runs in context, how far its risk is from the best, and on which
+prompts it fails.
+
+    card = report_card(forward, init)             # train three seeds, then measure
+    card = report_card(forward, params=params)    # measure a trained model
     card.save("figures/cards/mine")               # card.json, index.html, badge.svg
-    identify(forward, params, task)               # which algorithm is it?
+    identify(forward, params, task)               # find the nearest known algorithm
 
-The same as a command: ``lsa-lab card my_package:forward my_package:init --name mine``. What each
-number means stands in docs/card.md.
+The command ``lsa-lab card my_package:forward my_package:init --name mine`` does the same.
+docs/card.md defines every number.
 """
 
 from lsa_lab.card.card import Card, report_card
-from lsa_lab.card.identity import Nearest, identify
+from lsa_lab.card.identity import NearestRule, identify
+from lsa_lab.card.model_under_test import UnfitError
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.recipe import Tier
-from lsa_lab.card.subject import UnfitError
 
-__all__ = ["Card", "Nearest", "Probe", "Tier", "UnfitError", "identify", "report_card"]
+__all__ = ["Card", "NearestRule", "Probe", "Tier", "UnfitError", "identify", "report_card"]

@@ -1,4 +1,4 @@
-"""A card: the recipe, the probes, and what is kept of them."""
+"""A report card: train or take a model, measure the probes, and save the results."""
 
 import dataclasses
 import json
@@ -15,56 +15,77 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.arguments import check_at_least
-from lsa_lab.card import house, mechanism, page, probes, recipe, shelf, tracking
+from lsa_lab.card import (
+    builtin_models,
+    cost,
+    formats,
+    leaderboard,
+    mechanism,
+    page,
+    probes,
+    recipe,
+    tracking,
+)
+from lsa_lab.card.identity import NUM_PROMPT_SETS
+from lsa_lab.card.model_checks import Forward, check_leaves, prepare_model
+from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, hash_program
 from lsa_lab.card.probe import Probe
-from lsa_lab.card.probes import Bench
+from lsa_lab.card.probes import EvaluationContext
 from lsa_lab.card.recipe import TIERS, Tier
-from lsa_lab.card.subject import Forward, UnfitError, check_leaves, program_of, subject_of
 from lsa_lab.files import write_file
 from lsa_lab.provenance import collect_facts
 from lsa_lab.training.checkpoints import hash_arrays
 
-PARTS = 8  # of the prompts, where one set of params was given: intervals are over these
-
-PROBES: tuple[Callable[[Bench], list[Probe]], ...] = (
-    probes.risk_over_bayes, mechanism.rules, probes.growth, probes.shifts, probes.sparse,
-    probes.drift, mechanism.overwriting, mechanism.recall, mechanism.order, mechanism.flows,
-    house.clipping,
-    mechanism.precision, mechanism.speed, probes.steps_to_twice, tracking.state_tracking,
-)  # fmt: skip
+PROBES: tuple[Callable[[EvaluationContext], list[Probe]], ...] = (
+    probes.measure_risk,
+    mechanism.find_rules,
+    probes.measure_long_prompts,
+    probes.measure_shifts,
+    probes.measure_sparse_weights,
+    probes.measure_drift,
+    mechanism.measure_overwriting,
+    mechanism.measure_recall,
+    mechanism.measure_permutation_distance,
+    mechanism.measure_label_gradients,
+    builtin_models.measure_clipping,
+    cost.measure_precision,
+    cost.measure_speed,
+    probes.measure_training_steps,
+    tracking.measure_state_tracking,
+)
 
 
 @dataclass(frozen=True)
 class Card:
-    """The report on one model: ``probes`` by name, and what they rest on."""
+    """The report on one model: ``probes`` by name, the curves of the page, and the facts."""
 
     probes: dict[str, Probe]
-    curves: dict[str, Any]  # what the page draws
+    curves: dict[str, Any]  # drawn on the page
     facts: dict[str, Any]  # tier, runs, sizes, versions, digest of the weights, seconds
-    weights: Any = None  # of the first run, if it was trained
+    weights: Any = None  # params of the first run, if the card trained the model
 
     @property
     def headline(self) -> str:
-        """As the badge has it: "1.3 x Bayes | ridge-like | 2.1 x at 8 times the length"."""
-        return page.headline(self.as_json("a model"))
+        """Return the text of the badge, "1.3 x Bayes | ridge-like | 2 x at 8 times the length"."""
+        return formats.format_headline(self.to_json("a model"))
 
-    def as_json(self, name: str) -> dict[str, Any]:
-        """What card.json of a model of this name holds; infinite numbers are written as words."""
-        rows = [_plain(dataclasses.asdict(probe)) for probe in self.probes.values()]
-        body = {"name": name, "schema": shelf.SCHEMA, **_plain(self.facts)}
-        body |= {"curves": _plain(self.curves), "probes": rows}
-        return body | {"sha256": page.digest(body)}
+    def to_json(self, name: str) -> dict[str, Any]:
+        """Return the contents of card.json for a model of this name; infinite numbers as words."""
+        rows = [_to_json(dataclasses.asdict(probe)) for probe in self.probes.values()]
+        body = {"name": name, "schema": leaderboard.SCHEMA, **_to_json(self.facts)}
+        body |= {"curves": _to_json(self.curves), "probes": rows}
+        return body | {"sha256": formats.hash_card(body)}
 
     def save(self, folder: str | Path) -> Path:
-        """Write card.json, index.html, badge.svg and weights.npz; returns the folder."""
+        """Write card.json, index.html, badge.svg and weights.npz, and return the folder."""
         folder = Path(folder)
-        body = self.as_json(folder.name)
+        body = self.to_json(folder.name)
         text = json.dumps(body, indent=1, ensure_ascii=False)
         write_file(folder / "card.json", text.encode())
-        write_file(folder / "index.html", page.html(body).encode())
-        write_file(folder / "badge.svg", page.badge(body).encode())
+        write_file(folder / "index.html", page.render_card(body).encode())
+        write_file(folder / "badge.svg", page.render_badge(body).encode())
         if self.weights is not None:
-            shelf.write_weights(folder, self.weights)
+            leaderboard.write_weights(folder, self.weights)
         return folder
 
 
@@ -79,72 +100,100 @@ def report_card(
     causal: bool = True,
     states: Callable[[Any, Array], Any] | None = None,
     folder: str | Path | None = None,
-    say: Callable[[str], None] = lambda line: None,
+    log: Callable[[str], None] = lambda line: None,
 ) -> Card:
-    """What a sequence model computes in context, how far it is from the best, where it breaks.
+    """Return a card: what a model computes in context, its risk over the best, where it fails.
 
-    ``forward(params, tokens)`` takes one prompt. If it is causal, tokens are [x_t, x_{t-1},
-    y_{t-1}], [T, 2d + 1] (``prompts.bound_tokens``), and it returns a prediction for each, [T], or
-    a Trace; else they are [x_i, y_i] and the query, [n + 1, d + 1], and it returns the query's.
-    With ``init(key) -> params`` three seeds, or so many as ``seeds``, are trained by the recipe of
-    the tier, on linear regression with noise, w ~ N(0, I/d) or, with ``tasks``, one of these; a
-    ``folder`` keeps checkpoints, from which a killed card resumes. With ``params`` nothing is
-    trained, and intervals are over eight sets of prompts. ``states(params, tokens)`` are what a
-    recurrent model carries.
-    ``say`` is told what it will cost, and what is being asked.
+    ``forward(params, tokens)`` takes one prompt. A causal model takes tokens [x_t, x_{t-1},
+    y_{t-1}], [T, 2d + 1] (``prompts.bound_tokens``), and returns a prediction for each, [T], or a
+    Trace; any other takes [x_i, y_i] and the query, [n + 1, d + 1], and predicts the query.
+    With ``init(key) -> params`` the recipe of the tier trains three seeds, or ``seeds`` of them, on
+    linear regression with noise, w ~ N(0, I/d), or w from a table of ``tasks``; a ``folder`` keeps
+    checkpoints, from which a killed card resumes. With ``params`` nothing is trained, and intervals
+    are over eight sets of prompts. ``states(params, tokens)`` returns the states of a recurrent
+    model. ``log`` receives lines of progress.
 
-    Raises UnfitError in the first seconds for a model of which no card can be made.
+    Raises UnfitError in the first seconds for a model that a card cannot describe.
     """
-    if (init is None) == (params is None):
-        raise UnfitError("give init(key) -> params, to be trained, or params, which are; not both")
-    if not isinstance(tier, Tier) and tier not in TIERS:
-        raise UnfitError(f"tier = {tier!r}: choose {', '.join(TIERS)}, or give a Tier")
-    size, began = TIERS[tier] if isinstance(tier, str) else tier, time.monotonic()
-    if seeds is not None:
-        size = dataclasses.replace(size, runs=_seeds(seeds, init))
-    table = _tasks(tasks, size.d)
-    first = _initial_params(init) if init is not None else params
+    started = time.monotonic()
+    size, tier_name = _choose_tier(tier, seeds, init, params)
+    task_table = _check_tasks(tasks, size.d)
+    first = _draw_params(init) if init is not None else params
     check_leaves(first, trained=init is not None)
-    subject = subject_of(forward, first, size.d, size.n, causal)
-    facts = {"tier": tier if isinstance(tier, str) else "custom", **dataclasses.asdict(size)}
-    late = None
+    model = prepare_model(forward, first, size.d, size.n, causal)
+    facts = {"tier": tier_name, **dataclasses.asdict(size)}
+    late_risk_ratios = None
     if init is not None:
-        place = None if folder is None else Path(folder)
-        resumed = place is not None and any(place.glob("*.ckpt*"))
-        trained = recipe.trained(subject, init, size, table, place, say)
-        own, late = trained.params, trained.late
-        facts |= {"trained": True, "rate": trained.rate, "training_seconds": trained.seconds}
-        facts |= {"resumed": resumed}  # then seconds are of this process alone
+        checkpoints = None if folder is None else Path(folder)
+        resumed = checkpoints is not None and any(checkpoints.glob("*.ckpt*"))
+        training = recipe.train_runs(model, init, size, task_table, checkpoints, log)
+        run_params, late_risk_ratios = training.params, training.late_risk_ratios
+        facts |= {"trained": True, "rate": training.rate, "training_seconds": training.seconds}
+        facts |= {"resumed": resumed}  # the seconds are then those of this process
     else:
-        own = [params] * PARTS
+        run_params = [params] * NUM_PROMPT_SETS
         facts |= {"trained": False}
-    bench = Bench(subject, own, size, size.law(table), states, init, late)
-    every: dict[str, Probe] = {}
-    for ask in PROBES:
+    distribution = size.distribution(task_table)
+    context = EvaluationContext(
+        model, run_params, size, distribution, states, init, late_risk_ratios
+    )
+    measured = _measure_probes(context, log)
+    facts |= _collect_facts(model, run_params, first, task_table)
+    facts |= {"seconds": round(time.monotonic() - started, 1)}
+    return Card(measured, context.curves, facts, None if init is None else run_params[0])
+
+
+def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> dict[str, Probe]:
+    """Return the probes by name, each with its share of the seconds among its facts."""
+    measured: dict[str, Probe] = {}
+    for measure in PROBES:
         start = time.monotonic()
-        say((ask.__doc__ or "").splitlines()[0])
-        answers = ask(bench)
-        share = (time.monotonic() - start) / max(len(answers), 1)
-        facts_of = [{**probe.facts, "seconds": round(share, 2)} for probe in answers]
-        named = zip(answers, facts_of, strict=True)
-        every |= {p.name: dataclasses.replace(p, facts=more) for p, more in named}
-    leaves, tokens = jax.tree.leaves(first), jnp.zeros((3, subject.width), subject.dtype)
-    facts |= {
-        "causal": causal,
-        "pretraining_tasks": None if table is None else len(table),
+        log((measure.__doc__ or "").splitlines()[0])
+        results = measure(context)
+        seconds = round((time.monotonic() - start) / max(len(results), 1), 2)
+        for probe in results:
+            facts = {**probe.facts, "seconds": seconds}
+            measured[probe.name] = dataclasses.replace(probe, facts=facts)
+    return measured
+
+
+def _collect_facts(
+    model: ModelUnderTest, run_params: list[Any], first: Any, task_table: np.ndarray | None
+) -> dict[str, Any]:
+    """Return the number of parameters, hashes of the program and the weights, and versions."""
+    leaves, tokens = jax.tree.leaves(first), jnp.zeros((3, model.width), model.dtype)
+    program = hash_program(model.predict, first, tokens)
+    return {
+        "causal": model.causal,
+        "pretraining_tasks": None if task_table is None else len(task_table),
         "parameters": int(sum(np.size(leaf) for leaf in leaves)),
-        "runs": len(own),
-        "program_sha256": program_of(subject.slots, first, tokens)
-        or "unknown: it calls a function of the host",
-        "weights_sha256": hash_arrays(own),
-        "first_sha256": hash_arrays(own[0]),
-        "seconds": round(time.monotonic() - began, 1),
+        "runs": len(run_params),
+        "program_sha256": program or "unknown: it calls a function of the host",
+        "weights_sha256": hash_arrays(run_params),
+        "first_sha256": hash_arrays(run_params[0]),
         **collect_facts(Path(__file__).parent),
     }
-    return Card(every, bench.curves, facts, None if init is None else own[0])
 
 
-def _initial_params(init: Callable[[Array], Any]) -> Any:
+def _choose_tier(tier: str | Tier, seeds: int | None, init: Any, params: Any) -> tuple[Tier, str]:
+    """Return the sizes of the card and the name of the tier."""
+    if (init is None) == (params is None):
+        raise UnfitError("give init(key) -> params to train a model, or trained params; not both")
+    if not isinstance(tier, Tier) and tier not in TIERS:
+        raise UnfitError(f"tier = {tier!r}: choose {', '.join(TIERS)}, or give a Tier")
+    size, name = (TIERS[tier], tier) if isinstance(tier, str) else (tier, "custom")
+    if seeds is None:
+        return size, name
+    if init is None:
+        raise UnfitError("seeds need a training: give init(key) -> params, or leave seeds out")
+    try:
+        num_seeds = check_at_least(seeds, "seeds", 2)  # an interval needs two
+    except ValueError as error:
+        raise UnfitError(str(error)) from None
+    return dataclasses.replace(size, runs=num_seeds), name
+
+
+def _draw_params(init: Callable[[Array], Any]) -> Any:
     try:
         return init(jax.random.key(0))
     except Exception as error:
@@ -154,16 +203,7 @@ def _initial_params(init: Callable[[Array], Any]) -> Any:
         ) from error
 
 
-def _seeds(seeds: int, init: Any) -> int:
-    if init is None:
-        raise UnfitError("seeds are of a training: give init(key) -> params, or leave seeds out")
-    try:
-        return check_at_least(seeds, "seeds", 2)  # an interval needs two
-    except ValueError as error:
-        raise UnfitError(str(error)) from None
-
-
-def _tasks(tasks: Any, d: int) -> np.ndarray | None:
+def _check_tasks(tasks: Any, d: int) -> np.ndarray | None:
     if tasks is None:
         return None
     table = np.asarray(tasks, float)
@@ -172,12 +212,12 @@ def _tasks(tasks: Any, d: int) -> np.ndarray | None:
     return table
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it: infinite numbers as words, tuples as lists."""
+def _to_json(value: Any) -> Any:
+    """Return a value that JSON can hold: infinite numbers as words, tuples as lists."""
     if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): _to_json(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+        return [_to_json(entry) for entry in value]
     if isinstance(value, float | np.floating):
         return float(f"{value:.6g}") if math.isfinite(value) else str(float(value))
     return value

@@ -1,7 +1,9 @@
-"""The layers of today with weights that a card can train: two layers of width 32, two heads of
-key width 16, a norm and an MLP of width 64, beside them an LSTM and merged linear attention; for
-``lsa-lab card lsa_lab.card.layers:delta.forward lsa_lab.card.layers:delta.init``, and an example of
-a module of one's own."""
+"""Sequence models that a card can train, as examples for models of your own.
+
+Recurrent models and softmax attention have two layers of width 32, two heads of key width 16, a
+norm and an MLP of width 64. There are also an LSTM and merged linear attention. For example,
+``lsa-lab card lsa_lab.card.layers:delta.forward lsa_lab.card.layers:delta.init --name delta``.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,20 +16,20 @@ from lsa_lab.models import linear_attention, recurrent, transformer
 from lsa_lab.models.trace import Trace
 
 _WIDTH = 17  # of the tokens [x_t, x_{t-1}, y_{t-1}] at d = 8
-# LMS is stable up to a step of 2/|k|², and |k|² is near 4 at init: of β = softplus(0) = .7, as of
-# the steps of any sign of TTT, a state explodes over 65 tokens. These begin near β = .05.
+# LMS is stable for steps below 2/|k|², and |k|² is near 4 at init. With β = softplus(0) = .7, and
+# with TTT's steps of any sign, a state explodes over 65 tokens. Both start near β = .05 instead.
 _FIRST_STEP = {"lms": (1.0, -3.0), "ttt": (0.1, 0.05)}  # a factor of w_step, and b_step
 _SIZES: dict[str, Any] = dict(num_layers=2, key_width=16, width=32, norm=True, mlp_width=64)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A model of two such layers."""
+    """A model of two recurrent or attention layers."""
 
     config: recurrent.Config | transformer.Config
 
     def init(self, key: Array) -> Any:
-        """Random weights."""
+        """Return random weights."""
         if not isinstance(self.config, recurrent.Config):
             return transformer.init(key, self.config)
         params: Any = recurrent.init(key, self.config)
@@ -37,32 +39,32 @@ class Layer:
         return params.replace(w_step=factor * params.w_step, b_step=params.b_step + first)
 
     def forward(self, params: Any, tokens: Array) -> Trace:
-        """The Trace of one prompt's tokens."""
+        """Return the Trace of the tokens of one prompt."""
         if isinstance(self.config, recurrent.Config):
             return recurrent.forward(params, tokens, self.config)
-        count = len(tokens)  # which the interleaved layout wants to be odd
+        count = len(tokens)  # the interleaved layout needs an odd number
         rows = jnp.pad(tokens, ((0, 1 - count % 2), (0, 0)))
         trace = transformer.forward(params, rows, self.config)
         return trace.replace(stream=trace.stream[:, :count], heads=trace.heads[:, :, :count])
 
     def states(self, params: Any, tokens: Array) -> Array:  # [L, H, T, k, v]
-        """What a recurrent layer carries."""
+        """Return the states of the recurrent layers."""
         if not isinstance(self.config, recurrent.Config):
-            raise TypeError("attention keeps every token, and carries no state")
+            raise TypeError("attention keeps every token and has no state")
         return recurrent.states(params, tokens, self.config)
 
 
 class MergedLinearAttention:
-    """Two layers of two heads on tokens [x_i, y_i]; a card is made with ``--query``."""
+    """Two layers of two heads on tokens [x_i, y_i]; its card needs ``--query``."""
 
     @staticmethod
     def init(key: Array) -> linear_attention.Params:
-        """Small random weights."""
+        """Return small random weights."""
         return linear_attention.init(key, 2, 2, _WIDTH // 2, 0.1)
 
     @staticmethod
     def forward(params: linear_attention.Params, tokens: Array) -> Trace:
-        """Tokens read those before them."""
+        """Return the Trace of causal attention."""
         return linear_attention.forward(params, tokens, keys="causal")
 
 
@@ -71,7 +73,7 @@ class Lstm:
 
     @staticmethod
     def init(key: Array) -> dict[str, Array]:
-        """Weights of variance 1/inputs; gates of the state begin near sigmoid(1)."""
+        """Return weights of variance 1/inputs; the forget gates start near sigmoid(1)."""
         first, second, last = jax.random.split(key, 3)
         width = 35
         bias = jnp.zeros(4 * width).at[:width].set(1)
@@ -85,7 +87,7 @@ class Lstm:
 
     @staticmethod
     def forward(params: dict[str, Array], tokens: Array) -> Array:  # [T, 2d + 1] -> [T]
-        """s ← sigmoid(f) s + sigmoid(i) tanh(c), h = sigmoid(o) tanh(s)."""
+        """Return predictions by s ← sigmoid(f) s + sigmoid(i) tanh(c), h = sigmoid(o) tanh(s)."""
         rows = tokens
         for name in ("first", "second"):
 

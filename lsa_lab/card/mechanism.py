@@ -1,228 +1,189 @@
-"""The questions about how a model gets its answers, and about what they cost."""
+"""Probes of how a model computes its predictions: the nearest rule, memory, label gradients."""
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
-from lsa_lab.card.batches import Batch, bayes_predictions, drawn_batch, labelled
-from lsa_lab.card.identity import LIKE, NONE, PROMPTS, nearest_rules, repeated_keys
-from lsa_lab.card.probe import Probe, judged
-from lsa_lab.card.probes import Bench
+from lsa_lab.card.batches import Batch, bayes_predictions, draw_batch, make_batch
+from lsa_lab.card.identity import (
+    LIKE,
+    NONE,
+    PROMPT_SETS,
+    NearestRule,
+    find_nearest_rules,
+)
+from lsa_lab.card.probe import Probe, make_probe
+from lsa_lab.card.probes import EvaluationContext
+from lsa_lab.card.prompt_sets import draw_repeated_keys
 
-_FLOWS = 64  # prompts of a run whose derivatives are taken
-_NO_ANSWER = 0.2  # both labels' shares in an answer, below which it is none to a key
-_REPEATS = 5  # timings, of which the shortest counts
+_GRADIENT_PROMPTS = 64  # prompts of a run for label gradients
+_LEAST_LABEL_SUM = 0.2  # sum of the coefficients of both labels, below which no share is defined
 
 
-def rules(bench: Bench) -> list[Probe]:
-    """The nearest known rule after each layer and at the end."""
-    size = max(bench.tier.prompts // len(bench.params) // 2, 32)
-    nearest_of = nearest_rules(bench.subject, bench.params, bench.law, bench.tier.n, size)
-    kept = ("title", "distance", "random")
-    if not bench.trained:
-        nearest_of = [replace(nearest, runs=PROMPTS) for nearest in nearest_of]
-    bench.curves["rules"] = [{name: getattr(rule, name) for name in kept} for rule in nearest_of]
-    last, depth = nearest_of[-1], len(nearest_of)
+def find_rules(context: EvaluationContext) -> list[Probe]:
+    """Find the nearest known rule after each layer and at the end."""
+    size = max(context.tier.prompts // len(context.params) // 2, 32)
+    tier, distribution = context.tier, context.distribution
+    rules = find_nearest_rules(context.model, context.params, distribution, tier.n, size)
+    stored = ("title", "distance", "random")
+    if not context.trained:
+        rules = [replace(rule, runs=PROMPT_SETS) for rule in rules]
+    context.curves["rules"] = [{name: getattr(rule, name) for name in stored} for rule in rules]
+    last, depth = rules[-1], len(rules)
     layers = [
         Probe(f"rule after layer {i + 1} of {depth}", "rule", "Which known rule is nearest?",
-              nearest.title, None, note=f"{nearest.point}, distance {nearest.distance:.3g}")
-        for i, nearest in enumerate(nearest_of[:-1])
+              rule.title, None, note=f"{rule.point}, distance {rule.distance:.3g}")
+        for i, rule in enumerate(rules[:-1])
     ]  # fmt: skip
-    near = last.name != NONE
-    alike = f"; the card cannot tell it from {', '.join(last.alike)}" if near and last.alike else ""
-    after = f"next {last.second} at {last.second_distance:.3g}, decided by {last.decided_by}"
-    note = (
-        f"{'' if near else f'nearest is {last.closest}, '}{last.point}; {last.agree} agree; "
-        f"{after if last.second else 'no other is farther'}{alike}"
-    )
-    name = Probe(
-        "nearest rule", "rule", "Which known rule does it run?", last.title, None, note=note
-    )
-    distance = judged(
-        "distance to the nearest rule", "rule", f"The answers are within {LIKE} of a known rule's.",
+    question = "Which known rule does the model run?"
+    name = Probe("nearest rule", "rule", question, last.title, None, note=_describe_choice(last))
+    distance = make_probe(
+        "distance to the nearest rule", "rule",
+        f"The distance to the predictions of a known rule is at most {LIKE}.",
         last.samples, ratio=True, at_most=LIKE, null=last.random,
         null_is="the median rule of the list", facts={"by_prompts": last.by_prompts},
     )  # fmt: skip
     return [name, distance, *layers]
 
 
-def overwriting(bench: Bench) -> list[Probe]:
-    """Keys that come again with new labels: the share of the new label in the answer."""
-    n = bench.tier.n
-    shares: list[float] = []
-    ridges: list[float] = []
-    for run, params in enumerate(bench.params):
+def _describe_choice(rule: NearestRule) -> str:
+    """Return the numbers of a rule, the agreement of the runs, and the next families."""
+    prefix = f"nearest is {rule.closest}, " if rule.name == NONE else ""
+    next_rule = "no other is farther"
+    if rule.second:
+        next_rule = f"next {rule.second} at {rule.second_distance:.3g}"
+        next_rule += f", decided by {rule.decided_by}"
+    ties = ""
+    if rule.name != NONE and rule.alike:
+        ties = f"; the card cannot tell it from {', '.join(rule.alike)}"
+    return f"{prefix}{rule.point}; {rule.agreement} agree; {next_rule}{ties}"
+
+
+def measure_overwriting(context: EvaluationContext) -> list[Probe]:
+    """Measure the share of the new label in the prediction for a key with two labels."""
+    n = context.tier.n
+    pairs, distribution = n // 2, replace(context.distribution, tasks=None)
+    model_shares: list[float] = []
+    ridge_shares: list[float] = []
+    for run, params in enumerate(context.params):
         rng = np.random.default_rng([run, 5])
-        pairs = n // 2
-        batch, *_ = repeated_keys(rng, bench.law, bench.tier.prompts, pairs)
-        batch, old, new = _asked_again(batch, pairs)
-        answers = bench.subject.answers(params, batch.prompt, [n])[:, 0]
-        law = replace(bench.law, tasks=None)
-        for kept, values in ((shares, answers), (ridges, bayes_predictions(batch, law)[:, n])):
-            whole = np.isfinite(values).all()
-            rows = values if whole else np.zeros_like(values)
-            (a, b), *_ = np.linalg.lstsq(np.stack([new, old], 1), rows, rcond=None)
-            kept.append(a / (a + b) if a + b > _NO_ANSWER else np.nan)
-    says = (
-        "A key that is shown again with another label is overwritten: at least 0.75 is the new one."
-    )
-    return [judged("share of the new label", "overwriting", says, shares, at_least=0.75,
-                   null=float(np.mean(ridges)), null_is="ridge, which averages")]  # fmt: skip
+        batch, *_ = draw_repeated_keys(rng, context.distribution, context.tier.prompts, pairs)
+        batch, old, new = _query_repeated_key(batch, pairs)
+        predictions = context.model.predict_places(params, batch.prompt, [n])[:, 0]
+        model_shares.append(_new_label_share(predictions, old, new))
+        ridge = bayes_predictions(batch, distribution)[:, n]
+        ridge_shares.append(_new_label_share(ridge, old, new))
+    says = "The new label of a repeated key replaces the old one: its share is at least 0.75."
+    return [
+        make_probe("share of the new label", "overwriting", says, model_shares, at_least=0.75,
+                   null=float(np.mean(ridge_shares)), null_is="ridge, which averages")
+    ]  # fmt: skip
 
 
-def _asked_again(batch: Batch, pairs: int) -> tuple[Batch, np.ndarray, np.ndarray]:
-    """The batch with a query that is a key of its prompt, and the key's old and new target."""
+def _new_label_share(predictions: np.ndarray, old: np.ndarray, new: np.ndarray) -> float:
+    """Return a/(a + b) of the regression ŷ = a new + b old; NaN if a + b is small."""
+    rows = predictions if np.isfinite(predictions).all() else np.zeros_like(predictions)
+    (a, b), *_ = np.linalg.lstsq(np.stack([new, old], 1), rows, rcond=None)
+    return a / (a + b) if a + b > _LEAST_LABEL_SUM else np.nan
+
+
+def _query_repeated_key(batch: Batch, pairs: int) -> tuple[Batch, np.ndarray, np.ndarray]:
+    """Return the batch with a key of its prompt as the query, and the key's old and new target."""
     key = pairs // 2
     x, targets = batch.x, batch.targets.copy()
     x[:, -1], targets[:, -1] = x[:, key], targets[:, pairs + key]
     labels = np.concatenate([np.asarray(batch.prompt.y), targets[:, -1:]], 1)
-    return labelled(x, targets, labels), targets[:, key], targets[:, pairs + key]
+    return make_batch(x, targets, labels), targets[:, key], targets[:, pairs + key]
 
 
-def recall(bench: Bench) -> list[Probe]:
-    """Pairs without a law, keys on a sphere and labels N(0, 1): the error when one is asked for."""
-    d, probes = bench.tier.d, []
+def measure_recall(context: EvaluationContext) -> list[Probe]:
+    """Measure the error for a stored pair, with keys on a sphere and independent labels N(0, 1)."""
+    d, probes = context.tier.d, []
     for pairs in (d // 2, d, 2 * d):
-        errors, ridges = [], []
-        for run, params in enumerate(bench.params):
+        errors, ridge_errors = [], []
+        for run, params in enumerate(context.params):
             rng = np.random.default_rng([run, 6, pairs])
-            x = rng.normal(size=(bench.tier.prompts, pairs + 1, d))
+            x = rng.normal(size=(context.tier.prompts, pairs + 1, d))
             x *= np.sqrt(d) / np.linalg.norm(x, axis=-1, keepdims=True)
             labels = rng.normal(size=x.shape[:2])
             index, rows = rng.integers(pairs, size=len(x)), np.arange(len(x))
             x[:, -1], labels[:, -1] = x[rows, index], labels[rows, index]
-            batch = labelled(x, labels, labels)
-            answers = bench.subject.answers(params, batch.prompt, [pairs])[:, 0]
-            errors.append(((answers - labels[:, -1]) ** 2).mean())
-            ridge = bayes_predictions(batch, replace(bench.law, tasks=None))[:, -1]
-            ridges.append(((ridge - labels[:, -1]) ** 2).mean())
-        says = f"Of {pairs} pairs with keys of width {d} it recalls one as well as ridge does."
+            batch = make_batch(x, labels, labels)
+            predictions = context.model.predict_places(params, batch.prompt, [pairs])[:, 0]
+            errors.append(((predictions - labels[:, -1]) ** 2).mean())
+            ridge = bayes_predictions(batch, replace(context.distribution, tasks=None))[:, -1]
+            ridge_errors.append(((ridge - labels[:, -1]) ** 2).mean())
+        says = f"The error for one of {pairs} stored pairs of key width {d} is at most 1.1 times "
         probes.append(
-            judged(f"recall error over ridge's, {pairs} pairs", "recall", says,
-                   np.array(errors) / ridges, ratio=True, at_most=1.1, null=1 / np.mean(ridges),
-                   null_is="the answer 0", note=f"squared error {np.mean(errors):.3g} of 1")
+            make_probe(f"recall error over ridge's, {pairs} pairs", "recall",
+                       f"{says}that of ridge.", np.array(errors) / ridge_errors, ratio=True,
+                       at_most=1.1, null=1 / np.mean(ridge_errors), null_is="the answer 0",
+                       note=f"squared error {np.mean(errors):.3g} of 1")
         )  # fmt: skip
     return probes
 
 
-def order(bench: Bench) -> list[Probe]:
-    """How far the answer moves when demonstrations are permuted, in units of the answer."""
-    n, moved = bench.tier.n, []
-    for run, params in enumerate(bench.params):
+def measure_permutation_distance(context: EvaluationContext) -> list[Probe]:
+    """Measure the squared change of the prediction under a permutation of the demonstrations."""
+    n, distances = context.tier.n, []
+    for run, params in enumerate(context.params):
         rng = np.random.default_rng([run, 7])
-        batch = drawn_batch(rng, bench.law, bench.tier.prompts, n)
-        turn = rng.permutation(n)
-        turned = batch.prompt.replace(x=batch.prompt.x[:, turn], y=batch.prompt.y[:, turn])
+        prompt = draw_batch(rng, context.distribution, context.tier.prompts, n).prompt
+        order = rng.permutation(n)
+        permuted = prompt.replace(x=prompt.x[:, order], y=prompt.y[:, order])
         before, after = (
-            bench.subject.answers(params, p, [n])[:, 0] for p in (batch.prompt, turned)
+            context.model.predict_places(params, p, [n])[:, 0] for p in (prompt, permuted)
         )
-        moved.append(((before - after) ** 2).mean() / max((before**2).mean(), 1e-12))
-    says = "A permutation of the demonstrations moves the answer by at most 0.01 of its square."
-    return [judged("squared change under a permutation", "order", says, moved, ratio=True,
-                   at_most=0.01, null=2.0, null_is="answers to unrelated prompts")]  # fmt: skip
+        distances.append(relative_change(after, before))
+    says = "A permutation changes the prediction by at most 0.01 of its mean square."
+    return [make_probe("squared change under a permutation", "order", says, distances, ratio=True,
+                       at_most=0.01, null=2.0, null_is="answers to unrelated prompts")]  # fmt: skip
 
 
-def flows(bench: Bench) -> list[Probe]:
-    """Derivatives of the answer by the labels: who has a say, and how alike it is to ridge."""
-    subject, n = bench.subject, bench.tier.n
+def relative_change(changed: np.ndarray, reference: np.ndarray) -> float:
+    """Return E (a - b)² / E b²."""
+    return ((changed - reference) ** 2).mean() / max((reference**2).mean(), 1e-12)
 
-    def answer(y: Any, params: Any, prompt: Any) -> Any:
-        return subject.slots(params, subject.tokens(prompt.replace(y=y)))[-1, -1]
 
-    flow = jax.jit(jax.vmap(jax.grad(answer), (0, None, 0)))
-    strongest, alike, lasts = [], [], []
-    for params, batch in zip(bench.params, bench.batches(8, bench.law), strict=True):
-        part = jax.tree.map(lambda leaf: jnp.asarray(leaf[:_FLOWS], subject.dtype), batch.prompt)
-        rows = np.asarray(flow(part.y, params, part), float)
-        sizes = np.abs(rows) / np.maximum(np.abs(rows).sum(1, keepdims=True), 1e-12)
-        sizes = sizes if rows.any() else sizes * np.nan  # no label has a say: there are no shares
-        x, query = np.asarray(part.x, float), np.asarray(part.x_query, float)
-        gram = np.einsum("bni,bnj->bij", x, x) + bench.law.noise_var * bench.law.d * np.eye(
-            x.shape[2]
+def measure_label_gradients(context: EvaluationContext) -> list[Probe]:
+    """Measure the gradient of the prediction by the labels, and its cosine with that of ridge."""
+    model, n = context.model, context.tier.n
+
+    def predict(y: Any, params: Any, prompt: Any) -> Any:
+        return model.predict(params, model.make_tokens(prompt.replace(y=y)))[-1, -1]
+
+    gradient = jax.jit(jax.vmap(jax.grad(predict), (0, None, 0)))
+    largest, cosines, last_quarters = [], [], []
+    batches = context.draw_batches(8, context.distribution)
+    for params, batch in zip(context.params, batches, strict=True):
+        prompt = jax.tree.map(
+            lambda leaf: jnp.asarray(leaf[:_GRADIENT_PROMPTS], model.dtype), batch.prompt
         )
-        ridge = np.einsum("bni,bi->bn", x, np.linalg.solve(gram, query[..., None])[..., 0])
-        norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(ridge, axis=1)
-        strongest.append(sizes.max(1).mean())
-        alike.append(((rows * ridge).sum(1) / np.maximum(norms, 1e-12)).mean())
-        lasts.append(sizes[:, -n // 4 :].sum(1).mean())
-    says = "Labels move the answer as they move ridge's: the cosine is at least 0.9."
+        gradients = np.asarray(gradient(prompt.y, params, prompt), float)  # [B, n]
+        shares = np.abs(gradients) / np.maximum(np.abs(gradients).sum(1, keepdims=True), 1e-12)
+        shares = shares if gradients.any() else shares * np.nan  # without gradients no shares
+        ridge = _ridge_gradients(prompt, context.distribution.noise_var * context.distribution.d)
+        norms = np.linalg.norm(gradients, axis=1) * np.linalg.norm(ridge, axis=1)
+        largest.append(shares.max(1).mean())
+        cosines.append(((gradients * ridge).sum(1) / np.maximum(norms, 1e-12)).mean())
+        last_quarters.append(shares[:, -n // 4 :].sum(1).mean())
+    says = "The cosine of the label gradients of the model and of ridge is at least 0.9."
     return [
-        judged("cosine of flows with ridge's", "flows", says, alike, at_least=0.9, null=0.0,
-               null_is="random flows"),
-        judged("share of the strongest demonstration", "flows", "Does one demonstration decide?",
-               strongest, null=1 / n, null_is="equal shares"),
-        judged("share of the last quarter", "flows", "Do the last demonstrations count most?",
-               lasts, null=0.25, null_is="equal shares"),
+        make_probe("cosine of flows with ridge's", "flows", says, cosines, at_least=0.9, null=0.0,
+                   null_is="random gradients"),
+        make_probe("share of the strongest demonstration", "flows",
+                   "Does one demonstration dominate?", largest, null=1 / n,
+                   null_is="equal shares"),
+        make_probe("share of the last quarter", "flows", "Do the last demonstrations dominate?",
+                   last_quarters, null=0.25, null_is="equal shares"),
     ]  # fmt: skip
 
 
-def precision(bench: Bench) -> list[Probe]:
-    """The answers in bfloat16 and, of a model in float64, float32, beside those as it is."""
-    subject, n, probes = bench.subject, bench.tier.n, []
-    batches = bench.batches(9, bench.law)
-    usual = bench.answers(batches, [n])
-    kinds = ["bfloat16"] + ["float32"] * (jnp.dtype(subject.dtype).itemsize == 8)
-    for kind in kinds:
-        low = replace(subject, dtype=jnp.dtype(kind))
-        try:
-            cast = [_cast(kind, params) for params in bench.params]
-            answers = replace(bench, subject=low, params=cast).answers(batches, [n])
-        except (TypeError, ValueError, NotImplementedError) as error:
-            note = f"not measured: {type(error).__name__}"
-            says = f"Does it run in {kind}?"
-            probes.append(Probe(f"change in {kind}", "precision", says, "no", None, note=note))
-            continue
-        change = [((a - b) ** 2).mean() / max((b**2).mean(), 1e-12)
-                  for a, b in zip(answers, usual, strict=True)]  # fmt: skip
-        says = f"In {kind} the answers move by at most 0.01 of their square."
-        probes.append(judged(f"change in {kind}", "precision", says, change, ratio=True,
-                             at_most=0.01, null=2.0, null_is="unrelated answers"))  # fmt: skip
-    return probes
-
-
-@partial(jax.jit, static_argnums=0)
-def _cast(kind: str, params: Any) -> Any:
-    def cast(leaf: Array) -> Array:
-        return leaf.astype(kind) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
-
-    return jax.tree.map(cast, params)
-
-
-def speed(bench: Bench) -> list[Probe]:
-    """Milliseconds and bytes a token, of one prompt on this machine."""
-    subject, probes = bench.subject, []
-    for length in bench.tier.lengths:
-        tokens = jnp.ones((length, subject.width), subject.dtype)
-        program = jax.jit(subject.slots).lower(bench.params[0], tokens).compile()
-        run = partial(program, bench.params[0], tokens)
-        seconds = min(_seconds(run) for _ in range(_REPEATS))
-        memory = program.memory_analysis()
-        spare = float(memory.temp_size_in_bytes) / length if memory is not None else float("nan")
-        name = f"T = {length}"
-        note = "bytes that XLA reserves beside tokens and params"
-        probes += [
-            Probe(f"milliseconds a token, {name}", "speed", "What does a token cost?",
-                  1e3 * seconds / length, None),
-            Probe(f"bytes a token, {name}", "speed", "What memory does a token need?", spare, None,
-                  note=note),
-        ]  # fmt: skip
-    if bench.states is not None:
-        tokens = jnp.ones((2, subject.width), subject.dtype)
-        shape = jax.eval_shape(bench.states, bench.params[0], tokens)
-        carried = sum(leaf.size // 2 for leaf in jax.tree.leaves(shape))
-        probes.append(Probe("numbers in the state", "speed", "What is carried from token to token?",
-                            float(carried), None))  # fmt: skip
-    return probes
-
-
-def _seconds(run: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    jax.block_until_ready(run())
-    return time.perf_counter() - began
+def _ridge_gradients(prompt: Any, penalty: float) -> np.ndarray:  # [B, n]
+    """Return X (XᵀX + λI)⁻¹ x, the gradient of the ridge prediction by the labels."""
+    x, query = np.asarray(prompt.x, float), np.asarray(prompt.x_query, float)
+    gram = np.einsum("bni,bnj->bij", x, x) + penalty * np.eye(x.shape[2])
+    return np.einsum("bni,bi->bn", x, np.linalg.solve(gram, query[..., None])[..., 0])

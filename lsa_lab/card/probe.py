@@ -1,4 +1,4 @@
-"""One number of a card: what is asked, what was measured, and how it is judged."""
+"""One number of a card: its statement, value, interval, bound and verdict."""
 
 import math
 from collections.abc import Sequence
@@ -13,22 +13,22 @@ from lsa_lab.judging.statistics import Interval, mean_interval
 
 @dataclass(frozen=True)
 class Probe:
-    """A number with its interval over the runs, and what it is beside."""
+    """A number with its interval over the runs, and the value expected without the effect."""
 
     name: str  # unique on a card: "risk over Bayes, n = 16"
-    group: str  # the question that it belongs to, a name of docs/card.md
-    says: str  # the statement that is judged; a question where nothing is
+    group: str  # a group of docs/card.md
+    says: str  # the statement with the bound, or a question if there is no bound
     value: float | str
-    interval: Interval | None  # None where the value is a name, or one run was measured
-    bound: str = ""  # "at most 1.1"; empty where nothing is judged
-    verdict: str = ""  # holds, fails, undecided; empty where nothing is judged
+    interval: Interval | None  # None if the value is a name, or if only one run was measured
+    bound: str = ""  # "at most 1.1"; empty without a bound
+    verdict: str = ""  # holds, fails, undecided; empty without a bound
     null: float | None = None  # the number without the effect
-    null_is: str = ""  # what the null is of
+    null_is: str = ""  # the predictor or case that has the null
     note: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)  # more of it, as JSON
+    facts: dict[str, Any] = field(default_factory=dict)  # details, as JSON
 
 
-def judged(
+def make_probe(
     name: str,
     group: str,
     says: str,
@@ -37,25 +37,27 @@ def judged(
     ratio: bool = False,
     at_least: float | None = None,
     at_most: float | None = None,
-    **more: Any,
+    **fields: Any,
 ) -> Probe:
-    """A Probe of the mean over the runs, or of the geometric mean of a ``ratio``, judged by a
-    bound. Where a run has no finite value a ratio is infinite, and another number is none."""
+    """Return a Probe of the mean over the runs, or of the geometric mean of a ``ratio``.
+
+    If the value of a run is not finite, a ratio becomes infinite and any other number NaN, and a
+    probe with a bound fails.
+    """
     samples = np.asarray(samples, float)
-    pairs = ("at least", at_least), ("at most", at_most)
-    bound = " and ".join(f"{word} {limit:g}" for word, limit in pairs if limit is not None)
+    limits = ("at least", at_least), ("at most", at_most)
+    bound = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
     if not np.isfinite(samples).all():
-        lost = int((~np.isfinite(samples)).sum())
-        words = f"{lost} of {len(samples)} values are not finite"
-        note = "; ".join(filter(None, (more.get("note"), words)))
+        num_lost = int((~np.isfinite(samples)).sum())
+        warning = f"{num_lost} of {len(samples)} values are not finite"
+        fields |= {"note": "; ".join(filter(None, (fields.get("note"), warning)))}
+        value = math.inf if ratio else math.nan
         verdict = "fails" if bound else ""
-        more = more | {"note": note}
-        none = math.inf if ratio else math.nan
-        return Probe(name, group, says, none, (none, none), bound, verdict, **more)
-    logs = np.log(np.maximum(samples, 1e-12)) if ratio else samples
-    value, ends = float(logs.mean()), mean_interval(logs)
+        return Probe(name, group, says, value, (value, value), bound, verdict, **fields)
+    scaled = np.log(np.maximum(samples, 1e-12)) if ratio else samples
+    value, interval = float(scaled.mean()), mean_interval(scaled)
     if ratio:
-        low, high = (math.exp(min(end, 700)) for end in ends)
-        value, ends = math.exp(value), (low, high)
-    verdict = verdict_of(ends, at_least, at_most) if bound else ""
-    return Probe(name, group, says, value, ends, bound, verdict, **more)
+        low, high = (math.exp(min(end, 700)) for end in interval)
+        value, interval = math.exp(value), (low, high)
+    verdict = verdict_of(interval, at_least, at_most) if bound else ""
+    return Probe(name, group, says, value, interval, bound, verdict, **fields)

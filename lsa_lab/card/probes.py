@@ -1,10 +1,11 @@
-"""The questions about risk: each probe is a function of a Bench that returns its numbers.
+"""Probes of the risk: each is a function of an EvaluationContext that returns its numbers.
 
-Every criterion was fixed before the first card was made; docs/card.md has the definitions.
+Every bound was fixed before the first card was made; docs/card.md has the definitions.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,89 +13,100 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.card.batches import Batch, Law, bayes_predictions, drawn_batch
-from lsa_lab.card.probe import Probe, judged
+from lsa_lab.card.batches import Batch, PromptDistribution, bayes_predictions, draw_batch
+from lsa_lab.card.model_under_test import ModelUnderTest
+from lsa_lab.card.probe import Probe, make_probe
 from lsa_lab.card.recipe import STRIDE, Tier
-from lsa_lab.card.subject import Subject
 from lsa_lab.estimators import sparse_posterior_mean
 from lsa_lab.theory import learning_curves
 
-WILD = 100.0  # times the risk of the answer 0, from which a run is said to diverge
+DIVERGENCE = 100.0  # a run diverges if its risk is this many times that of predicting 0
 
 
 @dataclass(frozen=True)
-class Bench:
-    """A model, the params of its runs, and the sizes at which it is asked."""
+class EvaluationContext:
+    """A model, the params of its runs, and the sizes and the distribution of the prompts."""
 
-    subject: Subject
+    model: ModelUnderTest
     params: list[Any]  # [R]
     tier: Tier
-    law: Law
+    distribution: PromptDistribution
     states: Callable | None = None
-    init: Callable[[Array], Any] | None = None  # of a model that is trained
-    late: np.ndarray | None = None  # [R, C+1], of Trained; None where nothing was trained
-    curves: dict[str, Any] = field(default_factory=dict)  # what pictures show beside the numbers
+    init: Callable[[Array], Any] | None = None  # of a model that the card trains
+    late_risk_ratios: np.ndarray | None = None  # [R, C+1], of TrainingResult; None if not trained
+    curves: dict[str, Any] = field(default_factory=dict)  # drawn on the page
 
     @property
     def trained(self) -> bool:
-        """Whether the card trained the model, and knows what it was trained on."""
-        return self.late is not None
+        """Return whether the card trained the model and thus knows its training prompts."""
+        return self.late_risk_ratios is not None
 
-    def batches(self, tag: int, law: Law, n: int | None = None) -> list[Batch]:
-        """Prompts of each run's own."""
+    def draw_batches(
+        self, tag: int, distribution: PromptDistribution, n: int | None = None
+    ) -> list[Batch]:  # [R]
+        """Draw a batch of prompts for each run, with n demonstrations or as many as in training."""
         sizes = self.tier.prompts, self.tier.n if n is None else n
         rngs = [np.random.default_rng([run, tag]) for run in range(len(self.params))]
-        return [drawn_batch(rng, law, *sizes) for rng in rngs]
+        return [draw_batch(rng, distribution, *sizes) for rng in rngs]
 
-    def answers(self, batches: list[Batch], places: list[int]) -> list[np.ndarray]:  # [R][B, P]
-        """The answers of every run to its own prompts."""
+    def predict(self, batches: list[Batch], places: list[int]) -> list[np.ndarray]:  # [R][B, P]
+        """Return the predictions of every run for its batch."""
         pairs = zip(self.params, batches, strict=True)
-        return [self.subject.answers(params, batch.prompt, places) for params, batch in pairs]
+        return [self.model.predict_places(params, batch.prompt, places) for params, batch in pairs]
 
-    def risks(self, batches: list[Batch], places: list[int]) -> np.ndarray:  # [R, P]
-        """The mean squared error at the noise-free targets."""
-        pairs = zip(self.answers(batches, places), batches, strict=True)
-        return np.stack([_risk(answers, b.targets[:, places]) for answers, b in pairs])
+    def compute_risks(self, batches: list[Batch], places: list[int]) -> np.ndarray:  # [R, P]
+        """Return the mean squared error of every run against the noise-free targets."""
+        pairs = zip(self.predict(batches, places), batches, strict=True)
+        return np.stack(
+            [mean_squared_errors(y_hat, batch.targets[:, places]) for y_hat, batch in pairs]
+        )
 
-    def best(self, batches: list[Batch], places: list[int], law: Law) -> np.ndarray:  # [R, P]
-        """The risk of the Bayes rule of a law on the same prompts."""
-        return np.stack([
-            _risk(bayes_predictions(b, law)[:, places], b.targets[:, places]) for b in batches
-        ])  # fmt: skip
+    def bayes_risks(
+        self, batches: list[Batch], places: list[int], distribution: PromptDistribution
+    ) -> np.ndarray:  # [R, P]
+        """Return the risk of the Bayes rule of a distribution on the same prompts."""
+        risks = []
+        for batch in batches:
+            y_hat = bayes_predictions(batch, distribution)[:, places]
+            risks.append(mean_squared_errors(y_hat, batch.targets[:, places]))
+        return np.stack(risks)
 
 
-def _risk(answers: np.ndarray, targets: np.ndarray) -> np.ndarray:  # [B, P] -> [P]
-    return ((answers - targets) ** 2).mean(0)
+def mean_squared_errors(predictions: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return the mean squared error at each place, [B, P] -> [P]."""
+    return ((predictions - targets) ** 2).mean(0)
 
 
-def risk_over_bayes(bench: Bench) -> list[Probe]:
-    """Risk over that of the Bayes rule after d/2, d, 2d, 4d and 8d demonstrations."""
-    tier, law = bench.tier, bench.law
-    batches = bench.batches(1, law)
-    places = list(range(tier.n + 1)) if bench.subject.causal else tier.places
-    risks = bench.risks(batches, places)
-    best = bench.best(batches, places, law) + law.floor
-    ratios = (risks + law.floor) / best
-    bench.curves["risk"] = _curves(bench, places, risks)
+def measure_risk(context: EvaluationContext) -> list[Probe]:
+    """Measure the risk over that of the Bayes rule after d/2, d, 2d, 4d and 8d demonstrations."""
+    tier, distribution = context.tier, context.distribution
+    batches = context.draw_batches(1, distribution)
+    places = list(range(tier.n + 1)) if context.model.causal else tier.places
+    risks, offset = context.compute_risks(batches, places), distribution.risk_offset
+    bayes = context.bayes_risks(batches, places, distribution) + offset
+    ratios = (risks + offset) / bayes
+    context.curves["risk"] = _collect_curves(context, places, risks)
     probes = []
     for place in tier.places:
         i = places.index(place)
         says = f"After {place} demonstrations the risk is at most 1.1 times that of the Bayes rule."
-        usual = np.mean([b.targets[:, place] ** 2 for b in batches])
-        null = float(((usual + law.floor) / best[:, i]).mean())
+        zero_risk = np.mean([batch.targets[:, place] ** 2 for batch in batches])
+        null = float(((zero_risk + offset) / bayes[:, i]).mean())
         probes.append(
-            judged(f"risk over Bayes, n = {place}", "risk", says, ratios[:, i], ratio=True,
-                   at_most=1.1, null=null, null_is="the answer 0")
+            make_probe(f"risk over Bayes, n = {place}", "risk", says, ratios[:, i], ratio=True,
+                       at_most=1.1, null=null, null_is="the answer 0")
         )  # fmt: skip
     return probes
 
 
-def _curves(bench: Bench, places: list[int], risks: np.ndarray) -> dict[str, Any]:
-    """The model's risk by length, and the closed curves of five rules, which are of Gaussian w."""
+def _collect_curves(
+    context: EvaluationContext, places: list[int], risks: np.ndarray
+) -> dict[str, Any]:
+    """Return the risk by length and the closed curves of five rules, which assume Gaussian w."""
     curves: dict[str, Any] = {"places": places, "runs": risks.tolist(), "rules": {}}
-    if bench.law.tasks is not None:
+    if context.distribution.tasks is not None:
         return curves
-    n, d, noise_var = bench.tier.n, bench.tier.d, bench.tier.noise_std**2
+    n, d, noise_var = context.tier.n, context.tier.d, context.tier.noise_std**2
     rules = {
         "linear attention": learning_curves.additive(n, d, noise_var),
         "delta rule, best steps": learning_curves.delta_rule(n, d, noise_var),
@@ -106,103 +118,115 @@ def _curves(bench: Bench, places: list[int], risks: np.ndarray) -> dict[str, Any
     return curves | {"rules": rows}
 
 
-def growth(bench: Bench) -> list[Probe]:
-    """Risk over Bayes on prompts of 16d and 64d demonstrations, 2 and 8 times the usual length."""
-    probes, longest = [], 8 * bench.tier.n
-    batches, ends = bench.batches(2, bench.law, longest), [2 * bench.tier.n, longest]
-    places = list(range(longest + 1)) if bench.subject.causal else ends
-    risks = bench.risks(batches, places)
-    best = bench.best(batches, ends, bench.law) + bench.law.floor
-    usual = bench.law.usual + bench.law.floor
-    wild = ~(risks < WILD * usual).all(0)
-    note = f"diverges at n = {places[int(wild.argmax())]}" if wild.any() else ""
-    for i, (times, end) in enumerate(zip((2, 8), ends, strict=True)):
-        ratios = (risks[:, places.index(end)] + bench.law.floor) / best[:, i]
-        long = f"{times} times as long as in training" if bench.trained else f"of {end} pairs"
-        says = f"On prompts {long} the risk is at most twice Bayes'."
+def measure_long_prompts(context: EvaluationContext) -> list[Probe]:
+    """Measure the risk over that of the Bayes rule at 2 and 8 times the length in training."""
+    probes, longest = [], 8 * context.tier.n
+    ends = [2 * context.tier.n, longest]
+    batches = context.draw_batches(2, context.distribution, longest)
+    places = list(range(longest + 1)) if context.model.causal else ends
+    risks, offset = context.compute_risks(batches, places), context.distribution.risk_offset
+    bayes = context.bayes_risks(batches, ends, context.distribution) + offset
+    zero_risk = context.distribution.zero_risk + offset
+    diverged = ~(risks < DIVERGENCE * zero_risk).all(0)
+    note = f"diverges at n = {places[int(diverged.argmax())]}" if diverged.any() else ""
+    for i, (factor, end) in enumerate(zip((2, 8), ends, strict=True)):
+        ratios = (risks[:, places.index(end)] + offset) / bayes[:, i]
+        length = f"{factor} times as long as in training" if context.trained else f"of {end} pairs"
+        says = f"On prompts {length} the risk is at most twice that of the Bayes rule."
         probes.append(
-            judged(f"risk over Bayes, {times} times the length", "growth", says, ratios, ratio=True,
-                   at_most=2, null=float((usual / best[:, i]).mean()), null_is="the answer 0",
-                   note=note if i else "")
+            make_probe(f"risk over Bayes, {factor} times the length", "growth", says, ratios,
+                       ratio=True, at_most=2, null=float((zero_risk / bayes[:, i]).mean()),
+                       null_is="the answer 0", note=note if i else "")
         )  # fmt: skip
     return probes
 
 
-SHIFTS: dict[str, Callable[[Law], Law]] = {
-    "covariates twice as large": lambda law: replace(law, scale=2.0),
-    "covariates half as large": lambda law: replace(law, scale=0.5),
-    "rotated covariance of condition 16": lambda law: replace(law, stretch=2.0),
-    "noise twice as large": lambda law: replace(law, noise_std=2 * law.noise_std),
-    "heavy-tailed noise": lambda law: replace(law, tails=3.0),
-    "correlated noise": lambda law: replace(law, correlation=0.9),
+SHIFTS: dict[str, Callable[[PromptDistribution], PromptDistribution]] = {
+    "covariates twice as large": partial(replace, scale=2.0),
+    "covariates half as large": partial(replace, scale=0.5),
+    "rotated covariance of condition 16": partial(replace, stretch=2.0),
+    "noise twice as large": lambda base: replace(base, noise_std=2 * base.noise_std),
+    "heavy-tailed noise": partial(replace, degrees_of_freedom=3.0),
+    "correlated noise": partial(replace, correlation=0.9),
 }
 
 
-def shifts(bench: Bench) -> list[Probe]:
-    """Risk under shifts over that of ridge as it is best in training, which knows of no shift."""
-    probes, n = [], bench.tier.n
-    for tag, (name, shifted) in enumerate(SHIFTS.items()):
-        batches = bench.batches(10 + tag, shifted(bench.law))
-        ridge = bench.best(batches, [n], replace(bench.law, tasks=None))
+def measure_shifts(context: EvaluationContext) -> list[Probe]:
+    """Measure the risk on shifted prompts over that of ridge with the penalty of training."""
+    probes, n = [], context.tier.n
+    for tag, (name, shift) in enumerate(SHIFTS.items()):
+        batches = context.draw_batches(10 + tag, shift(context.distribution))
+        ridge = context.bayes_risks(batches, [n], replace(context.distribution, tasks=None))
         says = f"With {name} the risk is at most 1.5 times that of ridge."
-        target = np.array([(b.targets[:, n] ** 2).mean() for b in batches])
+        zero_risks = np.array([(batch.targets[:, n] ** 2).mean() for batch in batches])
         probes.append(
-            judged(f"risk over ridge, {name}", "shifts", says,
-                   bench.risks(batches, [n])[:, 0] / ridge[:, 0], ratio=True, at_most=1.5,
-                   null=float((target / ridge[:, 0]).mean()), null_is="the answer 0")
+            make_probe(f"risk over ridge, {name}", "shifts", says,
+                       context.compute_risks(batches, [n])[:, 0] / ridge[:, 0], ratio=True,
+                       at_most=1.5, null=float((zero_risks / ridge[:, 0]).mean()),
+                       null_is="the answer 0")
         )  # fmt: skip
     return probes
 
 
-def sparse(bench: Bench) -> list[Probe]:
-    """Risk on sparse weights over ridge's, and over the sparse Bayes rule's."""
-    d, place = bench.tier.d, 2 * bench.tier.d
-    count = max(d // 4, 1)
-    law = replace(bench.law, sparsity=count, tasks=None)
-    batches = bench.batches(3, law)
-    risks = bench.risks(batches, [place])[:, 0]
-    ridge = bench.best(batches, [place], replace(law, sparsity=None))[:, 0]
-    rule = jax.jit(jax.vmap(lambda p: sparse_posterior_mean(p, count, 1 / count, law.noise_var)))
-    exact = []
-    for batch in batches:
-        part = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), batch.prompt)
-        weights = np.asarray(rule(part.replace(x=part.x[:, :place], y=part.y[:, :place])))
-        answers = (weights * batch.x[:, place]).sum(-1)
-        exact.append(_risk(answers, batch.targets[:, place]))
-    unseen = ", never seen in training," if bench.trained else ""
-    says = f"On sparse weights{unseen} the risk is at most 1.1 times ridge's."
-    floor = np.array(exact)
+def measure_sparse_weights(context: EvaluationContext) -> list[Probe]:
+    """Measure the risk on sparse weights over those of ridge and of the sparse Bayes rule."""
+    place, count = 2 * context.tier.d, max(context.tier.d // 4, 1)
+    distribution = replace(context.distribution, sparsity=count, tasks=None)
+    batches = context.draw_batches(3, distribution)
+    risks = context.compute_risks(batches, [place])[:, 0]
+    dense = replace(distribution, sparsity=None)
+    ridge = context.bayes_risks(batches, [place], dense)[:, 0]
+    sparse = _sparse_bayes_risks(batches, place, count, distribution.noise_var)
+    unseen = ", which training does not show," if context.trained else ""
+    says = f"On sparse weights{unseen} the risk is at most 1.1 times that of ridge."
+    question = "How far is the risk from that of the sparse Bayes rule?"
     return [
-        judged("risk over ridge, sparse weights", "sparse", says, risks / ridge, ratio=True,
-               at_most=1.1, null=float((floor / ridge).mean()), null_is="the sparse Bayes rule"),
-        judged("risk over sparse Bayes", "sparse", "How far is it from the sparse Bayes rule?",
-               risks / floor, ratio=True, null=float((ridge / floor).mean()), null_is="ridge"),
+        make_probe("risk over ridge, sparse weights", "sparse", says, risks / ridge, ratio=True,
+                   at_most=1.1, null=float((sparse / ridge).mean()),
+                   null_is="the sparse Bayes rule"),
+        make_probe("risk over sparse Bayes", "sparse", question, risks / sparse, ratio=True,
+                   null=float((ridge / sparse).mean()), null_is="ridge"),
     ]  # fmt: skip
 
 
-def drift(bench: Bench) -> list[Probe]:
-    """Risk on drifting weights, of half-life 2d demonstrations, over the Kalman filter's."""
-    n = bench.tier.n
-    law = replace(bench.law, keep=0.5 ** (1 / (2 * bench.tier.d)), tasks=None)
-    batches = bench.batches(4, law)
-    risks = bench.risks(batches, [n])[:, 0]
-    kalman = bench.best(batches, [n], law)[:, 0]
-    ridge = bench.best(batches, [n], replace(law, keep=1.0))[:, 0]
+def _sparse_bayes_risks(
+    batches: list[Batch], place: int, count: int, noise_var: float
+) -> np.ndarray:  # [R]
+    rule = jax.jit(jax.vmap(lambda p: sparse_posterior_mean(p, count, 1 / count, noise_var)))
+    risks = []
+    for batch in batches:
+        prompt = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), batch.prompt)
+        weights = np.asarray(rule(prompt.replace(x=prompt.x[:, :place], y=prompt.y[:, :place])))
+        predictions = (weights * batch.x[:, place]).sum(-1)
+        risks.append(mean_squared_errors(predictions, batch.targets[:, place]))
+    return np.array(risks)
+
+
+def measure_drift(context: EvaluationContext) -> list[Probe]:
+    """Measure the risk on weights of half-life 2d demonstrations over that of the Kalman filter."""
+    n = context.tier.n
+    persistence = 0.5 ** (1 / (2 * context.tier.d))
+    distribution = replace(context.distribution, persistence=persistence, tasks=None)
+    batches = context.draw_batches(4, distribution)
+    risks = context.compute_risks(batches, [n])[:, 0]
+    kalman = context.bayes_risks(batches, [n], distribution)[:, 0]
+    ridge = context.bayes_risks(batches, [n], replace(distribution, persistence=1.0))[:, 0]
     says = "On weights that drift the risk is at most 1.5 times that of the Kalman filter."
     return [
-        judged("risk over the Kalman filter", "drift", says, risks / kalman, ratio=True,
-               at_most=1.5, null=float((ridge / kalman).mean()), null_is="ridge"),
+        make_probe("risk over the Kalman filter", "drift", says, risks / kalman, ratio=True,
+                   at_most=1.5, null=float((ridge / kalman).mean()), null_is="ridge"),
     ]  # fmt: skip
 
 
-def steps_to_twice(bench: Bench) -> list[Probe]:
-    """Steps of training until late places of held-out prompts have twice the Bayes risk or less."""
-    if bench.late is None:
+def measure_training_steps(context: EvaluationContext) -> list[Probe]:
+    """Measure the steps until the risk on held-out prompts is at most twice the Bayes risk."""
+    if context.late_risk_ratios is None:
         return []
-    below, most = bench.late <= 2, bench.tier.steps
+    below, num_steps = context.late_risk_ratios <= 2, context.tier.steps
     reached = below.any(1)
-    steps = np.where(reached, below.argmax(1) * STRIDE, most)
-    late = f"{int((~reached).sum())} of {len(steps)} runs never did" if not reached.all() else ""
-    says = f"It reaches twice the Bayes risk within half of the {most} steps of training."
-    return [judged("steps to twice the Bayes risk", "steps", says, steps.astype(float),
-                   at_most=most / 2, note=late)]  # fmt: skip
+    steps = np.where(reached, below.argmax(1) * STRIDE, num_steps)
+    num_missing = int((~reached).sum())
+    note = f"{num_missing} of {len(steps)} runs never did" if num_missing else ""
+    says = f"It reaches twice the Bayes risk within half of the {num_steps} steps of training."
+    return [make_probe("steps to twice the Bayes risk", "steps", says, steps.astype(float),
+                       at_most=num_steps / 2, note=note)]  # fmt: skip

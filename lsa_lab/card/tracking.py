@@ -1,4 +1,4 @@
-"""State tracking: the same model trained anew to count modulo 2 and modulo 3."""
+"""State tracking: the model trained from scratch to count modulo 2 and modulo 3."""
 
 from operator import itemgetter
 from typing import Any
@@ -9,64 +9,72 @@ import numpy as np
 import optax
 from jax import Array
 
-from lsa_lab.card.probe import Probe, judged
-from lsa_lab.card.probes import Bench
+from lsa_lab.card.probe import Probe, make_probe
+from lsa_lab.card.probes import EvaluationContext
 from lsa_lab.training import Training, fit
 
 _LENGTH = 16  # tokens in training
-_KEY = 0x70617269  # "pari"
+_SEED = 0x70617269
 _NAMES = {2: "parity of {} signs", 3: "count modulo 3 of {} signs"}
 
 
-def counts(key: Array, size: int, length: int, modulus: Array) -> tuple[Array, Array]:
-    """Random signs, and after each the number c of -1 modulo m as 1 - 2c/(m - 1): of m = 2 the
-    product of all signs."""
+def draw_counts(key: Array, size: int, length: int, modulus: Array) -> tuple[Array, Array]:
+    """Draw signs, and return them with the targets 1 - 2c/(m - 1) for the count c of -1 modulo m.
+
+    The target of m = 2 is the product of the signs.
+    """
     signs = jax.random.rademacher(key, (size, length), modulus.dtype)
     count = jnp.mod(jnp.cumsum((1 - signs) / 2, 1), modulus)
     return signs, 1 - 2 * count / (modulus - 1)
 
 
-def state_tracking(bench: Bench) -> list[Probe]:
-    """Parity and counting modulo 3: the share of right answers at 16 and at 64 tokens."""
-    subject, runs, init = bench.subject, len(bench.params), bench.init
-    if not subject.causal or init is None:
+def measure_state_tracking(context: EvaluationContext) -> list[Probe]:
+    """Measure the accuracy for parity and for counting modulo 3, at 16 and at 64 tokens."""
+    model, runs, init = context.model, len(context.params), context.init
+    if not model.causal or init is None:
         return []
-    steps, many = max(bench.tier.steps // 4, 1), jax.vmap(subject.slots, (None, 0))
+    steps, predict = max(context.tier.steps // 4, 1), jax.vmap(model.predict, (None, 0))
 
     def sample(
-        key: Array, modulus: Array, length: int = _LENGTH, size: int = bench.tier.batch
+        key: Array, modulus: Array, length: int = _LENGTH, size: int = context.tier.batch
     ) -> tuple[Array, Array]:
-        signs, targets = counts(key, size, length, modulus)
-        rows = jnp.zeros((size, length, subject.width), subject.dtype)
-        slots = jnp.asarray([0, subject.d, 2 * subject.d])  # of x_t, x_{t-1} and y_{t-1}
+        signs, targets = draw_counts(key, size, length, modulus)
+        rows = jnp.zeros((size, length, model.width), model.dtype)
+        slots = jnp.asarray([0, model.d, 2 * model.d])  # of x_t, x_{t-1} and y_{t-1}
         return rows.at[..., slots].set(signs[..., None]), targets
 
     def loss(params: Any, examples: tuple[Array, Array], modulus: Array) -> Array:
         tokens, targets = examples
-        return jnp.mean((many(params, tokens)[:, -1] - targets) ** 2)
+        return jnp.mean((predict(params, tokens)[:, -1] - targets) ** 2)
 
-    rule = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(3e-3))
-    training = Training(loss, sample, lambda modulus: rule, steps, label="counting")
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(0), _KEY), runs)
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(3e-3))
+    training = Training(loss, sample, lambda modulus: optimizer, steps, label="counting")
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(0), _SEED), runs)
     params = jax.tree.map(lambda *leaves: jnp.stack(leaves * 2), *map(init, keys))
-    data = jax.vmap(lambda key: jax.random.fold_in(key, 1))(jnp.concatenate([keys, keys]))
-    moduli = jnp.repeat(jnp.asarray([2, 3], subject.dtype), runs)
-    run = fit(training, params, data, per_run=moduli)
+    data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(jnp.concatenate([keys, keys]))
+    moduli = jnp.repeat(jnp.asarray([2, 3], model.dtype), runs)
+    run = fit(training, params, data_keys, per_run=moduli)
     probes = []
-    for i, (modulus, words) in enumerate(_NAMES.items()):
+    for i, (modulus, template) in enumerate(_NAMES.items()):
         for length in (_LENGTH, 4 * _LENGTH):
-            right, levels = [], 1 - 2 * np.arange(modulus) / (modulus - 1)
+            accuracies = []
             for r in range(i * runs, (i + 1) * runs):
                 key = jax.random.fold_in(jax.random.key(1), r)
-                tokens, targets = sample(key, moduli[r], length, bench.tier.prompts)
-                answers = subject.ask(jax.tree.map(itemgetter(r), run.params), tokens)[:, -1, -1]
-                nearest = levels[np.abs(answers[:, None] - levels[None]).argmin(1)]
-                same = np.isclose(nearest, np.asarray(targets)[:, -1]) & np.isfinite(answers)
-                right.append(same.mean())
-            name = words.format(length)
-            says = f"It tells the {name} in at least 0.9 of all cases."
+                tokens, targets = sample(key, moduli[r], length, context.tier.prompts)
+                run_params = jax.tree.map(itemgetter(r), run.params)
+                predictions = model.predict_blocks(run_params, tokens)[:, -1, -1]
+                accuracies.append(_accuracy(predictions, np.asarray(targets)[:, -1], modulus))
+            name = template.format(length)
+            says = f"The accuracy for the {name} is at least 0.9."
             probes.append(
-                judged(name, "tracking", says, right, at_least=0.9, null=1 / modulus,
-                       null_is="chance", note=f"trained anew, {steps} steps")
+                make_probe(name, "tracking", says, accuracies, at_least=0.9, null=1 / modulus,
+                           null_is="chance", note=f"trained anew, {steps} steps")
             )  # fmt: skip
     return probes
+
+
+def _accuracy(predictions: np.ndarray, targets: np.ndarray, modulus: int) -> float:
+    """Return the share of finite predictions whose nearest level 1 - 2c/(m - 1) is the target."""
+    levels = 1 - 2 * np.arange(modulus) / (modulus - 1)
+    nearest = levels[np.abs(predictions[:, None] - levels[None]).argmin(1)]
+    return (np.isclose(nearest, targets) & np.isfinite(predictions)).mean()

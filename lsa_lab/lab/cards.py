@@ -26,7 +26,7 @@ def card(command: arguments.Card) -> int:
     settings.configure()
     import jax
 
-    from lsa_lab.card import UnfitError, report_card, shelf
+    from lsa_lab.card import UnfitError, leaderboard, report_card
     from lsa_lab.training.status import DivergedError
 
     jax.config.update("jax_enable_x64", False)  # layers are trained in float32
@@ -35,27 +35,29 @@ def card(command: arguments.Card) -> int:
         print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
 
     forward, init = map(find_object, command.names)
-    parts = cache_folder() / "cards" / f"{name}-{command.tier}-{command.seeds}"
+    checkpoints = cache_folder() / "cards" / f"{name}-{command.tier}-{command.seeds}"
     try:
-        made = report_card(
+        report = report_card(
             forward,
             init,
             tier=command.tier,
             seeds=command.seeds,
             causal=not command.query,
-            folder=parts,
-            say=log,
+            folder=checkpoints,
+            log=log,
         )
     except UnfitError as error:
         raise UsageError(str(error)) from None
     except DivergedError as error:
         print(f"error: {name}: {error}", file=sys.stderr)
         return 1
-    made = dataclasses.replace(made, facts=made.facts | {"code": shlex.join(command.names)})
-    folder = made.save(command.out / name)
-    shutil.rmtree(parts, ignore_errors=True)
-    index = shelf.write_index(folder.parent)
-    print(f"{made.headline}\n{relative(folder.resolve() / 'index.html')}, table: {relative(index)}")
+    report = dataclasses.replace(report, facts=report.facts | {"code": shlex.join(command.names)})
+    folder = report.save(command.out / name)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    index = leaderboard.write_leaderboard(folder.parent)
+    print(
+        f"{report.headline}\n{relative(folder.resolve() / 'index.html')}, table: {relative(index)}"
+    )
     return 0
 
 

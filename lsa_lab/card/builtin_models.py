@@ -1,0 +1,78 @@
+"""Probes of models of lsa_lab, whose weights have known names and layers."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lsa_lab.analyses.clipping import truncate
+from lsa_lab.card.batches import Batch
+from lsa_lab.card.probe import Probe, make_probe
+from lsa_lab.card.probes import EvaluationContext
+from lsa_lab.models import recurrent, transformer
+
+RATE = 0.5  # the share of singular values that clipping sets to zero
+_truncate_half = jax.jit(partial(truncate, rate=RATE))
+_MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")
+
+
+def measure_clipping(context: EvaluationContext) -> list[Probe]:
+    """Measure the risk with the matrices of a layer at half rank, and without one of its heads."""
+    if not isinstance(context.params[0], recurrent.Params | transformer.Params):
+        return []
+    n = context.tier.n
+    test, validation = (context.draw_batches(tag, context.distribution) for tag in (20, 21))
+    intact = context.compute_risks(test, [n])[:, 0]
+    bayes = context.bayes_risks(test, [n], context.distribution)[:, 0]
+    fields: dict[str, Any] = {"ratio": True, "at_most": 1.1, "null_is": "the Bayes rule"}
+    fields["null"] = float((bayes / intact).mean())
+    probes, (depth, num_heads) = [], context.params[0].w_q.shape[:2]
+    for layer in range(depth):
+        title = f"layer {layer + 1} of {depth}"
+        clipped = [_clip_layer(params, layer) for params in context.params]
+        ratios = _compute_risks(context, test, clipped) / intact
+        says = f"With half of the singular values of {title} the risk rises by at most a tenth."
+        probes.append(make_probe(f"risk with {title} clipped", "clipping", says, ratios, **fields))
+        pruned = _remove_least_head(context, validation, layer, num_heads)
+        ratios = _compute_risks(context, test, pruned) / intact
+        says = f"Without the least important head of {title} the risk rises by at most a tenth."
+        name = f"risk without a head of {title}"
+        probes.append(make_probe(name, "clipping", says, ratios, **fields))
+    return probes
+
+
+def _compute_risks(
+    context: EvaluationContext, batches: list[Batch], params: list[Any]
+) -> np.ndarray:  # [R]
+    return replace(context, params=params).compute_risks(batches, [context.tier.n])[:, 0]
+
+
+def _clip_layer(params: Any, layer: int) -> Any:
+    """Return the params with every matrix of a layer, head by head, at half its rank."""
+    leaves = {name: getattr(params, name) for name in _MATRICES}
+    changes = {
+        name: jnp.asarray(leaf).at[layer].set(_truncate_half(leaf[layer]))
+        for name, leaf in leaves.items()
+        if leaf is not None
+    }
+    return params.replace(**changes)
+
+
+def _remove_least_head(
+    context: EvaluationContext, validation: list[Batch], layer: int, num_heads: int
+) -> list[Any]:  # [R]
+    """Return each run's params without the head whose removal costs least on validation prompts."""
+    pruned = [
+        [_remove_head(params, layer, head) for params in context.params]
+        for head in range(num_heads)
+    ]
+    risks = np.array([_compute_risks(context, validation, params) for params in pruned])  # [H, R]
+    heads = np.where(np.isnan(risks), np.inf, risks).argmin(0)
+    return [pruned[head][run] for run, head in enumerate(heads)]
+
+
+def _remove_head(params: Any, layer: int, head: int) -> Any:
+    return params.replace(w_o=jnp.asarray(params.w_o).at[layer, head].set(0))

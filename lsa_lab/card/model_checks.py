@@ -1,0 +1,197 @@
+"""Checks that refuse a model which a card cannot describe, with what to change."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lsa_lab.card.batches import PromptDistribution, draw_batch
+from lsa_lab.card.model_under_test import (
+    ModelUnderTest,
+    UnfitError,
+    find_dtype,
+    hash_program,
+    make_batch_tokens,
+)
+from lsa_lab.interop import as_forward
+from lsa_lab.models import trace as traces
+from lsa_lab.models.trace import Trace
+
+Forward = Callable[[Any, Array], Any]
+
+_LENGTH_FACTOR = 8  # the longest prompt of a card over the length in training
+_ROUNDING = 1e-3  # relative change by rounding in another batch or with other later tokens
+_LENGTH_ROUNDING = 0.05  # relative change by rounding in a program for another length, in bfloat16
+
+
+def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -> ModelUnderTest:
+    """Return the model after checks on three prompts of n demonstrations, which take seconds.
+
+    Raises UnfitError if a check fails.
+    """
+    check_leaves(params)
+    dtype = find_dtype(params)
+    batch = draw_batch(np.random.default_rng(0), PromptDistribution(d), 3, n).prompt
+    batch = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), batch)
+    tokens = make_batch_tokens(batch, causal)
+    predict = _make_predict(forward, params, tokens[0], causal)
+    _check_lengths(predict, params, tokens[0], d, n)
+    model = ModelUnderTest(predict, causal, d, n, dtype, jax.jit(jax.vmap(predict, (None, 0))))
+    predictions = _check_batches(model, params, tokens)
+    _check_derivative(predict, params, tokens[0])
+    if causal:
+        _check_causal(model, params, tokens, predictions)
+    return model
+
+
+def check_leaves(params: Any, trained: bool = False) -> None:
+    """Raise UnfitError for a leaf that is not numeric or, to be ``trained``, not a float."""
+    for path, leaf in jax.tree.leaves_with_path(params):
+        name, dtype = f"params{jax.tree_util.keystr(path)}", getattr(leaf, "dtype", None)
+        if not isinstance(leaf, bool | int | float | complex) and dtype is None:
+            raise UnfitError(
+                f"{name} is a {type(leaf).__name__}: params hold arrays alone; keep other values "
+                "in the forward, those of an equinox module by eqx.partition(model, eqx.is_array)"
+            )
+        if trained and not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+            raise UnfitError(
+                f"{name} is {jnp.result_type(leaf)}, which has no gradient: make it a float, or "
+                "keep it in the forward"
+            )
+
+
+def _make_predict(forward: Forward, params: Any, tokens: Array, causal: bool) -> Callable:
+    """Return the function of the predictions after each layer: label slots with the sign turned."""
+    shape = f"[{tokens.shape[0]}, {tokens.shape[1]}]"
+    try:
+        returned = jax.eval_shape(forward, params, tokens)
+        trace = forward if isinstance(returned, Trace) else as_forward(forward, causal=causal)
+        slots = jax.eval_shape(lambda p, t: traces.label_slots(trace(p, t)), params, tokens)
+    except Exception as error:
+        raise UnfitError(
+            f"forward(params, tokens {shape}) cannot be traced ({type(error).__name__}: {error}): "
+            + _describe_interface(causal)
+        ) from error
+    if causal and slots.shape[-1] != tokens.shape[0]:
+        raise UnfitError("the Trace predicts the query alone: " + _describe_interface(True))
+    if not jnp.issubdtype(slots.dtype, jnp.floating):
+        raise UnfitError(f"the predictions are {slots.dtype}: return floats, as the tokens are")
+    columns = slice(None) if causal else slice(-1, None)
+
+    def predict(params: Any, tokens: Array) -> Array:
+        return -traces.label_slots(trace(params, tokens))[:, columns]
+
+    return predict
+
+
+def _describe_interface(causal: bool) -> str:
+    if causal:
+        return (
+            "with causal=True it takes the tokens [x_t, x_{t-1}, y_{t-1}] of a prompt, [T, 2d+1], "
+            "and returns one prediction for each, [T], or a Trace; causal=False is for models of "
+            "tokens [n+1, d+1] that predict the query alone"
+        )
+    return (
+        "with causal=False it takes tokens [x_i, y_i], [n+1, d+1], the query last with label 0, "
+        "and returns the query's prediction, [], or a Trace; causal=True is for models with a "
+        "prediction at every token"
+    )
+
+
+def _check_lengths(predict: Callable, params: Any, tokens: Array, d: int, n: int) -> None:
+    """Raise UnfitError if the model cannot be traced at the shortest and the longest length."""
+    for length in (max(d // 2, 1) + 1, _LENGTH_FACTOR * n + 1):
+        try:
+            jax.eval_shape(predict, params, jnp.zeros((length, tokens.shape[1]), tokens.dtype))
+        except Exception as error:
+            raise UnfitError(
+                f"the forward runs on {len(tokens)} tokens and not on {length} "
+                f"({type(error).__name__}: {error}): a card uses prompts of d/2 to "
+                f"{_LENGTH_FACTOR}n demonstrations; give tables of positions that many rows, or a "
+                "rule for later positions"
+            ) from error
+
+
+def _check_batches(model: ModelUnderTest, params: Any, tokens: Array) -> np.ndarray:
+    """Return the predictions; raise UnfitError if repeating or batching a call changes them."""
+    try:
+        first, second = (model.predict_blocks(params, tokens) for _ in range(2))
+        hashes = [hash_program(model.predict, params, tokens[0]) for _ in range(2)]
+        if hashes[0] != hashes[1]:  # a constant drawn while tracing: trace again to see it change
+            retraced = jax.jit(jax.vmap(lambda *inputs: model.predict(*inputs), (None, 0)))
+            second = replace(model, predict_batch=retraced).predict_blocks(params, tokens)
+        other_batch = model.predict_blocks(params, tokens.at[1:].add(1))[0]
+    except Exception as error:
+        raise UnfitError(
+            "the forward runs on one prompt and cannot be jitted and vmapped: write it with "
+            f"jax.numpy, without Python branches on values and without side effects ({error})"
+        ) from error
+    _check_finite(params, first)
+    if not np.array_equal(first, second):
+        raise UnfitError(
+            "two calls with the same params and tokens differ: fix the random key, turn dropout "
+            "off, and keep no state outside"
+        )
+    if np.abs(first[0] - other_batch).max() > _ROUNDING * (1 + np.abs(other_batch).max()):
+        raise UnfitError(
+            "the predictions for a prompt depend on the other prompts of a vmapped batch: "
+            "normalise over one prompt, not over the batch, and keep no state outside"
+        )
+    return first
+
+
+def _check_finite(params: Any, predictions: np.ndarray) -> None:
+    if np.isfinite(predictions).all():
+        return
+    for path, leaf in jax.tree.leaves_with_path(params):
+        if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
+            name = f"params{jax.tree_util.keystr(path)}"
+            raise UnfitError(f"{name} holds NaN: give the weights of a training that stayed finite")
+    raise UnfitError(
+        "the predictions for a training prompt are not finite: normalise keys, reduce the step "
+        "sizes or the initial weights, and treat a division by 0 as a separate case (the first "
+        "pair is 0 in bound tokens)"
+    )
+
+
+def _check_derivative(predict: Callable, params: Any, tokens: Array) -> None:
+    try:
+        jax.eval_shape(jax.grad(lambda inputs: predict(params, inputs)[-1, -1]), tokens)
+    except Exception as error:
+        raise UnfitError(
+            f"the predictions have no derivative by the tokens ({error}): replace lax.while_loop "
+            "by lax.scan, and give a callback a jax.custom_vjp"
+        ) from error
+
+
+def _check_causal(
+    model: ModelUnderTest, params: Any, tokens: Array, predictions: np.ndarray
+) -> None:
+    """Raise UnfitError if later tokens change a prediction, by their values or by their number."""
+    length = tokens.shape[1]
+    noise = jnp.asarray(10 * np.random.default_rng(1).normal(size=tokens.shape), tokens.dtype)
+    for place in sorted({1, length // 8, length // 4, length // 2, length - 1} - {0}):
+        changed = model.predict_blocks(params, tokens.at[:, place:].add(noise[:, place:]))
+        change = np.abs(changed - predictions)[:, -1, :place].max()
+        if change > _ROUNDING * (1 + np.abs(predictions[:, -1, :place]).max()):
+            raise UnfitError(
+                f"the predictions before token {place} change by {change:.2g} when later tokens "
+                "do: mask later tokens, or set causal=False"
+            )
+    shortest = min(max(model.d // 2, 1), length - 1)
+    limit = _LENGTH_ROUNDING * np.abs(predictions[:, -1]).max()
+    limit += 8 * float(jnp.finfo(model.dtype).eps)
+    for place in (shortest, max(shortest, length // 2)):
+        prefix = np.asarray(model.predict_batch(params, tokens[:, : place + 1]), float)
+        change = np.abs(prefix - predictions[..., : place + 1])[:, -1].max()
+        if not change <= limit:
+            raise UnfitError(
+                f"the predictions up to token {place} change by {change:.2g} when tokens of any "
+                "value follow: the model depends on the number of tokens. Divide by the number of "
+                "tokens read so far, or set causal=False (--query) for a model that predicts the "
+                "query alone, which a card calls at every length"
+            )
