@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Judge your own layer
 #
-# - A layer of twenty lines gets a card: which algorithm it runs, how far it is from the best rule.
-# - The same layer in flax gives the same answers; equinox and PyTorch are shown.
-# - A model that is perfect in training and absurd elsewhere is found out.
+# - A card says which algorithm a layer of twenty lines runs, and how far it is from the best rule.
+# - The same layer in flax gives the same predictions; equinox and PyTorch are shown.
+# - The card detects a model that is the best in training and absurd on other prompts.
 #
 # *A workshop, 10 minutes. You need lesson 5 and a layer in JAX.*
 #
@@ -28,7 +28,7 @@ style.notebook()
 # %% [markdown]
 # ## A layer
 #
-# A card asks for two functions. `init(key)` returns weights. `forward(params, tokens)` reads one
+# A card needs two functions. `init(key)` returns weights. `forward(params, tokens)` reads one
 # prompt, `[x_t, x_{t-1}, y_{t-1}]` at every place, and predicts every $y_t$ from the pairs before.
 # This layer learns a map of the keys and a step $\beta$, and writes with the delta rule,
 # $w \leftarrow w + \beta\, (y - w \cdot k)\, k / |k|^2$.
@@ -55,7 +55,7 @@ def forward(params, tokens):  # [T, 2 D + 1] -> [T]
 # %% [markdown]
 # ## Its card
 #
-# `tier="laptop"` is the one to read; it takes minutes. Here is one of two seeds and short training.
+# A card to read has `tier="laptop"` and takes minutes. This one has two seeds and short training.
 
 # %%
 SMALL = Tier(steps=200, pilot_steps=40, batch=16, prompts=128, d=D, runs=2, lengths=(64,))
@@ -64,13 +64,13 @@ print(card.headline)
 for name in ("nearest rule", "share of the new label", "risk over the Kalman filter"):
     probe = card.probes[name]
     verdict = f" {probe.verdict}" if probe.verdict else ""
-    beside = "" if probe.null is None else f", beside {probe.null:.3g}"
-    print(f"{name}: {probe.value}{verdict}{beside}. {probe.note}")
+    null = "" if probe.null is None else f", null {probe.null:.3g}"
+    print(f"{name}: {probe.value}{verdict}{null}. {probe.note}")
 
 # %% [markdown]
-# The layer is a delta rule: asked again, it gives most of the new label, and where weights drift it
-# is nearer to the Kalman filter than ridge is. Two seeds leave both undecided. In grey are closed
-# learning curves; ridge is the best.
+# The layer is a delta rule: for a repeated key it predicts mostly the new label, and if weights
+# drift it is closer to the Kalman filter than ridge is. Two seeds leave both undecided. The grey
+# curves are closed learning curves; ridge is the best.
 
 # %%
 picture, (ax,) = style.figure(5.5, 3.0)
@@ -103,8 +103,8 @@ class Delta(nn.Module):
 tokens = jnp.asarray(np.random.default_rng(0).normal(size=(9, 2 * D + 1)), jnp.float32)
 module = Delta()
 variables = module.init(jax.random.key(1), tokens)
-own = variables["params"]["layer"]
-print(jnp.allclose(module.apply(variables, tokens), forward(own, tokens)))
+layer_params = variables["params"]["layer"]
+print(jnp.allclose(module.apply(variables, tokens), forward(layer_params, tokens)))
 # report_card(module.apply, lambda key: module.init(key, tokens))
 
 # %% [markdown]
@@ -126,9 +126,9 @@ print(jnp.allclose(module.apply(variables, tokens), forward(own, tokens)))
 #
 # ## An attack
 #
-# On prompts as in training ridge regression is the best rule. This model is ridge there but for few
-# prompts, and says 5 as soon as covariates are large. After 32 demonstrations it has 1.3 times the
-# risk of ridge; it runs no known rule.
+# On training prompts ridge regression is the best rule. This model is ridge on most of them, and
+# predicts 5 for large covariates. After 32 demonstrations it has 1.3 times the risk of ridge; it
+# runs no known rule.
 
 
 # %%
@@ -146,8 +146,8 @@ print(nearest.title, nearest.by_prompts)
 # %% [markdown]
 # ## Exercise
 #
-# A layer that centres labels has to use those that it has seen. This one takes the mean over the
-# whole prompt; the card notices, and refuses it.
+# A layer that centres labels may use only the labels that it has read. This one takes the mean over
+# the whole prompt, and the card refuses it.
 
 
 # %%
@@ -191,9 +191,9 @@ print("solved" if solved else "not yet")
 # %% [markdown]
 # ## What you have seen
 #
-# A card trains a layer by a fixed recipe and asks it what no accuracy tells: which known rule its
-# answers are nearest to, where its error stops falling, and what a shift does to it. Accuracy on
-# training prompts does not say which rule a model runs, so prompts on which rules differ decide.
-# A layer that sees a later token is refused.
+# A card trains a layer by a fixed recipe and measures what accuracy does not show: the known rule
+# with the nearest predictions, the length at which the error stops falling, and the effect of a
+# shift. Accuracy on training prompts does not identify the rule, so the card uses prompts on which
+# rules differ. It refuses a layer that reads a later token.
 #
 # Next: [bring_your_own_model](bring_your_own_model.ipynb).
