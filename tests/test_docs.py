@@ -48,7 +48,7 @@ def test_the_page_on_language_models_runs(tmp_path, monkeypatch):
     params = weights.init(jax.random.key(0), config, "float32")
     tiny = lm.Decoder(config, params, tokens.make_word_tokenizer(sorted(words)))
     monkeypatch.setattr(lm, "load", lambda path: tiny)
-    monkeypatch.setattr(sources, "path", lambda name: sources.SOURCES[name].place)
+    monkeypatch.setattr(sources, "find", lambda name: sources.SOURCES[name].places[0])
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "language_model.md", "exec"), {})
     named = re.findall(r"^\| `([\w-]+)` \|.*\| (\d+) MB \|", page, re.MULTILINE)
