@@ -10,8 +10,8 @@ import numpy as np
 
 from lsa_lab.analyses.clipping import truncate
 from lsa_lab.card.batches import Batch
+from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.probe import Probe, make_probe
-from lsa_lab.card.probes import EvaluationContext
 from lsa_lab.models import recurrent, transformer
 
 RATE = 0.5  # the share of singular values that clipping sets to zero

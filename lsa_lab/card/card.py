@@ -26,11 +26,11 @@ from lsa_lab.card import (
     recipe,
     tracking,
 )
+from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.identity import NUM_PROMPT_SETS
 from lsa_lab.card.model_checks import Forward, check_leaves, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, hash_program
 from lsa_lab.card.probe import Probe
-from lsa_lab.card.probes import EvaluationContext
 from lsa_lab.card.recipe import TIERS, Tier
 from lsa_lab.files import write_file
 from lsa_lab.provenance import collect_facts
@@ -122,17 +122,13 @@ def report_card(
     check_leaves(first, trained=init is not None)
     model = prepare_model(forward, first, size.d, size.n, causal)
     facts = {"tier": tier_name, **dataclasses.asdict(size)}
-    late_risk_ratios = None
-    if init is not None:
-        checkpoints = None if folder is None else Path(folder)
-        resumed = checkpoints is not None and any(checkpoints.glob("*.ckpt*"))
-        training = recipe.train_runs(model, init, size, task_table, checkpoints, log)
-        run_params, late_risk_ratios = training.params, training.late_risk_ratios
-        facts |= {"trained": True, "rate": training.rate, "training_seconds": training.seconds}
-        facts |= {"resumed": resumed}  # the seconds are then those of this process
-    else:
-        run_params = [params] * NUM_PROMPT_SETS
+    run_params, late_risk_ratios = [params] * NUM_PROMPT_SETS, None
+    if init is None:
         facts |= {"trained": False}
+    else:
+        training, training_facts = _train(model, init, size, task_table, folder, log)
+        run_params, late_risk_ratios = training.params, training.late_risk_ratios
+        facts |= training_facts
     distribution = size.distribution(task_table)
     context = EvaluationContext(
         model, run_params, size, distribution, states, init, late_risk_ratios
@@ -141,6 +137,22 @@ def report_card(
     facts |= _collect_facts(model, run_params, first, task_table)
     facts |= {"seconds": round(time.monotonic() - started, 1)}
     return Card(measured, context.curves, facts, None if init is None else run_params[0])
+
+
+def _train(
+    model: ModelUnderTest,
+    init: Callable[[Array], Any],
+    size: Tier,
+    task_table: np.ndarray | None,
+    folder: str | Path | None,
+    log: Callable[[str], None],
+) -> tuple[recipe.TrainingResult, dict[str, Any]]:
+    """Train the runs, and return the result and its facts for card.json."""
+    checkpoints = None if folder is None else Path(folder)
+    resumed = checkpoints is not None and any(checkpoints.glob("*.ckpt*"))
+    training = recipe.train_runs(model, init, size, task_table, checkpoints, log)
+    facts = {"trained": True, "rate": training.rate, "training_seconds": training.seconds}
+    return training, facts | {"resumed": resumed}  # the seconds are those of this process
 
 
 def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> dict[str, Probe]:

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.mechanism import relative_change
 from lsa_lab.card.probe import Probe, make_probe
-from lsa_lab.card.probes import EvaluationContext
 
 _REPEATS = 5  # timings, of which the shortest counts
 

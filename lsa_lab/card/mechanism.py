@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.card.batches import Batch, bayes_predictions, draw_batch, make_batch
+from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.identity import (
     LIKE,
     NONE,
@@ -16,7 +17,6 @@ from lsa_lab.card.identity import (
     find_nearest_rules,
 )
 from lsa_lab.card.probe import Probe, make_probe
-from lsa_lab.card.probes import EvaluationContext
 from lsa_lab.card.prompt_sets import draw_repeated_keys
 
 _GRADIENT_PROMPTS = 64  # prompts of a run for label gradients

@@ -9,8 +9,8 @@ import numpy as np
 import optax
 from jax import Array
 
+from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.probe import Probe, make_probe
-from lsa_lab.card.probes import EvaluationContext
 from lsa_lab.training import Training, fit
 
 _LENGTH = 16  # tokens in training

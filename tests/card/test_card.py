@@ -24,6 +24,7 @@ from lsa_lab.card import (
     report_card,
     tracking,
 )
+from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.model_checks import prepare_model
 from lsa_lab.card.recipe import Tier
 from lsa_lab.models import trace as traces
@@ -141,7 +142,7 @@ def test_only_ridge_has_the_bayes_risk_at_late_places_of_test_prompts(scale, lea
 def test_the_first_time_below_twice_the_bayes_risk_is_counted_in_steps():
     late = np.array([[9.0, 2.5, 1.9, 2.1, 1.5], [9.0, 8.0, 7.0, 6.0, 5.0]])
     (probe,) = probes.measure_training_steps(
-        probes.EvaluationContext(None, [{}, {}], TINY, TINY.distribution(), late_risk_ratios=late)
+        EvaluationContext(None, [{}, {}], TINY, TINY.distribution(), late_risk_ratios=late)
     )
     assert probe.value == (2 * recipe.STRIDE + TINY.steps) / 2
     assert probe.note == "1 of 2 runs never did"
@@ -151,7 +152,7 @@ def test_a_state_that_explodes_gives_a_card():
     grows = lambda params, tokens: 1.2 ** jnp.arange(len(tokens), dtype=tokens.dtype)  # noqa: E731
     model = prepare_model(grows, {}, 3, 24, causal=True)
     twice, eight = probes.measure_long_prompts(
-        probes.EvaluationContext(model, [{}, {}], TINY, TINY.distribution())
+        EvaluationContext(model, [{}, {}], TINY, TINY.distribution())
     )
     assert (eight.verdict, eight.note) == ("fails", "diverges at n = 13")  # 1.2^(2 13) > 100
     assert twice.note == ""
@@ -161,7 +162,7 @@ def test_with_tasks_of_any_size_the_null_is_the_risk_of_predicting_0():
     """Growth's null took |w|² = 1: 100 for a model of risk ratio 1300, which also diverged."""
     tasks = 12 * np.random.default_rng(0).normal(size=(4, 3))
     model = prepare_model(lambda params, tokens: 0 * tokens[:, 0], {}, 3, 24, causal=True)
-    context = probes.EvaluationContext(model, [{}] * 4, TINY, TINY.distribution(tasks))
+    context = EvaluationContext(model, [{}] * 4, TINY, TINY.distribution(tasks))
     twice, eight = probes.measure_long_prompts(context)
     for each in (twice, eight):
         assert each.value == pytest.approx(each.null, rel=0.2)  # of other prompts, of four tasks
@@ -264,12 +265,12 @@ def test_an_unsuitable_model_is_refused_with_advice(model, advice):
 def test_a_model_without_label_gradients_has_no_shares():
     model = prepare_model(lambda params, tokens: tokens[:, 0], {}, 3, 24, causal=True)
     _, *shares = mechanism.measure_label_gradients(
-        probes.EvaluationContext(model, [{}] * 2, TINY, TINY.distribution())
+        EvaluationContext(model, [{}] * 2, TINY, TINY.distribution())
     )
     assert [probe.note for probe in shares] == ["2 of 2 values are not finite"] * 2
     model = prepare_model(ridge, {}, 3, 24, causal=True)
     _, *shares = mechanism.measure_label_gradients(
-        probes.EvaluationContext(model, [{}] * 2, TINY, TINY.distribution())
+        EvaluationContext(model, [{}] * 2, TINY, TINY.distribution())
     )
     assert [probe.note for probe in shares] == [""] * 2
 
@@ -306,7 +307,7 @@ def test_signs_to_be_counted_occupy_query_key_and_label(slot):
     product = lambda params, tokens: params["a"] * jnp.cumprod(tokens[:, slot])  # noqa: E731
     start = lambda key: {"a": jnp.ones(())}  # noqa: E731
     model = prepare_model(product, start(0), 3, 24, causal=True)
-    context = probes.EvaluationContext(model, [start(0)] * 2, TINY, TINY.distribution(), init=start)
+    context = EvaluationContext(model, [start(0)] * 2, TINY, TINY.distribution(), init=start)
     parity, longer, *_ = tracking.measure_state_tracking(context)
     assert (parity.value, longer.value) == (1, 1)
 

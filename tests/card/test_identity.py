@@ -10,9 +10,9 @@ import pytest
 from lsa_lab import estimators
 from lsa_lab.card import Tier, identify, mechanism
 from lsa_lab.card.batches import PromptDistribution, bayes_predictions, draw_batch
+from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.identity import NONE, find_nearest_rules
 from lsa_lab.card.model_checks import prepare_model
-from lsa_lab.card.probes import EvaluationContext
 from lsa_lab.card.rules import run_online_rule
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask
