@@ -35,7 +35,7 @@ def set_environment(tier: str = "full") -> None:
         if flag.partition("=")[0] not in flags:
             flags = f"{flags} {flag}"
     os.environ["XLA_FLAGS"] = flags.strip()
-    for name in _THREADS:  # the last bits of a factorisation depend on the number of threads
+    for name in _THREADS:  # rounding in a factorisation depends on the number of threads
         os.environ.setdefault(name, "1")
 
 
