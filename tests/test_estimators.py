@@ -73,8 +73,13 @@ def test_ridge_without_penalty_is_least_squares(n, d, rank):
 
 
 def relative_gap(prompt, weights, penalty):
-    gap = jit_numpy(estimators.lasso_duality_gap)(prompt, weights, penalty)
-    return gap / np.sum(np.square(prompt.y))
+    """The objective minus its dual at a feasible point, over |y|²."""
+    x, y = np.asarray(prompt.x), np.asarray(prompt.y)
+    residual = y - x @ weights
+    g = x.T @ residual / len(y)
+    scale = min(1.0, penalty / np.max(np.abs(g)))
+    slack = penalty * np.abs(weights) - scale * weights * g
+    return ((1 - scale) ** 2 * residual @ residual / (2 * len(y)) + slack.sum()) / (y @ y)
 
 
 @pytest.mark.parametrize("penalty", [1e-6, 1e-3])
@@ -110,11 +115,6 @@ def test_the_lasso_has_the_unit_of_its_labels(exponent):
     prompt, unit = Prompt(x, y, x[0], y[0]), np.float32(2.0**exponent)
     ours = lasso(prompt.replace(y=unit * y), np.float32(0.05) * unit) / unit
     np.testing.assert_allclose(ours, lasso(prompt, np.float32(0.05)), atol=1e-5)
-
-
-def test_no_rounding_makes_a_duality_gap_negative():
-    x, y, weights = jnp.ones((1, 1)), jnp.array([3.7]), jnp.array([3.0])  # y - w is .7 + 2e-16
-    assert estimators.lasso_duality_gap(Prompt(x, y, x[0], y[0]), weights, 0.7) == 0
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(12, 5, 5), (4, 7, 4)])

@@ -186,8 +186,6 @@ def test_ridge_and_the_lasso_take_covariates_of_any_unit(sizes, n):
     fit = Lasso(0.05, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(x / scale, y).coef_
     lasso = jax.jit(estimators.lasso)(prompt(x, y, SINGLE), 0.05 * scale)
     np.testing.assert_allclose(np.asarray(lasso, float) * scale, fit, rtol=1e-4, atol=1e-6)
-    gap = estimators.lasso_duality_gap(prompt(x, y, SINGLE), lasso, 0.05 * scale)
-    assert 0 <= gap < 1e-5
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-18, 1e18, 1e30])

@@ -87,7 +87,6 @@ WRONG_SHAPES = [  # a call, and the argument
     (lambda: prompts.second_moments(PROMPT), "x"),
     (lambda: estimators.ols(COLUMN), "y"),
     (lambda: estimators.ridge(PROMPT, A[2,]), "penalty"),
-    (lambda: estimators.lasso_duality_gap(PROMPT, A[3,], 0.1), "weights"),
     (lambda: estimators.mixed_gradient_descent(PROMPT, A[2,], A[3,]), "raw_step_sizes"),
     (lambda: estimators.gradient_descent(PROMPT, A[()]), "step_sizes"),
     (lambda: estimators.gradient_descent(PROMPT, A[2,], A[2, 2]), "preconditioners"),
@@ -386,9 +385,6 @@ EDGES = {  # a call, what it accepts, what it refuses
         lambda steps: estimators.preprocessed_gradient_descent(FIVE, 0.1, steps), [0], [-1, 1.0]
     ),
     "penalties": (lambda penalty: estimators.lasso(FIVE, penalty), [0.0], [-0.1]),
-    "penalties of a gap": (
-        lambda penalty: estimators.lasso_duality_gap(FIVE, FIVE.x_query, penalty), [0.0], [-0.1]
-    ),
 }  # fmt: skip
 
 

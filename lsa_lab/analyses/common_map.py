@@ -6,19 +6,14 @@ distance to the theorem. W_t differs from prompt to prompt even in linear attent
 several prompts are never pooled.
 """
 
-from collections.abc import Callable
-
 import chex
 import flax.struct
-import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab import prompts
 from lsa_lab.arguments import check_factorable
 from lsa_lab.estimators.least_squares import column_space, pseudo_inverse
-from lsa_lab.models.trace import Trace, check_stream
-from lsa_lab.prompts import Prompt
+from lsa_lab.models.trace import check_stream
 from lsa_lab.scaling import length
 
 
@@ -52,26 +47,6 @@ def best_common_map(
     return CommonMap(maps, _divide(missed, sizes), _divide(missed, changes))
 
 
-def best_common_query_map(
-    forward: Callable[..., Trace],
-    params: chex.ArrayTree,
-    prompt: Prompt,
-    queries: Array,  # [m, d]
-) -> CommonMap:
-    """Return the map common to many queries, each in a prompt with the same demonstrations.
-
-    Predictions use this map; the query of ``prompt`` is not used.
-    """
-    d = prompt.x_query.shape[0]
-    chex.assert_shape(queries, (None, d), custom_message="queries are [m, d], d as in the prompt")
-
-    def run(x_query: Array) -> tuple[Array, Array]:  # [e], [L+1, D]
-        tokens = prompts.tokens(prompt.replace(x_query=x_query))
-        return tokens[-1], forward(params, tokens).stream[:, -1]
-
-    return best_common_map(*jax.vmap(run, out_axes=(0, 1))(queries))
-
-
 def _divide(part: Array, whole: Array) -> Array:  # [L+1]
     return jnp.where(whole == 0, 0, part / jnp.where(whole == 0, 1, whole))  # NaN: NaN
 
@@ -86,6 +61,5 @@ def _check(tokens: Array, stream: Array) -> None:
     check_stream(stream.shape[-1], "a common map")
     if num_tokens <= e:
         raise ValueError(
-            f"{num_tokens} tokens of width {e} always have a common map; use more than {e} tokens, "
-            f"or best_common_query_map with more than {e} queries"
+            f"{num_tokens} tokens of width {e} always have a common map; use more than {e} tokens"
         )

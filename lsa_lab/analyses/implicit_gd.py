@@ -3,7 +3,7 @@
 In masked linear attention every token obeys h_t = W_t h_0 with one matrix, W_t = W_{t-1} + G_t, as
 if the layers were L steps of descent on W from W_0 = I (A2, Lemma 1 and Theorem 1; docs/theory,
 "The implicit update", "The common map"). Softmax, norm, MLP and causal masks have no such matrix:
-``common_map`` measures the distance to one, and ``kernel`` writes softmax as A2's A.2 does.
+``common_map`` measures the distance to one.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,6 @@ import chex
 import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from lsa_lab import prompts
@@ -70,20 +69,6 @@ def trajectory(
 def norms(trajectory: Trajectory) -> Array:  # [L]
     """Return |G_t|_F, the norms of the updates."""
     return length(trajectory.updates, (-2, -1))
-
-
-def ranks(trajectory: Trajectory) -> np.ndarray:  # [L]
-    """Return the numerical rank of each G_t; leading axes of ``updates`` are kept.
-
-    It counts singular values, in float64 on the host, above 10 e eps times the largest, eps being
-    that of the updates' dtype. Raises ValueError for an update that is not finite.
-    """
-    updates = np.asarray(trajectory.updates)
-    if not np.isfinite(updates).all():
-        raise ValueError("an update holds NaN or infinity: the stream has outgrown its precision")
-    values = np.linalg.svd(updates.astype(np.float64), compute_uv=False)
-    threshold = 10 * updates.shape[-1] * np.finfo(updates.dtype).eps
-    return (values > threshold * values[..., :1]).sum(-1)
 
 
 def implicit_update(

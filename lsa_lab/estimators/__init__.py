@@ -31,7 +31,6 @@ from lsa_lab.estimators.equivariant import (
     rotation_equivariant_posterior_mean as rotation_equivariant_posterior_mean,
 )
 from lsa_lab.estimators.lasso import lasso as lasso
-from lsa_lab.estimators.lasso import lasso_duality_gap as lasso_duality_gap
 from lsa_lab.estimators.least_squares import ols as ols
 from lsa_lab.estimators.least_squares import ridge as ridge
 from lsa_lab.estimators.prefixes import kalman_filter as kalman_filter

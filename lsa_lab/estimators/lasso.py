@@ -1,12 +1,11 @@
-"""The lasso and its duality gap."""
+"""The lasso, by coordinate descent and Newton steps on its support."""
 
-import chex
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve
 
-from lsa_lab.arguments import Real, check_finite, check_number, check_prompt
+from lsa_lab.arguments import Real, check_number, check_prompt
 from lsa_lab.prompts import Prompt
 from lsa_lab.scaling import scale_by_power, scale_near_one
 
@@ -21,33 +20,12 @@ def lasso(prompt: Prompt, penalty: Real) -> Array:  # [d]
 
     Rounds of coordinate descent and Newton steps on the support, until the duality gap is below
     64 eps |y|²/2n, a round changes last bits only, or 1 000 rounds are over (docs/theory, "The
-    Lasso"). ``lasso_duality_gap`` bounds the error. The derivative follows from the optimality
-    conditions and needs independent columns on the support. Labels and columns may have any unit.
+    Lasso"). The derivative follows from the optimality conditions and needs independent columns on
+    the support. Labels and columns may have any unit.
     """
     prompt = check_prompt(prompt, factored=True)
     penalty = check_number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
     return _solve(prompt.x, prompt.y, penalty)
-
-
-def lasso_duality_gap(prompt: Prompt, weights: Array, penalty: Real) -> Array:  # []
-    """Return a bound on the lasso's objective at ``weights`` minus its minimum (derived here).
-
-    With ρ = y - Xw, g = Xᵀρ/n and s = min(1, λ/|g|_∞), the point θ = sρ/n satisfies |Xᵀθ|_∞ <= λ.
-    The objective at w minus the dual objective yᵀθ - n|θ|²/2 is
-
-        (1 - s)² |ρ|²/2n + Σ_j (λ|w_j| - s w_j g_j),
-
-    a sum of terms that are not negative. At penalty 0 it is the whole loss unless g = 0.
-    """
-    prompt = check_prompt(prompt)
-    chex.assert_shape(weights, prompt.x_query.shape, custom_message="weights are [d]")
-    check_finite(weights, "weights")
-    penalty = check_number(penalty, "penalty", prompt, _NEGATIVE, positive=False)
-    x, y, penalties, exponents, y_exponent = _scale(prompt.x, prompt.y, penalty)
-    weights = scale_by_power(jnp.asarray(weights), exponents - y_exponent)
-    residual = y - x @ weights
-    gap = _gap(weights, x.T @ residual / len(x), residual @ residual / len(x), penalties)
-    return scale_by_power(jnp.maximum(gap, 0), 2 * y_exponent[0])  # rounding may leave less
 
 
 def _scale(
@@ -60,7 +38,13 @@ def _scale(
     return x, y, jnp.minimum(penalties, jnp.finfo(x.dtype).max), exponents, y_exponent
 
 
-def _gap(weights: Array, slope: Array, residual_sq: Array, penalty: Array) -> Array:  # []
+def _compute_gap(weights: Array, slope: Array, residual_sq: Array, penalty: Array) -> Array:  # []
+    """Return the duality gap, a bound on the objective minus its minimum (derived here).
+
+    With ρ = y - Xw, g = Xᵀρ/n and s = min(1, λ/|g|_∞), the point θ = sρ/n satisfies |Xᵀθ|_∞ <= λ.
+    The objective at w minus the dual objective yᵀθ - n|θ|²/2 is a sum of terms that are not
+    negative, (1 - s)² |ρ|²/2n + Σ_j (λ|w_j| - s w_j g_j).
+    """
     outside = jnp.abs(slope) > penalty
     scale = jnp.min(jnp.where(outside, penalty / jnp.where(outside, jnp.abs(slope), 1), 1))
     slack = penalty * jnp.abs(weights) - scale * weights * slope
@@ -99,7 +83,7 @@ def _descend(
         )
         slope = moment - gram @ weights
         residual_sq = jnp.maximum(label_sq - weights @ (moment + slope), 0)
-        gap = _gap(weights, slope, residual_sq, penalty)
+        gap = _compute_gap(weights, slope, residual_sq, penalty)
         is_still = jnp.max(jnp.abs(weights - before)) <= 2 * eps * jnp.max(jnp.abs(weights))
         # Strictly below: where the labels are 0, only the change of the weights ends the loop.
         return weights, (gap < _GAP_IN_EPS * eps * label_sq / 2) | is_still, count + 1

@@ -21,7 +21,6 @@ OTHERS = {
     "norm and MLP": transformer.Config(D + 1, L, 2, 4, norm=True, mlp_width=8),
 }
 causal = functools.partial(linear_attention.forward, keys="causal")
-find_query_map = jit_numpy(common_map.best_common_query_map, static_argnums=0)
 
 
 def draw(noise=1.0):
@@ -81,29 +80,11 @@ def test_other_models_have_none_and_the_map_is_that_of_least_squares(name):
     np.testing.assert_allclose(result.residual[-1], missed)
 
 
-def test_queries_share_a_map_in_linear_attention_alone():
-    queries = np.random.default_rng(1).normal(size=(10, D))
-    # Causal demonstrations change one another, but every query is read by the same map.
-    for forward in (linear_attention.forward, causal):
-        assert find_query_map(forward, LINEAR, PROMPT, queries).unexplained.max() < 1e-10
-    forward, params = make_transformer(SOFTMAX)
-    result = find_query_map(forward, params, PROMPT, queries)
-    rows = np.repeat(np.c_[PROMPT.x, PROMPT.y][None], 10, 0)
-    tokens = np.concatenate([rows, np.pad(queries, ((0, 0), (0, 1)))[:, None]], 1)
-    last = jit_numpy(jax.vmap(forward, (None, 0)))(params, tokens).stream[:, -1, -1]
-    fitted = np.linalg.lstsq(queries, last)[0]  # their label slot is empty: d directions, not e
-    missed = np.linalg.norm(last - queries @ fitted) / np.linalg.norm(last)
-    np.testing.assert_allclose(result.residual[-1], missed)
-    assert result.unexplained[1:].min() > 1e-3
-
-
 def test_too_few_tokens_are_refused():
     with pytest.raises(ValueError, match="4 tokens of width 4 always have a common map"):
         common_map.best_common_map(jnp.ones((4, 4)), jnp.ones((L + 1, 4, 9)))
     with pytest.raises(AssertionError, match="T as in tokens"):
         common_map.best_common_map(jnp.ones((5, 4)), jnp.ones((L + 1, 6, 4)))
-    with pytest.raises(ValueError, match="more than 4 queries"):
-        find_query_map(linear_attention.forward, LINEAR, PROMPT, jnp.ones((4, D)))
 
 
 def test_a_decomposition_that_fails_is_repeated_by_another_algorithm(swap):

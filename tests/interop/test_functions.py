@@ -25,7 +25,6 @@ PARAMS = jax.jit(transformer.init, static_argnums=1)(jax.random.key(0), CONFIG)
 PROMPT = jax.jit(sample)(jax.random.key(1), LinearTask(N, D))
 TOKENS = prompts.tokens(PROMPT)
 POOL = Pool(PROMPT.x, PROMPT.y)
-QUERIES = jax.random.normal(jax.random.key(2), (E + 1, D))
 MERGED = jax.jit(linear_attention.init, static_argnums=(1, 2, 3))(jax.random.key(3), 1, 1, D, 0.3)
 run = functools.partial(transformer.forward, config=CONFIG)
 
@@ -70,10 +69,6 @@ ANALYSES = {
     "common_map": (
         "the stream",
         lambda f, p: common_map.best_common_map(TOKENS, f(p, TOKENS).stream).residual,
-    ),
-    "common_query_map": (
-        "the stream",
-        lambda *m: common_map.best_common_query_map(*m, PROMPT, QUERIES).residual,
     ),
     "embed_as_queries": ("the stream", lambda *m: probes.embed_as_queries(*m, PROMPT)),
     "fit": (

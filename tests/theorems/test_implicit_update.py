@@ -44,7 +44,7 @@ def error(seed, shape, keys="demonstrations"):  # max |h + ΔW h - ĥ|, relative
 
 
 def ranks(updates):
-    return implicit_gd.ranks(implicit_gd.Trajectory(None, updates, None))
+    return np.linalg.matrix_rank(updates, rtol=10 * updates.shape[-1] * np.finfo(float).eps)
 
 
 @shapes
