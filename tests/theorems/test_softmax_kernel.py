@@ -24,7 +24,7 @@ def draw(seed, shape):
 
 
 def softmax_update(w_v, w_k, w_q, demonstrations, query):  # values, weights, log Z(q)
-    """One head takes q to q + Σ_i weights_i values_i = q + ΔW φ(W_Q q), Z = Σ_j k(W_K h_j, W_Q q)."""
+    """One head takes q to q + Σ_i weights_i values_i = q + ΔW φ(W_Q q), Z = Σ_j k(W_K h_j, q)."""
     log_kernel = demonstrations @ w_k.T @ w_q @ query
     log_normaliser = np.log(np.exp(log_kernel).sum())
     return demonstrations @ w_v.T, np.exp(log_kernel - log_normaliser), log_normaliser
