@@ -20,7 +20,7 @@ def to_restructured_text(lines: list[str]) -> list[str]:
             elif is_block and not begins_block:
                 result.append("")
             is_block = begins_block
-        result.append(f"    {line}" if is_block else _MARKUP.sub(_escape, line))
+        result.append(f"    {line}" if line and is_block else _MARKUP.sub(_escape, line))
     return result
 
 

@@ -67,8 +67,9 @@ def von_oswald(
 
         w_q = Q_hᵀ,  w_k = K_hᵀ,  w_v = V_hᵀ,  w_o = O_hᵀ,
 
-    kernel "linear", keys "demonstrations", normalise False: ``transformer.forward(params, tokens,
-    config)``. For a model trained with ``include_query``, replace keys in the config by "all".
+    kernel "linear", keys "demonstrations", normalise False, to be run by
+    ``transformer.forward(params, tokens, config)``. For a model trained with ``include_query``,
+    replace keys in the config by "all".
     Biases, norms, MLPs, embeddings and softmax attention are refused.
     """
     check_at_least(num_heads, "num_heads")
