@@ -40,8 +40,8 @@ _NEAR = 0.01  # share of the truth by which an answer may miss it
 
 
 def check(answers: Mapping[int, Any], truths: Mapping[int, Any]) -> bool:
-    """Whether all answers are right, after a line on each: within 1 % of the truth of its number,
-    entry by entry."""
+    """Print a line on each answer, and return whether all lie within 1 % of the truth, entry by
+    entry."""
     words = {}
     for number, truth in truths.items():
         answer = answers.get(number)

@@ -100,7 +100,7 @@ def chi(key: Array, degrees: Array, size: int, dtype: DTypeLike | None = None) -
     key_first, key_again = jax.random.split(key)
     delta = (degrees / 2 - 1 / 3).astype(dtype or float)[:, None]
 
-    def again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def propose_again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         """Propose once more a prompt, for the first of its numbers that is still rejected."""
         count, t, lacking = state
         first = _mark_first(lacking)
@@ -111,7 +111,7 @@ def chi(key: Array, degrees: Array, size: int, dtype: DTypeLike | None = None) -
 
     t, accepted = _propose(key_first, jnp.broadcast_to(delta, (len(degrees), size)))
     state = (jnp.zeros((), jnp.int32), t, ~accepted)
-    _, t, _ = jax.lax.while_loop(lambda state: state[2].any(), again, state)
+    _, t, _ = jax.lax.while_loop(lambda state: state[2].any(), propose_again, state)
     return jax.lax.optimization_barrier(jnp.sqrt(2 * delta * (1 + t)) * (1 + t))
 
 

@@ -77,7 +77,7 @@ def _forward(
     stream = _embed(params, tokens)
     fills = None if head_fill is None else gate_heads(1 - gates, head_fill)
     later, heads = run(stream, (layer_params(params), gates, fills), config)
-    return _with_slots(traces.collect(stream, later, heads, params.read_out), params)
+    return _restore_label_slots(traces.collect(stream, later, heads, params.read_out), params)
 
 
 def predict(
@@ -121,7 +121,7 @@ def _last_slots(params: Params, tokens: Array, gates: Array, config: Config, ste
     weights = layer_params(params), gates, None
     stream = run_to(_embed(params, tokens), weights, config, read)
     trace = Trace(stream[None], jnp.zeros((0, 0), stream.dtype), params.read_out)
-    return -traces.label_slots(_with_slots(trace, params))[0]
+    return -traces.label_slots(_restore_label_slots(trace, params))[0]
 
 
 def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T, T]
@@ -163,7 +163,7 @@ def _embed(params: Params, tokens: Array) -> Array:  # [T, e] -> [T, D]
     return stream if params.positions is None else stream + params.positions[: tokens.shape[0]]
 
 
-def _with_slots(trace: Trace, params: Params) -> Trace:
+def _restore_label_slots(trace: Trace, params: Params) -> Trace:
     """Return the trace with its label slots, if they are not just stream @ read_out."""
     final_norm = not_none(params.final_norm_scale, params.final_norm_offset)
     if params.read_out is None or not (final_norm or params.read_out_bias is not None):
