@@ -14,6 +14,9 @@ from experiments.models.specs import Architecture, Recipe, Spec, Task, dense_spe
 # attention with norms and MLPs.
 REGRESSION = ("linear attention", "softmax attention", "causal attention", "transformer")
 
+CLIPPED_STEPS = 6000
+SPARSE_STEPS = 15_000
+
 Named = tuple[tuple[str, Spec], ...]  # as configs of experiments that are folders hold models
 
 
@@ -117,6 +120,42 @@ def _rows(kind: str, rows, **changes) -> dict[str, Spec]:
     return {f"{kind} {' '.join(map(str, row))}": _sparse((row,), **large | changes) for row in rows}
 
 
+def _clipped() -> dict[str, Spec]:
+    """Narrow transformers with norms and MLPs, 36 of each task: regression, and two classes."""
+    shape = dict(kernel="softmax", key_width=8, width=16, mlp_width=32, norm=True, init_scale=0.5)
+    architecture = Architecture(depth=4, heads=2, **shape)
+    recipe = Recipe(steps=CLIPPED_STEPS, batch=32, learning_rate=3e-3, seeds=36, seed=3101)
+    return {
+        "small transformer": Spec(Task(5, (10,), noise_std=0.5), architecture, recipe),
+        "two classes": Spec(
+            Task(5, (5, 10), noise_std=0.5, labels="signs"),
+            architecture,
+            dataclasses.replace(recipe, seed=3102),
+        ),
+    }
+
+
+def _heads() -> dict[str, Spec]:
+    """Models of sparse regression with d = 5 that differ in their heads or in their sparsity."""
+    common = dict(d=5, steps=SPARSE_STEPS, batch=64, checkpoints=0)
+    rows = ((1, 1, 1), (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 4))
+    few = (rows[0], rows[-1])
+    softmax = dict(learning_rate=0.003, batch=32, clip=1.0, steps=6000, kernel="softmax")
+    # As many parameters in a layer: one head with keys of eight, or four with keys of two.
+    wide = dict(learning_rate=0.003, key_width=8)
+    return {
+        "sparse": _sparse(rows, seeds=20, seed=3201, **common),
+        "eight heads": _sparse(((8, 8, 8),), seeds=20, seed=3202, **common),
+        "two non-zeros": _sparse(few, sparsity=2, seeds=16, seed=3203, **common),
+        "no zeros": _sparse(few, sparsity=None, seeds=16, seed=3204, **common),
+        "one wide head": _sparse(few[:1], seeds=16, seed=3205, **common | wide),
+        "four narrow heads": _sparse(
+            few[1:], seeds=16, seed=3206, **common | wide | dict(key_width=2)
+        ),
+        "sparse softmax": _sparse(few[1:], key_width=8, seeds=16, seed=3207, **common | softmax),
+    }
+
+
 def _models() -> dict[str, Spec]:
     single, all4 = (1, 1, 1), (4, 4, 4)
     slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=9000)
@@ -127,6 +166,8 @@ def _models() -> dict[str, Spec]:
     places += ((1, 3, 2), (3, 1, 2), (2, 1, 3))
     return {
         **_dense(),
+        **_clipped(),
+        **_heads(),
         "classes": _classes(),
         "depth 3": _sparse((single, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
         "depth 5": _sparse(deep, learning_rate=0.002),  # at 0.005 runs of five layers overflow
