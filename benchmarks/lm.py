@@ -98,7 +98,7 @@ def ours_alone() -> Form:
     learnt = prefix.init(jax.random.key(0), params, PREFIX)
     loss = partial(prefix.loss, config=config, label_ids=jnp.arange(2))
     each = jax.jit(jax.vmap(jax.grad(loss), (None, None, 0)))
-    decompose = partial(clipping.by_singular_value, matrices(params, MODULES))
+    decompose = partial(clipping.svd_terms, matrices(params, MODULES))
     return once(*edits, partial(each, learnt, params, pool), decompose)
 
 

@@ -159,7 +159,7 @@ def compute(config, models):
         tuned = {v: tune_plus_plus(config, depth, v**0.5) for v in set(noise_vars.tolist())}
         plus_plus = [build_plus_plus(jnp.asarray(tuned[v]), config.d) for v in noise_vars.tolist()]
         function = partial(measure, config, depth, stacks, plus_plus)
-        risks = lab.each(f"risks of {depth} layers", items, function)
+        risks = lab.compute_each(f"risks of {depth} layers", items, function)
         names = {name: np.array([risk[name] for risk in risks]) for name in risks[0]}
         rows.append({name: risk.reshape(len(TASKS), -1) for name, risk in names.items()})
     depths, axes = list(config.depths), ("depth", "task", "run")

@@ -140,7 +140,7 @@ def measure(config, params, item):  # -> a dictionary of summaries of one run
 def compute(config, models):
     params = [train(config, loops) for loops in (1, config.loops)]
     items = [(i, r) for i in range(len(config.noises)) for r in range(config.runs)]
-    rows = lab.each("test prompts", items, partial(measure, config, params))
+    rows = lab.compute_each("test prompts", items, partial(measure, config, params))
     shape, data = (len(config.noises), config.runs), {}
     axes = {"mean": ("model", "steps"), "median": ("model", "steps"), "diverged": ("model",)}
     axes["least_squares"] = ("statistic",)

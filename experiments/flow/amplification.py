@@ -150,7 +150,7 @@ def compute_random(config):  # -> Dataset (stack, run, layer)
     def run(stack):
         return jax.device_get(measure_random(*stack[1:], pairs))
 
-    rows = lab.each("random stacks", stacks, run)
+    rows = lab.compute_each("random stacks", stacks, run)
     dims = {name: ("stack", "run") for name in ("grows", "dropped")}
     dims["disparity"] = ("stack", "run", "layer")
     names = [name for name, *_ in stacks]
@@ -184,7 +184,7 @@ def compute_trained(config, runs):  # -> {name: [R, ...]}
 
 
 def compute(config, models):
-    rows = lab.each("trained models", [*models.values()], partial(compute_trained, config))
+    rows = lab.compute_each("trained models", [*models.values()], partial(compute_trained, config))
     dims = {mode: ("model", "run", "layer") for mode in ("alone", "together")}
     data = measures.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
     trained = xr.Dataset(data, {"model": list(models), "rule": ["model", "Bayes rule"]})

@@ -168,12 +168,12 @@ def compare(config, runs):  # -> {name: [R, P, ...]}
 
 
 def compute(config, models):
-    rows = lab.each("stacks", [*models.values()], partial(compare, config))
+    rows = lab.compute_each("stacks", [*models.values()], partial(compare, config))
     dims = {name: ("stack", "run", "place") for name in rows[0]}
     dims["correlation"] = (*dims["correlation"], "layer")
     data = measures.stack_rows(rows, dims)
     priors = {name.split(", ")[1]: runs.spec for name, runs in models.items()}
-    rows = lab.each("rules", [*priors.values()], partial(compare_rules, config))
+    rows = lab.compute_each("rules", [*priors.values()], partial(compare_rules, config))
     rows = [{f"rule {name}": values for name, values in row.items()} for row in rows]
     data |= measures.stack_rows(rows, dict.fromkeys(rows[0], ("prior", "rule", "run")))
     places = {"stack": list(models), "prior": list(priors), "rule": list(list_rules(config))}

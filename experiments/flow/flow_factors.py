@@ -194,13 +194,13 @@ def compare_model(config, runs):  # -> {name: [R, ...]}
 
 def compute(config, models):
     items = list(enumerate(config.knowns))
-    rows = lab.each("known coordinates", items, partial(run_known, config))
+    rows = lab.compute_each("known coordinates", items, partial(run_known, config))
     dims = {"size": ("score", "kind"), "r2": ("form",), "error": (), "rank": ("predictor",)}
     dims = {name: ("known", "run", *inner) for name, inner in dims.items()}
     data = measures.stack_rows(rows, dims)
     places = {"known": list(config.knowns), "score": list(SCORES), "kind": list(KINDS)}
     places |= {"form": ["product", "sum"], "predictor": ["gradient", "highest"]}
-    rows = lab.each("models", [*models.values()], partial(compare_model, config))
+    rows = lab.compute_each("models", [*models.values()], partial(compare_model, config))
     dims = {"likeness": ("model", "run", "stage"), "risk": ("model", "run", "rule")}
     compared = measures.stack_rows(rows, dims)
     stages = {"stage": ["trained", "untrained"], "rule": ["Bayes rule", "model"]}

@@ -201,7 +201,7 @@ def compute(config, models):
             raise ValueError(f"{refused} choices at {cell} have a score that is not finite")
         return errors
 
-    *errors, duplicates = lab.each("tasks", list(enumerate(cells)), run)
+    *errors, duplicates = lab.compute_each("tasks", list(enumerate(cells)), run)
     errors = np.reshape(errors, (*map(len, grid), *errors[0].shape))
     axes = ("density", "known", "noise", "run", "rule")
     data = {"error": (axes, errors), "duplicates": (axes[3:], duplicates)}

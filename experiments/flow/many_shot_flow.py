@@ -189,7 +189,7 @@ def compute_offline(config, runs):  # -> Dataset (rule, run)
 
 
 def compute(config, models):
-    rows = lab.each("models", [*models.values()], partial(compare_model, config))
+    rows = lab.compute_each("models", [*models.values()], partial(compare_model, config))
     dims = {name: ("model", "run", "layer") for name in ("correlation", "change")}
     dims |= {name: ("model", "run") for name in ("descent", "bayes_change")}
     data = measures.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})

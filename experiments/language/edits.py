@@ -30,7 +30,7 @@ class Clipped:
         )
         if (layer, module) not in self.pieces:
             stacks = matrices(params, module)
-            self.pieces[layer, module] = clipping.by_singular_value(stacks)
+            self.pieces[layer, module] = clipping.svd_terms(stacks)
         kept = clipping.kept_ranks(params, clipping.Edit(0, module, rate))
         clipped = clipping.rebuild(params, self.pieces[layer, module], kept)
         return jax.tree.map(lambda leaf: leaf[0], clipped)

@@ -166,7 +166,7 @@ def closed_forms(config, kappas, taus):  # -> [alphas, kappas, taus, 2]
 def compute(config, models):
     grid = config.sizes, config.alphas, config.kappas
     places = list(enumerate(itertools.product(*grid)))
-    risks = np.stack(lab.each("fits", places, partial(simulate, config)))
+    risks = np.stack(lab.compute_each("fits", places, partial(simulate, config)))
     risks = risks.reshape(*map(len, grid), *risks.shape[1:])
     at_places = closed_forms(config, config.kappas, config.taus)
     over_tau = closed_forms(config, config.kappas, LINE)

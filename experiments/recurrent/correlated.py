@@ -105,7 +105,7 @@ def compute(config, models):
         return np.mean((np.asarray(answers) - targets) ** 2)
 
     items = [(i, r) for i in range(len(places)) for r in range(config.runs)]
-    risks = np.array(lab.each("test prompts", items, measure))
+    risks = np.array(lab.compute_each("test prompts", items, measure))
     shape = (len(config.correlations), len(config.noises))
     closed = np.array([predict(config, *place) for place in places]).reshape(*shape, 2)
     axes = ("correlation", "noise")

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from lsa_lab.lab.intervals import ratio_interval as ratio_interval
     from lsa_lab.lab.results import load_claims as load_claims
     from lsa_lab.lab.session import checkpoint as checkpoint
-    from lsa_lab.lab.session import each as each
+    from lsa_lab.lab.session import compute_each as compute_each
 else:
     _MODULES = {"Claim": "claims", "main": "command", "load_claims": "results"}
-    _MODULES |= {"checkpoint": "session", "each": "session", "plotting": ""}
+    _MODULES |= {"checkpoint": "session", "compute_each": "session", "plotting": ""}
     for _name in ("cluster_means", "mean_interval", "median_interval", "ratio_interval"):
         _MODULES[_name] = "intervals"
 

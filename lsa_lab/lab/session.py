@@ -1,6 +1,6 @@
 """The run that is under way: where its parts are saved, and its progress display.
 
-``each`` and ``checkpoint`` work anywhere; outside of a run they save nothing and show nothing.
+``compute_each`` and ``checkpoint`` work anywhere; outside a run they save and show nothing.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _current: ContextVar[tuple[Path | None, Any]] = ContextVar("session", default=(N
 
 @contextlib.contextmanager
 def session(folder: Path, progress: Any = None) -> Iterator[None]:
-    """Let ``each`` and ``checkpoint`` save into a folder while the context lasts."""
+    """Let ``compute_each`` and ``checkpoint`` save into a folder while the context lasts."""
     token = _current.set((folder, progress))
     try:
         yield
@@ -43,7 +43,7 @@ def checkpoint(label: str) -> dict[str, Any]:
     return {"files": Files(folder / f"{_word(label)}.ckpt"), "progress": progress}
 
 
-def each(label: str, items: Sequence, function: Callable[[Any], Any]) -> list[Any]:
+def compute_each(label: str, items: Sequence, function: Callable[[Any], Any]) -> list[Any]:
     """Return ``function(item)`` for every item; save each result, and resume after the last.
 
     A result is an array or a flat dictionary of arrays.
@@ -69,7 +69,9 @@ def _save(path: Path, result: Any) -> None:
     for name, array in arrays.items():
         if array.dtype.kind not in "biufcUS":  # others would be pickled, or not be read again
             what = f"{name[1:]!r} of {path.stem}" if name[1:] else path.stem
-            raise TypeError(f"{what} is {array.dtype}: each saves numbers, truth values and text")
+            raise TypeError(
+                f"{what} is {array.dtype}: compute_each saves numbers, truth values, text"
+            )
     np.savez(content, allow_pickle=False, **arrays)
     write_file(path, content.getvalue())
 

@@ -129,7 +129,7 @@ def test_an_edit_keeps_the_bits_of_a_model_where_it_cuts_nothing():
             clipping.clip(params, (0, 1, 2), "attention", 0.0),
             clipping.rebuild(
                 params,
-                clipping.by_singular_value(matrices(params)),
+                clipping.svd_terms(matrices(params)),
                 clipping.kept_ranks(params, clipping.Edit((0, 1), "attention", 0.0)),
             ),
         ):
@@ -137,9 +137,9 @@ def test_an_edit_keeps_the_bits_of_a_model_where_it_cuts_nothing():
 
 
 DECOMPOSITIONS = {
-    "svd": clipping.by_singular_value,
-    "projection": functools.partial(clipping.by_random_direction, jax.random.key(3)),
-    "pruning": clipping.by_magnitude,
+    "svd": clipping.svd_terms,
+    "projection": functools.partial(clipping.random_terms, jax.random.key(3)),
+    "pruning": clipping.sorted_magnitudes,
 }
 
 
@@ -173,7 +173,7 @@ def test_baselines_keep_as_many_parameters(name):
 
 def test_pruning_keeps_all_entries_that_equal_the_smallest_kept_one():
     params = {"w": np.stack([np.array([[2.0, 1.0], [-1.0, 0.5]])] * 2)}
-    pieces = clipping.by_magnitude(matrices(params))
+    pieces = clipping.sorted_magnitudes(matrices(params))
     edited = clipping.rebuild(params, pieces, {"w": np.array([1, 2])})  # three and four entries
     assert edited["w"].tolist() == [[[2, 1], [-1, 0]], [[2, 1], [-1, 0.5]]]
 
@@ -251,10 +251,10 @@ def test_rates_that_cut_nothing_change_nothing_and_equal_ranks_are_equal():
 
 def test_a_curve_of_a_baseline_and_of_layers_that_are_cut_together():
     options = dict(modules=["w_o"], rates=[0.5], layers=[(0, 2)])
-    curve = clipping.curve(risk, RUNS, batch(), decompose=clipping.by_magnitude, **options)
+    curve = clipping.curve(risk, RUNS, batch(), decompose=clipping.sorted_magnitudes, **options)
     params = jax.tree.map(lambda leaf: leaf[1], RUNS)
     kept = clipping.kept_ranks(params, clipping.Edit((0, 2), "w_o", 0.5))
-    edited = clipping.rebuild(params, clipping.by_magnitude(matrices(params, "w_o")), kept)
+    edited = clipping.rebuild(params, clipping.sorted_magnitudes(matrices(params, "w_o")), kept)
     expected = compiled_risk(edited, batch()).mean()
     np.testing.assert_allclose(curve.clipped.mean[1, 0, 0, 0, 0], expected, atol=1e-10)
 

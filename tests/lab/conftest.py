@@ -42,7 +42,7 @@ def draw(config, i):
 
 def compute(config, models):
     items = range(len(config.scales))
-    means = lab.each("scales", items, lambda i: draw(config, i))
+    means = lab.compute_each("scales", items, lambda i: draw(config, i))
     return xr.Dataset({"mean": (("scale", "run"), means)}, {"scale": list(config.scales)})
 
 

@@ -122,7 +122,7 @@ def test_what_no_file_holds_is_refused_in_a_sentence(package):
     with pytest.raises(UsageError, match="compute returned a dict: expected a Dataset"):
         results.encode({"risk": 1.0}, {})
     package.change("lambda i: draw(config, i)", "lambda i: {'mean': draw(config, i), 'seed': None}")
-    with pytest.raises(TypeError, match="'seed' of scales-0 is object: each saves numbers"):
+    with pytest.raises(TypeError, match="'seed' of scales-0 is object: compute_each saves numbers"):
         package.run("quick")
 
 

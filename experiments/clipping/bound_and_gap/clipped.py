@@ -95,7 +95,7 @@ def clip_all(config: Config, finished):
     rates = (*clipping.every_rate(spec.token_width), clipping.DROP)
     table = edits(jax.tree.map(lambda leaf: leaf[0], params), rates)
     stacks = jax.vmap(lambda params: matrices(params, MODULES))(params)
-    pieces = clipping.by_singular_value(stacks)
+    pieces = clipping.svd_terms(stacks)
     key_edits, key_ridge, key_noise = jax.random.split(jax.random.key(config.clipped.seed), 3)
     shape = (len(MODULES), spec.architecture.depth, len(rates))
     data = {"status": (("start",), [str(status) for status in finished.status])}

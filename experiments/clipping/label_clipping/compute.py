@@ -101,7 +101,7 @@ def answers(spec, params, edits, batch):  # params, prompts [R, ...] -> [R, 1 + 
     for run in range(len(params.w_q)):
         own, prompts = jax.tree.map(operator.itemgetter(run), (params, batch))
         modules = tuple(PARTS.values())
-        pieces = clipping.by_singular_value(matrices(own, modules))
+        pieces = clipping.svd_terms(matrices(own, modules))
         everything = clipping.kept_ranks(own, clipping.Edit(0, modules, 0.0))
         kept = [everything, *(everything | clipping.kept_ranks(own, edit) for edit in edits)]
         table = jax.tree.map(lambda *ranks: np.stack(ranks), *kept)

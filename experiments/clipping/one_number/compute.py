@@ -38,7 +38,7 @@ class Edited:
 
     def __init__(self, spec, params, seed):
         self.spec, self.params, self.seed = spec, params, seed
-        self.pieces = clipping.by_singular_value(matrices(params, PARTS.values()))
+        self.pieces = clipping.svd_terms(matrices(params, PARTS.values()))
 
     def params_of(self, kind, edit):
         layer, module, rate = edit

@@ -90,7 +90,7 @@ def compute(config: Config, models, *, progress=None, checkpoints=None):
     runs, spec = models["transformer"], spec_of(config)
     path = trained_models.path_of(runs)
     key_prompts, key_directions = jax.random.split(jax.random.key(config.seed))
-    splits = (clipping.by_magnitude, partial(clipping.by_random_direction, key_directions))
+    splits = (clipping.sorted_magnitudes, partial(clipping.random_terms, key_directions))
     measured, matched = [], None
     for condition, prompts in batches(key_prompts, spec, len(path.w_q), config).items():
         at = config.early if condition == "under-trained" else -1

@@ -12,13 +12,13 @@ from lsa_lab.analyses.clipping.curves import curve as curve
 from lsa_lab.analyses.clipping.edits import Edit as Edit
 from lsa_lab.analyses.clipping.edits import Pruning as Pruning
 from lsa_lab.analyses.clipping.edits import Terms as Terms
-from lsa_lab.analyses.clipping.edits import by_magnitude as by_magnitude
-from lsa_lab.analyses.clipping.edits import by_random_direction as by_random_direction
-from lsa_lab.analyses.clipping.edits import by_singular_value as by_singular_value
 from lsa_lab.analyses.clipping.edits import clip as clip
 from lsa_lab.analyses.clipping.edits import count_parameters as count_parameters
 from lsa_lab.analyses.clipping.edits import kept_ranks as kept_ranks
+from lsa_lab.analyses.clipping.edits import random_terms as random_terms
 from lsa_lab.analyses.clipping.edits import rebuild as rebuild
+from lsa_lab.analyses.clipping.edits import sorted_magnitudes as sorted_magnitudes
+from lsa_lab.analyses.clipping.edits import svd_terms as svd_terms
 from lsa_lab.analyses.clipping.ranks import DROP as DROP
 from lsa_lab.analyses.clipping.ranks import RATES as RATES
 from lsa_lab.analyses.clipping.ranks import condition_number as condition_number

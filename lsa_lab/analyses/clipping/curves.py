@@ -18,9 +18,9 @@ from lsa_lab.analyses.clipping.edits import (
     Pieces,
     Ranks,
     as_tuple,
-    by_singular_value,
     kept_ranks,
     rebuild,
+    svd_terms,
 )
 from lsa_lab.analyses.clipping.ranks import RATES, Rate
 from lsa_lab.models.matrices import matrices
@@ -58,7 +58,7 @@ def curve(
     layers: Sequence[Layers] | None = None,
     rates: Sequence[Rate] = RATES,
     shots: Sequence[int] | None = None,
-    decompose: Decompose = by_singular_value,
+    decompose: Decompose = svd_terms,
 ) -> Curve:
     """Return the risk of every model after every single edit; errors that overflow make it NaN.
 
@@ -70,7 +70,7 @@ def curve(
         layers: by default each layer alone; those in a tuple are cut together.
         rates: shares of the singular values to cut, or "drop".
         shots: numbers of demonstrations; the first ones of the same prompts. All by default.
-        decompose: the baseline ``by_magnitude``, or ``by_random_direction`` with a key.
+        decompose: the baseline ``sorted_magnitudes``, or ``random_terms`` with a key.
 
     Raises:
         ValueError: leaves without a common axis of runs; a module, layer or number of shots that

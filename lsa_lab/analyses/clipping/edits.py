@@ -58,12 +58,12 @@ Pieces = Mapping[str, Terms] | Mapping[str, Pruning]  # by the name of the matri
 Decompose = Callable[[Mapping[str, Array]], Pieces]
 
 
-def by_singular_value(stacks: Mapping[str, Array]) -> dict[str, Terms]:
+def svd_terms(stacks: Mapping[str, Array]) -> dict[str, Terms]:
     """Return the singular value decomposition of each matrix [..., p, q] of ``matrices``."""
     return {name: Terms(*ranks.svd(stack)) for name, stack in stacks.items()}
 
 
-def by_random_direction(key: Array, stacks: Mapping[str, Array]) -> dict[str, Terms]:
+def random_terms(key: Array, stacks: Mapping[str, Array]) -> dict[str, Terms]:
     """Return W = Σ_i (W o_i) o_iᵀ along a random orthonormal basis o_i, drawn for each matrix.
 
     Keeping r of them is W O_r O_rᵀ, a random projection to the rank that clipping keeps. The basis
@@ -74,7 +74,7 @@ def by_random_direction(key: Array, stacks: Mapping[str, Array]) -> dict[str, Te
     return {name: _project(key, jnp.asarray(stack)) for key, (name, stack) in pairs}
 
 
-def by_magnitude(stacks: Mapping[str, Array]) -> dict[str, Pruning]:
+def sorted_magnitudes(stacks: Mapping[str, Array]) -> dict[str, Pruning]:
     """Return the sorted magnitudes of the entries of each matrix."""
 
     def sort(stack: Array) -> Pruning:

@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.analyses.clipping.curves import Risk, edited_errors, tabulate
-from lsa_lab.analyses.clipping.edits import Edit, Pieces, Ranks, by_singular_value
+from lsa_lab.analyses.clipping.edits import Edit, Pieces, Ranks, svd_terms
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition_number
 from lsa_lab.models.matrices import matrices
 from lsa_lab.models.moments import compiled
@@ -73,7 +73,7 @@ def search(
     layer = _choose_layer(condition_numbers(params, modules), top_k)
     ascending = sorted(rates, key=lambda rate: 1.0 if rate == DROP else rate)
     edits = [Edit(layer, modules, rate) for rate in ascending]
-    pieces = by_singular_value(matrices(params, modules))
+    pieces = svd_terms(matrices(params, modules))
     before, *after = _measure(risk, params, pieces, edits, validation)
     gains = [float((before - errors).mean()) for errors in after]
     for edit, gain in zip(edits, gains, strict=True):

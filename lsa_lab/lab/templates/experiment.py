@@ -34,7 +34,7 @@ TIERS = {
 
 
 def compute(config, models):  # -> Dataset (rule, length, run)
-    risks = lab.each("lengths", config.lengths, lambda n: measure(config, n))
+    risks = lab.compute_each("lengths", config.lengths, lambda n: measure(config, n))
     return xr.Dataset(
         {"risk": (("length", "rule", "run"), np.stack(risks))},
         {"length": list(config.lengths), "rule": ["descent", "ridge"]},
