@@ -14,7 +14,7 @@ from experiments.models.specs import Architecture, Recipe, Spec, Task, dense_spe
 # attention with norms and MLPs.
 REGRESSION = ("linear attention", "softmax attention", "causal attention", "transformer")
 
-CLIPPED_STEPS = 6000
+CLIPPED_STEPS = 12_000
 SPARSE_STEPS = 20_000
 
 Named = tuple[tuple[str, Spec], ...]  # as configs of experiments that are folders hold models
@@ -124,7 +124,7 @@ def _clipped() -> dict[str, Spec]:
     """Narrow transformers with norms and MLPs, 36 of each task: regression, and two classes."""
     shape = dict(kernel="softmax", key_width=8, width=16, mlp_width=32, norm=True, init_scale=0.5)
     architecture = Architecture(depth=4, heads=2, **shape)
-    recipe = Recipe(steps=CLIPPED_STEPS, batch=32, learning_rate=3e-3, seeds=36, seed=3101)
+    recipe = Recipe(steps=CLIPPED_STEPS, batch=32, learning_rate=4e-3, seeds=36, seed=3101)
     return {
         "small transformer": Spec(Task(5, (10,), noise_std=0.5), architecture, recipe),
         "two classes": Spec(
