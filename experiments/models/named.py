@@ -15,7 +15,7 @@ from experiments.models.specs import Architecture, Recipe, Spec, Task, dense_spe
 REGRESSION = ("linear attention", "softmax attention", "causal attention", "transformer")
 
 CLIPPED_STEPS = 6000
-SPARSE_STEPS = 15_000
+SPARSE_STEPS = 20_000
 
 Named = tuple[tuple[str, Spec], ...]  # as configs of experiments that are folders hold models
 
