@@ -3,14 +3,11 @@
 # In the order in which they are run and reported.
 EXPERIMENTS = (
     "clipping.clipping_curves",
-    "clipping.condition_numbers",
     "clipping.clipping_search",
     "clipping.truncation_norms",
-    "clipping.bound_and_gap",
     "clipping.why_a_rate",
     "clipping.label_clipping",
     "clipping.one_number",
-    "clipping.published_logs",
     "matching.gradient_matching",
     "matching.matching_is_exact",
     "matching.matching_transfer",

@@ -153,7 +153,8 @@ def answer_statements(
             verdict += "" if row["status"] == "registered" else ", exploratory"
         elif not statement.experiment:
             refuted = statement.counterexample and not statement.proof
-            finding, verdict = statement.finding, "refuted" if refuted else "proved"
+            verdict = "published data" if statement.data else "refuted" if refuted else "proved"
+            finding = statement.finding
         answer = {"computed": row is not None, "finding": finding, "verdict": verdict}
         answers.append(vars(statement) | answer)
     return answers

@@ -1,8 +1,10 @@
 """The statements of the papers are complete, and their sentences take one number each."""
 
+import csv
 import string
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.papers import PAPERS, STATEMENTS
@@ -35,7 +37,7 @@ def test_a_claim_gives_one_number_and_a_theorem_gives_none(statement):
     assert {*names} <= {*NUMBERS}
     assert len(names) == bool(statement.claim) == bool(statement.experiment)
     assert "{" not in statement.finding.format(**NUMBERS)
-    assert statement.claim or statement.proof or statement.counterexample
+    assert statement.claim or statement.proof or statement.counterexample or statement.data
 
 
 @EACH
@@ -43,3 +45,27 @@ def test_theorem_tests_exist(statement):
     for path in filter(None, (statement.proof, statement.counterexample)):
         assert path.startswith("tests/theorems/test_"), path
         assert (ROOT / path).is_file(), path
+
+
+def average_logs():
+    """Return changes of scores, {name: [4]}: means over the logs of each model and task."""
+    changes = {}
+    with (ROOT / "experiments/clipping/published_logs.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            rates = [name for name in row if name[0].isdigit()]
+            scores = {float(rate): float(row[rate]) for rate in rates if float(row[rate]) > 0}
+            clipped = np.mean([score for rate, score in scores.items() if rate >= 0.75])
+            end = "first" if int(row["layer"]) <= 1 else "last"
+            gain = float(row["test after"]) - float(row["test before"])
+            for name, change in ((end, clipped - scores[0]), ("search", gain)):
+                cluster = changes.setdefault(name, {}).setdefault((row["model"], row["task"]), [])
+                cluster.append(change)
+    return {name: [np.mean(x) for x in clusters.values()] for name, clusters in changes.items()}
+
+
+def test_the_means_of_published_logs_are_those_of_the_findings():
+    texts = " ".join(statement.finding for statement in STATEMENTS if statement.data)
+    for means in average_logs().values():
+        assert len(means) == 4
+        low, high = min(means), max(means)
+        assert f"{np.mean(means):+.3f} ({low:+.3f} to {high:+.3f})" in texts

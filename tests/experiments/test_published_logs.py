@@ -1,7 +1,5 @@
-"""The copy of A2's logs agrees with itself and with a count by hand; `clipping_search`: Algorithm 1
-is the library's, and its rival has the best factor."""
+"""`clipping_search`: Algorithm 1 is the library's, and its rival has the best factor."""
 
-import json
 from functools import partial
 
 import jax
@@ -11,37 +9,8 @@ import pytest
 from experiments.clipping.clipped_models import spec_of
 from experiments.clipping.clipping_search import compute
 from experiments.clipping.clipping_search.config import TIERS
-from experiments.clipping.published_logs import claims
-from experiments.clipping.published_logs.compute import LOGS
-from experiments.clipping.published_logs.compute import compute as log_of
-from experiments.clipping.published_logs.config import Config
 from experiments.models.model import Model, clip_predictions, init
 from lsa_lab.analyses import clipping
-from lsa_lab.store import results
-
-
-def recount():
-    config = Config()
-    return log_of(config).assign_attrs(config=json.dumps(results.plain(config)))
-
-
-def test_each_log_chose_the_first_best_rate():
-    rows = [line.split(",") for line in LOGS.read_text().splitlines()]
-    rates = [float(rate) for rate in rows[0][4:12]]
-    assert len(rows) == 1 + 32
-    for row in rows[1:]:
-        scores = [float(score) for score in row[4:12]]
-        assert rates[int(np.argmax(scores))] == float(row[12]), row
-
-
-def test_the_logs_have_as_many_gains_as_losses():
-    dataset = recount()
-    assert np.isnan(dataset.score).sum() == 1
-    validation, test = claims.numbers(dataset).gains
-    assert [int((side > 0).sum()) for side in (test, -test)] == [13, 13]
-    assert float(test.max()) == float(test.sel(log="LLAMA2-7B, COPA, attention 1", end="first"))
-    np.testing.assert_allclose(validation.mean("log"), [0.0196, 0.0238], atol=1e-4)
-
 
 CONFIG = TIERS["smoke"]  # d = 2, n = 4, short 2, sparsity 1, noise 0.5 and 1
 SPEC = spec_of(CONFIG)

@@ -45,7 +45,7 @@ def test_a_finding_has_its_number_and_interval(finding, expected):
 def statement(**more):
     fields = {"key": "A1, Theorem 1", "says": "Depth amplifies.", "experiment": "amplify"}
     fields |= {"claim": "gain", "finding": "It gains {value}.", "null": "1", "proof": ""}
-    return SimpleNamespace(**fields | {"counterexample": ""} | more)
+    return SimpleNamespace(**fields | {"counterexample": "", "data": ""} | more)
 
 
 def papers(*statements):
