@@ -99,13 +99,13 @@ def measure_prompt(rows, normal, n, step_sizes, config):  # [N + m, e] -> [1 + c
     """Return the risks on population and demonstrations, and the updates, without noise and at
     each c."""
     largest, b = max(config.shots), config.largest_loss
-    shares = (jnp.arange(largest, dtype=float) < n) / n  # of the first n demonstrations
-    moment = (rows[:largest].T * shares) @ rows[:largest]
+    shares = jnp.where(jnp.arange(largest, dtype=float) < n, 1 / n, 0.0)  # of the first n
+    moment = (rows[:largest].T * shares[None]) @ rows[:largest]
     params = constructions.gradient_descent(step_sizes, config.d)
-    active = (step_sizes > 0)[:, None, None]
+    normal = jnp.where((step_sizes > 0)[:, None, None], normal, 0.0)  # idle layers have no noise
 
     def add_noise(c):
-        w, updates = descend(params, moment, c**0.5 * active * normal)
+        w, updates = descend(params, moment, c**0.5 * normal)
         losses = jnp.minimum((rows @ w[-1].at[-1].set(1.0)) ** 2, b)  # ŷ = -W_{e,1..d} x
         return jnp.stack([losses[largest:].mean(), shares @ losses[:largest]]), updates
 
@@ -131,7 +131,7 @@ def measure_place(place, rows, eps, normal, config):  # -> {name: [G] or [G, c]}
         return {
             "gap": risks[0, 0] - risks[0, 1],
             "bound": bound(updates, levels),
-            "noise_cost": jnp.abs(risks[1:] - risks[0]).sum(1),
+            "noise_cost": jnp.abs(risks[1:] - risks[:1]).sum(1),
         }
 
     return jax.lax.map(measure_task, (rows, eps, normal), batch_size=8)  # some at a time: memory
