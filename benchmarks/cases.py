@@ -262,6 +262,16 @@ CASES = (
         turns=3,
     ),
     Case(
+        "LM, reused",
+        "100 questions of 32 tokens after 180: demonstrations run once, or with every question",
+        {},
+        {"ours": "lm:ours_reused"},
+        (Work(0),) * 2,
+        "s",
+        points=("once", "every time"),
+        turns=1,
+    ),
+    Case(
         "LM, alone",
         "the same: questions with a layer edited, prefix gradients, SVDs in float64",
         {},

@@ -65,18 +65,29 @@ def ours(shapes: list) -> Form:
     gradient by tokens' embeddings."""
     params, config = model()
     walks = [partial(every_logit(params, config), draw(shape)) for shape in shapes]
-    ids = draw((PARTS, AT_ONCE, QUESTION))
-    last, places = np.full(AT_ONCE, QUESTION - 1), np.arange(PARTS * AT_ONCE).reshape(PARTS, -1)
+    stream = decoder.embed(params, draw((LISTENED,)), config)
+    margin = flow.margin(params, config, 0, 1)
+    gradient = partial(flow.token_flow, params, stream, config, margin, layers=(config.num_layers,))
+    return once(*walks, partial(text.scores, params, config, ask(BEFORE, QUESTION)), gradient)
+
+
+def ours_reused() -> Form:
+    """100 questions after demonstrations that run once for all, and each with its own copy."""
+    params, config = model()
+    asked = ask(BEFORE, QUESTION), ask(0, BEFORE + QUESTION)
+    return once(*(partial(text.scores, params, config, each) for each in asked))
+
+
+def ask(before: int, question: int) -> text.Questions:
+    """Return 100 questions of random tokens after the same ``before`` tokens."""
+    ids = draw((PARTS, AT_ONCE, question))
+    last, places = np.full(AT_ONCE, question - 1), np.arange(PARTS * AT_ONCE).reshape(PARTS, -1)
     buckets = tuple(
         text.Bucket(np.asarray(part), last, place) for part, place in zip(ids, places, strict=True)
     )
     labels = np.arange(places.size) % 2
-    before, others = np.asarray(draw((BEFORE,))), np.zeros((0, 2), int)
-    asked = text.Questions(before, others, buckets, labels, labels[:2])
-    stream = decoder.embed(params, draw((LISTENED,)), config)
-    margin = flow.margin(params, config, 0, 1)
-    gradient = partial(flow.token_flow, params, stream, config, margin, layers=(config.num_layers,))
-    return once(*walks, partial(text.scores, params, config, asked), gradient)
+    prefix, spans = np.asarray(draw((before,))), np.zeros((0, 2), int)
+    return text.Questions(prefix, spans, buckets, labels, labels[:2])
 
 
 def ours_alone() -> Form:

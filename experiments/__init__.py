@@ -23,8 +23,5 @@ EXPERIMENTS = (
     "recurrent.learning_curves",
     "language.lm_clipping",
     "language.lm_one_number",
-    "language.lm_flow",
     "language.lm_gradient_matching",
-    "language.lm_heads",
-    "language.lm_family",
 )

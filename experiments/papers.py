@@ -67,7 +67,7 @@ PAPERS = (
 A1 = (
     Statement("A1, Abstract",
         "Demonstrations selected by their gradient (GradS) beat those of the strongest other rule.",
-        "lm_flow", "grads_less_similarity",
+        "lm_flow", "grads_less[similarity]",
         "In SmolLM2 the log-probability of the right label after demonstrations that GradS "
         "selects, less that after the most similar ones, is {value} nats.",
         null="0"),
@@ -145,7 +145,7 @@ A1 = (
         proof="tests/theorems/test_worth_to_the_bayes_rule.py"),
     Statement("A1, Open question 2",
         "How do softmax and MLPs change the amplification?",
-        "lm_flow", "alone",
+        "lm_flow", "beyond_untrained[alone]",
         "Training multiplies by {value} the factor by which the layers of SmolLM2 make the "
         "gradients of two demonstrations shown alone more unequal.",
         null="1"),

@@ -16,6 +16,23 @@ def accuracy(scores: Any, labels: Any) -> float:
     return float((best[np.arange(len(y)), y] / best.sum(1)).mean())
 
 
+def f1(scores: Any, labels: Any, positive: int | None = None) -> float:
+    """Return F1 = 2 TP / (2 TP + FP + FN) of one class, or its mean over all classes.
+
+    The answer to a query is its first label with the largest score. A class that is neither right
+    nor answered has F1 = 0.
+    """
+    s, y = _check(scores, labels)
+    answers = s.argmax(1)
+
+    def one(c: int) -> float:
+        hits = 2 * ((answers == c) & (y == c)).sum()
+        return float(hits / max((answers == c).sum() + (y == c).sum(), 1))
+
+    classes = range(s.shape[1]) if positive is None else (positive,)
+    return float(np.mean([one(c) for c in classes]))
+
+
 def cross_entropy(scores: Any, labels: Any) -> float:
     """Return the mean of -log p(right label | query), among the labels, in nats."""
     s, y = _check(scores, labels)

@@ -1,0 +1,295 @@
+"""Does depth amplify the ratio of two gradients in a language model, and does GradS help it (A1)?
+
+A demonstration's gradient is that of the margin between the two labels' logits; after an earlier
+layer the margin is read through the logit lens. Gradients of two demonstrations are compared with
+each alone before the query, and with several in one prompt: as the model reads the prompt, and
+averaged over rotations, in which each demonstration stands at every place once. What a
+demonstration is worth is the log-probability of the right label with it alone before the query.
+Units are collections of texts.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import xarray as xr
+from scipy.stats import rankdata
+
+from experiments.language import models as language_models
+from experiments.language import texts
+from lsa_lab import lab
+from lsa_lab.lab import Claim, main, plotting
+
+MODES = ("alone", "as read", "averaged over rotations")
+MODELS = ("trained", "untrained")
+RIVALS = ("random", "similarity", "BM25")  # of A1, in a fixed list
+RULES = ("GradS", *RIVALS)
+LABEL = "the same label"
+PREDICTORS = ("gradient", "similarity", "BM25", LABEL)
+
+
+@dataclass(frozen=True)
+class Config:
+    model: str = "smollm2"  # a source of lsa_lab.lm, or the path of a GGUF file or of a folder
+    collections: tuple[str, ...] = texts.TWELVE
+    sets: int = 2  # of texts, for each collection
+    width: int = 24  # tokens of a question
+    places: int = 3  # layers after which gradients are taken, evenly from the first to the last
+    shots: int = 4  # demonstrations of a prompt
+    rotated: int = 2  # queries after each rotation of them
+    pool: int = 10  # demonstrations that stand alone before a query, to select from
+    asked: int = 3  # queries for which demonstrations are selected
+    draws: int = 2  # random selections for each query
+    seed: int = 1801
+
+
+SMOKE = dict(width=8, places=2, shots=2, pool=4, asked=2, draws=1)
+TIERS = {
+    "smoke": Config(language_models.RANDOM, (texts.INVENTED,), **SMOKE, seed=1),
+    "quick": Config(collections=("rotten tomatoes", "space/hockey"), sets=1, pool=6, seed=2),
+    "full": Config(),
+}
+
+
+def select_layers(depth, places):  # -> numbers from 1 to L
+    return tuple(np.unique(np.linspace(1, depth, places).round().astype(int)).tolist())
+
+
+def find_log_sizes(squares, spans):  # [m, B, l, P] -> [m, n, B, l]
+    """Return log |gradient| of each demonstration of a prefix."""
+    sums = [squares[..., first:stop].sum(-1) for first, stop in spans]
+    return np.log(np.stack(sums, axis=1)) / 2
+
+
+def find_disparity(logs):  # [n, ...] -> [...]
+    """Return the mean |log ratio| of two gradients, over all pairs of demonstrations."""
+    i, j = np.triu_indices(len(logs), 1)
+    return np.abs(logs[i] - logs[j]).mean(0)
+
+
+def read(model, prefixes, questions, pool, layers=()):
+    reading = language_models.read_prompts(
+        model.params, prefixes, questions, pool.words, config=model.config, layers=layers
+    )
+    return jax.tree.map(lambda array: np.asarray(array, float), reading)
+
+
+def read_alone(model, pool, singles, queries, layers):
+    """Read each demonstration alone before each query: margins [m, B], log sizes [m, B, l]."""
+    prefixes = np.stack([pool.write([row]) for row in singles])
+    asked = np.stack([pool.questions[queries]] * len(singles))
+    reading = read(model, prefixes, asked, pool, layers)
+    return reading.margin, find_log_sizes(reading.squares, pool.find_spans(1))[:, 0]
+
+
+def compare_rotations(model, pool, shown, queries, layers):  # -> [l], [l]
+    """Return the disparity in one prompt, as read and with gradients averaged over rotations."""
+    count = len(shown)
+    places = (np.arange(count)[:, None] + np.arange(count)) % count  # of each demonstration
+    prefixes = np.stack([pool.write(shown[np.argsort(place)]) for place in places])
+    asked = np.stack([pool.questions[queries]] * count)
+    squares = read(model, prefixes, asked, pool, layers).squares
+    logs = find_log_sizes(squares, pool.find_spans(count))  # [rotation, place, B, l]
+    as_read = np.mean([find_disparity(each) for each in logs], axis=0)
+    logs = np.stack([each[place] for each, place in zip(logs, places, strict=True)])
+    return as_read.mean(0), find_disparity(logs.mean(0)).mean(0)
+
+
+def correlate(score, worth):  # [m, B] x 2 -> []
+    """Return the rank correlation over the pool, a mean over queries; 0 for a constant score."""
+    rows = []
+    for x, y in zip(score.T, worth.T, strict=True):
+        varies = np.ptp(x) > 0 and np.ptp(y) > 0
+        rows.append(np.corrcoef(rankdata(x), rankdata(y))[0, 1] if varies else 0.0)
+    return np.mean(rows)
+
+
+def find_log_probability(margin, labels):  # [..., B], [B] -> [..., B], of the right label
+    return -np.logaddexp(0, -(2 * labels - 1) * margin)
+
+
+def ask_selected(model, pool, singles, queries, scores, config):  # [rules + draws, m, B] -> [., B]
+    """Return log-probabilities after the demonstrations of the largest scores, the best last."""
+    chosen = scores.argsort(axis=1, kind="stable")[:, -config.shots :]  # [rules, shots, B]
+    rows = chosen.transpose(0, 2, 1).reshape(-1, config.shots)
+    prefixes = np.stack([pool.write(singles[row]) for row in rows])
+    asked = np.concatenate([pool.questions[queries]] * len(scores))[:, None]
+    margin = read(model, prefixes, asked, pool).margin.reshape(len(scores), -1)
+    return find_log_probability(margin, pool.labels[queries])
+
+
+def measure_set(config, model, pool, seeds):
+    """Return every measure of one set of texts; ``seeds`` are those of its draws."""
+    rng = np.random.default_rng(seeds)
+    shown, singles, queries = texts.draw_rows(
+        rng, pool.labels, config.shots, config.pool, config.asked
+    )
+    layers = select_layers(model.config.num_layers, config.places)
+    key = jax.random.key(int(rng.integers(2**31)))
+    drawn = language_models.draw_untrained(key, config=model.config, dtype=np.float32)
+    disparities, readings = [], []
+    for each in (model, model._replace(params=drawn)):
+        readings.append(read_alone(each, pool, singles, queries, layers))
+        together = compare_rotations(each, pool, shown, queries[: config.rotated], layers)
+        disparities.append([find_disparity(readings[-1][1]).mean(0), *together])
+    margin, logs = readings[0]
+    rows = language_models.average_rows(
+        model.params,
+        pool.questions[[*singles, *queries]],
+        config=model.config,
+        layer=model.config.num_layers // 2,
+    )
+    scores = {
+        "gradient": logs[..., -1],
+        "similarity": language_models.find_cosines(rows[: config.pool], rows[config.pool :]),
+        "BM25": texts.score_bm25(
+            *([pool.texts[row] for row in part] for part in (singles, queries))
+        ),
+        LABEL: (pool.labels[singles][:, None] == pool.labels[queries]).astype(float),
+    }
+    worth = find_log_probability(margin, pool.labels[queries])
+    chance = rng.random((config.draws, config.pool, config.asked))
+    tried = np.concatenate([[scores[name] for name in PREDICTORS[:3]], chance])
+    answers = ask_selected(model, pool, singles, queries, tried, config).mean(1)
+    by_rule = dict(zip(("GradS", "similarity", "BM25"), answers, strict=False))
+    by_rule["random"] = answers[3:].mean()
+    return {
+        "disparity": np.array(disparities),
+        "correlation": np.array([correlate(scores[name], worth) for name in PREDICTORS]),
+        "log_probability": np.array([by_rule[rule] for rule in RULES]),
+    }
+
+
+def compute(config, models):
+    model = language_models.load_model(config.model)
+    pools = [
+        texts.read_pool(n, model.tokenizer, config.width, config.seed) for n in config.collections
+    ]
+    items = [(c, s) for c in range(len(pools)) for s in range(config.sets)]
+
+    def run(item):
+        return measure_set(config, model, pools[item[0]], [config.seed, *item])
+
+    rows = lab.compute_each("sets of texts", items, run)
+    front, shape = ("collection", "set"), (len(pools), config.sets)
+    axes = {
+        "disparity": ("weights", "mode", "layer"),
+        "correlation": ("predictor",),
+        "log_probability": ("rule",),
+    }
+    data = {
+        name: (
+            (*front, *own),
+            np.reshape([row[name] for row in rows], (*shape, *rows[0][name].shape)),
+        )
+        for name, own in axes.items()
+    }
+    names = {"collection": list(config.collections), "weights": list(MODELS), "mode": list(MODES)}
+    names |= {"predictor": list(PREDICTORS), "rule": list(RULES)}
+    layers = list(select_layers(model.config.num_layers, config.places))
+    return xr.Dataset(data, names | {"layer": layers})
+
+
+def find_growth(result, mode, weights="trained"):  # -> [R], of collections
+    """Return the disparity after the last layer over that after the first."""
+    sizes = result["disparity"].sel(mode=mode, weights=weights).mean("set")
+    return (sizes.isel(layer=-1) / sizes.isel(layer=0)).values
+
+
+def beyond_untrained(result, mode):  # -> [R]
+    return find_growth(result, mode) / find_growth(result, mode, "untrained")
+
+
+def predicts(result, predictor):  # -> [R]
+    return result["correlation"].sel(predictor=predictor).mean("set").values
+
+
+def predicts_less(result, predictor):  # -> [R]
+    return predicts(result, "gradient") - predicts(result, predictor)
+
+
+def grads_less(result, rival):  # -> [R], in nats
+    means = result["log_probability"].mean("set")
+    return (means.sel(rule="GradS") - means.sel(rule=rival)).values
+
+
+SHOWN = "with demonstrations {mode}"
+GROWTH = "the disparity of gradients after the last layer over that after the first"
+PAIRED = "none: the difference is paired, and 0 if both do alike"
+CLAIMS = (
+    Claim("beyond_untrained", "A1, Open question 2",
+          f"Training raises the factor by which a language model's layers make gradients unequal, "
+          f"{SHOWN}", f"{GROWTH}, trained over untrained weights", beyond_untrained, at_least=1.0,
+          statistic="ratio", over={"mode": MODES},
+          null="none: the ratio is paired, and 1 if training does nothing"),
+    Claim("growth", "A1, Open question 2",
+          f"A language model's layers make the gradients of demonstrations more unequal, {SHOWN}",
+          GROWTH, find_growth, at_least=1.0, statistic="ratio", over={"mode": MODES},
+          null="beyond_untrained"),
+    Claim("predicts", "A1, Effectiveness",
+          "In a language model {predictor} predicts what a demonstration is worth",
+          "the rank correlation with the log-probability of the query's label after the "
+          "demonstration alone", predicts, at_least=0.0, over={"predictor": PREDICTORS},
+          null="none: by chance 0"),
+    Claim("predicts_less", "A1, Effectiveness",
+          "In a language model the gradient predicts what a demonstration is worth better than "
+          "{predictor} does", "the rank correlation with worth of the gradient less that of the "
+          "other", predicts_less, at_least=0.0, over={"predictor": PREDICTORS[1:]}, null=PAIRED),
+    Claim("grads_less", "A1, Abstract",
+          "GradS selects better demonstrations for a language model than {rival} does",
+          "the log-probability of the right label after demonstrations that GradS selects less "
+          "that after those of the other rule, on the same queries", grads_less, at_least=0.0,
+          over={"rival": RIVALS}, null=PAIRED),
+)  # fmt: skip
+
+
+def plot(result, config):  # -> Figure, caption
+    figure, axes = plotting.figure(6.75, 2.7, (1, 2))
+    for i, mode in enumerate(MODES):
+        for weights in MODELS:
+            draw_layers(axes[0], result, mode, weights, i)
+    plotting.log_axes(axes[0], y=True)
+    axes[0].axhline(1, color="grey", lw=0.8)
+    axes[0].set(xlabel="layer", ylabel="disparity / that of layer 1", title="Gradients by layer")
+    axes[0].legend()
+    gains = np.stack([grads_less(result, rival) for rival in RIVALS], axis=1)
+    axes[1].plot(gains.T, range(len(RIVALS)), "|", color="grey", ms=7)
+    for row, gain in enumerate(gains.T):
+        low, high = lab.mean_interval(gain)
+        if np.isfinite([low, high]).all():
+            axes[1].plot([low, high], [row, row], color=plotting.BLUE, lw=1)
+        axes[1].plot(gain.mean(), row, "o", color=plotting.BLUE)
+    axes[1].axvline(0, color="grey", lw=0.8)
+    axes[1].set_yticks(range(len(RIVALS)), RIVALS)
+    axes[1].set(
+        ylim=(len(RIVALS) - 0.5, -0.5),
+        xlabel="nats of the right label",
+        title="GradS less other rules",
+    )
+    alone, as_read, _ = (np.exp(np.log(beyond_untrained(result, mode)).mean()) for mode in MODES)
+    gradient = predicts(result, "gradient").mean()
+    return figure, (
+        f"Training multiplies the growth of the disparity over the layers of "
+        f"{language_models.describe_model(config.model)} by {alone:.2f} with each demonstration "
+        f"alone, and by {as_read:.2f} with {config.shots} in one prompt. Demonstrations selected "
+        f"by GradS change the log-probability of the right label by {gains[:, 0].mean():+.2f} nats "
+        f"against random ones; the rank correlation of gradient and worth is {gradient:.2f}. "
+        f"Points are means over {len(gains)} collections (strokes) with 95 % intervals; dashed "
+        "lines and hollow points are untrained weights."
+    )
+
+
+def draw_layers(ax, result, mode, weights, number):
+    sizes = result["disparity"].sel(mode=mode, weights=weights).mean("set")
+    sizes = sizes.transpose("collection", "layer").values
+    layers = result["layer"].values
+    trained = weights == "trained"
+    look = dict(color=plotting.COLOURS[number], marker="os^"[number], capsize=1.5)
+    look |= {} if trained else dict(ls="--", mfc="white")
+    places = layers + 0.3 * (number - 1) * (layers > layers[0])
+    label = mode if trained else None
+    plotting.mean_points(ax, places, sizes / sizes[:, :1], label, "ratio", **look)
+
+
+if __name__ == "__main__":
+    main(__file__)

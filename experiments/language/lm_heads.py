@@ -1,0 +1,247 @@
+"""Does a language model need all heads of its first layer, and one of each later layer (A4)?
+
+A head matters by how far closing it moves the answer: KL(p, p') of the labels' probabilities, p'
+with the head closed for the whole prompt. Every head of every layer is closed in turn. The
+effective heads of a layer are exp(entropy) of its heads' shares of that sum, averaged over
+collections of texts. Heads that are kept in pruned models are chosen on the other collections.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from scipy.stats import rankdata
+
+from experiments.language import models as language_models
+from experiments.language import texts
+from lsa_lab import lab
+from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lm import cached_stream
+
+TASK = 0.6  # the least share of right answers of a model that does the task
+KEPT = ("top head", "random head")  # of each later layer, in pruned models
+
+
+@dataclass(frozen=True)
+class Config:
+    model: str = "smollm2"  # a source of lsa_lab.lm, or the path of a GGUF file or of a folder
+    collections: tuple[str, ...] = texts.TWELVE
+    width: int = 20  # tokens of a question
+    shots: int = 4  # demonstrations before every question
+    asked: int = 6  # questions of a collection with heads closed one by one
+    tested: int = 40  # others, with all but one head of each later layer closed
+    draws: int = 3  # of random heads to keep
+    seed: int = 1802
+
+
+SMOKE = dict(width=8, shots=2, asked=2, tested=4, draws=1, seed=1)
+TIERS = {
+    "smoke": Config(language_models.RANDOM, (texts.INVENTED,) * 2, **SMOKE),
+    "quick": Config(collections=("space/hockey", "tweets"), shots=2, asked=2, tested=8, seed=2),
+    "full": Config(),
+}
+
+
+def answer(model, cached, layer, masks, words):  # [M, L, H] -> [M, B]
+    """Return the margin of each question under masks of heads that begin at a layer."""
+
+    def run(mask):
+        return cached_stream.resume(
+            model.params, cached[layer], model.config, at=layer, head_mask=mask
+        )[:, -1]
+
+    rows = jax.vmap(run)(jnp.asarray(masks, model.params.w_o.dtype))
+    return np.asarray(
+        language_models.read_margins(model.params, rows, words, config=model.config), float
+    )
+
+
+def find_change(whole, margin):  # -> KL of two labels' probabilities, in nats
+    p = 1 / (1 + np.exp(-whole))
+    return p * (np.logaddexp(0, -margin) - np.logaddexp(0, -whole)) + (1 - p) * (
+        np.logaddexp(0, margin) - np.logaddexp(0, whole)
+    )
+
+
+def measure_importance(model, pool, shown, asked):  # -> [L, H]
+    """Return the change of answers with each head closed, a mean over questions."""
+    depth, count = model.config.num_layers, model.config.num_heads
+    cached = language_models.cache_streams(
+        model, pool.write(shown), pool.questions[asked], range(depth)
+    )
+    masks = np.ones((depth, count, depth, count))  # of each layer, of each closed head
+    for layer, head in np.ndindex(depth, count):
+        masks[layer, head, layer, head] = 0
+    whole = answer(model, cached, depth - 1, np.ones((count, depth, count)), pool.words)[0]
+    margins = [answer(model, cached, i, masks[i], pool.words) for i in range(depth)]
+    return find_change(whole, np.stack(margins)).mean(-1)
+
+
+def keep_heads(heads, count):  # [L-1] -> mask [L, H]
+    """Return the gates of a model with all heads of the first layer, and one of each later."""
+    return np.concatenate([np.ones((1, count)), np.eye(count)[heads]])
+
+
+def average_shares(importance):  # [R, L, H] -> [L, H]
+    """Return a head's share of the importance of its layer, a mean over collections."""
+    return (importance / importance.sum(-1, keepdims=True)).mean(0)
+
+
+def count_heads(shares):  # [..., H] -> [...]
+    """Return exp(entropy), the number of heads that would matter equally."""
+    return np.exp(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(-1))
+
+
+def choose_heads(importance, collection):  # -> [L-1]
+    """Return the head of each later layer that matters most in the other collections."""
+    return average_shares(np.delete(importance, collection, 0))[1:].argmax(-1)
+
+
+def measure_pruned(config, model, pool, parts, kept):
+    """Return margins of the whole model, of the one with these heads, and of random ones."""
+    depth, count = model.config.num_layers, model.config.num_heads
+    shown, _, tested, rng = parts
+    cached = language_models.cache_streams(model, pool.write(shown), pool.questions[tested], (0,))
+    random = rng.integers(count, size=(config.draws, depth - 1))
+    masks = [np.ones((depth, count)), *(keep_heads(heads, count) for heads in (kept, *random))]
+    return answer(model, cached, 0, np.stack(masks), pool.words)
+
+
+def compute(config, models):
+    model = language_models.load_model(config.model)
+    names, sizes = config.collections, (config.shots, config.asked, config.tested)
+    pools, parts = [], []
+    for place, name in enumerate(names):
+        rng = np.random.default_rng([config.seed, place])
+        pools.append(texts.read_pool(name, model.tokenizer, config.width, config.seed))
+        parts.append([*texts.draw_rows(rng, pools[-1].labels, *sizes), rng])
+    places = range(len(names))
+    importance = np.stack(
+        lab.compute_each(
+            "heads closed", places, lambda i: measure_importance(model, pools[i], *parts[i][:2])
+        )
+    )
+    chosen = [choose_heads(importance, i) for i in places]
+    margins = lab.compute_each(
+        "pruned models",
+        places,
+        lambda i: measure_pruned(config, model, pools[i], parts[i], chosen[i]),
+    )
+    labels = [pool.labels[part[2]] for pool, part in zip(pools, parts, strict=True)]
+    return xr.Dataset(
+        {
+            "importance": (("collection", "layer", "head"), importance),
+            "margin": (("collection", "mask", "question"), np.stack(margins)),
+            "label": (("collection", "question"), np.stack(labels)),
+        },
+        {"collection": list(names), "layer": np.arange(importance.shape[1]) + 1},
+    )
+
+
+def find_pseudo_values(result):  # -> [R, L]
+    """Return R N(all) - (R - 1) N(all but one) of the effective heads N.
+
+    Their mean is N less its bias, and their spread is that of N (Quenouille 1956).
+    """
+    importance = result["importance"].transpose("collection", "layer", "head").values
+    count = len(importance)
+    without = [count_heads(average_shares(np.delete(importance, i, 0))) for i in range(count)]
+    return count * count_heads(average_shares(importance)) - (count - 1) * np.stack(without)
+
+
+def first_less_later(result):  # -> [R]
+    heads = find_pseudo_values(result)
+    return heads[:, 0] - heads[:, 1:].mean(1)
+
+
+def later_heads(result):  # -> [R]
+    return find_pseudo_values(result)[:, 1:].mean(1)
+
+
+def same_head(result):  # -> [R]
+    importance = result["importance"].transpose("collection", "layer", "head").values
+    tops = importance[:, 1:].argmax(-1)
+    others = [choose_heads(importance, i) for i in range(len(importance))]
+    return (tops == np.stack(others)).mean(1) - 1 / importance.shape[-1]
+
+
+def find_accuracy(result):  # -> [R, masks]
+    margins = result["margin"].transpose("collection", "mask", "question").values
+    return ((margins > 0) == result["label"].values[:, None]).mean(-1)
+
+
+def pruned(result):  # -> [R], or None where the model does no task
+    accuracy = find_accuracy(result)
+    accuracy = accuracy[accuracy[:, 0] >= TASK]
+    return accuracy[:, 1] - accuracy[:, 0] if len(accuracy) else None
+
+
+def order_kept(result):  # -> [R, kinds]
+    """Return the rank correlation of a pruned model's margins with those of the whole model."""
+    margins = result["margin"].transpose("collection", "mask", "question").values
+    ranks = rankdata(margins, axis=-1)
+    rows = [[np.corrcoef(whole, x)[0, 1] for x in others] for whole, *others in ranks]
+    return np.array([[top, np.mean(random)] for top, *random in rows])
+
+
+def pruned_less_random(result):  # -> [R]
+    return order_kept(result) @ [1, -1]
+
+
+CLAIMS = (
+    Claim("first_less_later", "A4, Figure 1c, first layer",
+          "The first layer of a language model uses more of its heads than later layers do",
+          "effective heads of the first layer less the mean of all later layers",
+          first_less_later, at_least=0.0, null="none: the difference is 0 if layers are alike"),
+    Claim("later_heads", "A4, Figure 1c, later layers",
+          "In the later layers of a language model one head does most",
+          "effective heads of a later layer, mean over all of them", later_heads, at_most=2.0,
+          null="none: all heads of a layer", note="two heads that matter equally count as 2"),
+    Claim("same_head", "A4, Figure 1c, later layers",
+          "The head that matters most in a later layer is the same for other texts",
+          "the share of later layers in which the top head is the top head in the other "
+          "collections, less that by chance", same_head, at_least=0.0, null="none: by chance 0"),
+    Claim("pruned", "A4, Figure 1d",
+          "Removing all but the top head of each later layer costs a language model no accuracy",
+          "accuracy with one head in each later layer less that of the whole model", pruned,
+          at_least=-0.02, null="pruned_less_random"),
+    Claim("pruned_less_random", "A4, Figure 1d",
+          "The top head of each later layer keeps more of a language model's answers than a "
+          "random head does",
+          "rank correlation with the whole model's margins, of the top heads less random ones",
+          pruned_less_random, at_least=0.0, null="none: the difference is paired"),
+)  # fmt: skip
+
+
+def plot(result, config):  # -> Figure, caption
+    figure, axes = plotting.figure(6.75, 2.6, (1, 2), width_ratios=(3, 2))
+    heads, count = find_pseudo_values(result), result.sizes["head"]
+    layers = result["layer"].values
+    plotting.mean_points(axes[0], layers, heads, color=plotting.BLUE, marker="o", ls="none")
+    for level in (1, count):
+        axes[0].axhline(level, color="grey", lw=0.8, ls=":")
+    axes[0].set(xlabel="layer", ylabel="effective heads", title="Heads that matter, by layer")
+    kept = order_kept(result)
+    axes[1].plot(kept.T, range(2), "|", color="grey", ms=7)
+    axes[1].plot(kept.mean(0), range(2), "o", color=plotting.BLUE)
+    axes[1].axvline(0, color="grey", lw=0.8)
+    axes[1].set_yticks(range(2), KEPT)
+    axes[1].set(xlabel="rank correlation with the whole model", ylim=(1.5, -0.5))
+    axes[1].set(title="One head in each later layer")
+    accuracy = find_accuracy(result)
+    able = accuracy[:, 0] >= TASK
+    return figure, (
+        f"In {language_models.describe_model(config.model)} {heads[:, 0].mean():.1f} of {count} "
+        f"heads matter in the first layer, and {heads[:, 1:].mean():.1f} in a later one. With only "
+        f"the top head of each later layer the margins' rank correlation with the whole model's is "
+        f"{kept[:, 0].mean():.2f}, and with random heads {kept[:, 1].mean():.2f} (strokes: "
+        f"collections). The whole model answers at least {TASK:.0%} of questions right in "
+        f"{able.sum()} of {len(able)} collections. Bars are 95 % intervals, dotted lines one head "
+        "and all."
+    )
+
+
+if __name__ == "__main__":
+    main(__file__)

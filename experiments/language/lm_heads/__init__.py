@@ -1,1 +1,0 @@
-"""Which heads does a language model need, and have its tokens one linear map?"""

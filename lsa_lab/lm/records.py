@@ -1,0 +1,95 @@
+"""Sentences of a user's own files: pairs of sentences, and questions with several answers.
+
+A record is a row of a CSV or TSV file with names in its first line, or a line of JSON. A form
+writes it as one text, so that a pair is a text like any other:
+
+    read_sentences("RTE/train.jsonl", "{premise} Does this mean that {hypothesis} is true?",
+                   "label", ("not_entailment", "entailment"))
+    read_sentences("MRPC/train.tsv", "{#1 String} Is it the same as: {#2 String}",
+                   "Quality", ("0", "1"))
+    read_choices("COPA/train.jsonl", "{premise} What was the {question} of this?",
+                 ("{choice1}", "{choice2}"), "label")
+"""
+
+import csv
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from lsa_lab.lm.sentences import Sentences
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Choices:
+    """Questions with K answers each, and the number of the right one."""
+
+    name: str
+    texts: tuple[str, ...]  # [N]
+    answers: tuple[tuple[str, ...], ...]  # [N, K]
+    labels: np.ndarray  # [N], from 0 to K - 1
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> "Choices":
+        """Return the questions at these places, in this order."""
+        texts, answers = (tuple(part[i] for i in rows) for part in (self.texts, self.answers))
+        labels = np.asarray(self.labels)[np.asarray(rows, int)]
+        return dataclasses.replace(self, texts=texts, answers=answers, labels=labels)
+
+
+def read_sentences(path: str | Path, form: str, label: str, classes: Sequence[str]) -> Sentences:
+    """Read texts in classes; ``classes`` are the values of the field ``label``, in their order.
+
+    Raises ValueError for another value or a field that a record lacks.
+    """
+    records = _read(Path(path))
+    texts = tuple(_fill(form, record, path) for record in records)
+    labels = [_find_label(record, label, classes, path) for record in records]
+    return Sentences(Path(path).stem, texts, np.array(labels, int), tuple(classes))
+
+
+def read_choices(path: str | Path, form: str, answers: Sequence[str], label: str) -> Choices:
+    """Read questions with several answers, a form for each; ``label`` counts them from 0.
+
+    Raises ValueError for another label or a field that a record lacks.
+    """
+    records, numbers = _read(Path(path)), [str(i) for i in range(len(answers))]
+    texts = tuple(_fill(form, record, path) for record in records)
+    rows = tuple(tuple(_fill(each, record, path) for each in answers) for record in records)
+    labels = [_find_label(record, label, numbers, path) for record in records]
+    return Choices(Path(path).stem, texts, rows, np.array(labels, int))
+
+
+def _read(path: Path) -> list[dict]:
+    with open(path, encoding="utf-8-sig", newline="") as lines:
+        if path.suffix == ".csv":
+            records: list[dict] = list(csv.DictReader(lines))
+        elif path.suffix == ".tsv":
+            records = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+        elif path.suffix == ".jsonl":
+            records = [json.loads(line) for line in lines if line.strip()]
+        else:
+            raise ValueError(f"{path}: expected a file .csv, .tsv or .jsonl")
+    if not records:
+        raise ValueError(f"{path} has no record")
+    return records
+
+
+def _fill(form: str, record: Mapping[str, object], path: str | Path) -> str:
+    try:
+        return form.format_map(record)
+    except KeyError as error:
+        raise ValueError(f"{path} has no field {error}: it has {', '.join(record)}") from None
+
+
+def _find_label(
+    record: Mapping[str, object], label: str, classes: Sequence[str], path: str | Path
+) -> int:
+    value = _fill(f"{{{label}}}", record, path)
+    if value not in classes:
+        raise ValueError(f"{path}: the {label} {value!r} is none of {', '.join(classes)}")
+    return list(classes).index(value)
