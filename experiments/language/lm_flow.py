@@ -44,15 +44,12 @@ class Config:
 
 
 SMOKE = dict(width=8, places=2, shots=2, pool=4, asked=2, draws=1)
+QUICK = SMOKE | dict(sets=1, width=16, rotated=1)
 TIERS = {
     "smoke": Config(language_models.RANDOM, (texts.INVENTED,), **SMOKE, seed=1),
-    "quick": Config(collections=("rotten tomatoes", "space/hockey"), sets=1, pool=6, seed=2),
+    "quick": Config(collections=("rotten tomatoes", "space/hockey"), **QUICK, seed=2),
     "full": Config(),
 }
-
-
-def select_layers(depth, places):  # -> numbers from 1 to L
-    return tuple(np.unique(np.linspace(1, depth, places).round().astype(int)).tolist())
 
 
 def find_log_sizes(squares, spans):  # [m, B, l, P] -> [m, n, B, l]
@@ -124,7 +121,7 @@ def measure_set(config, model, pool, seeds):
     shown, singles, queries = texts.draw_rows(
         rng, pool.labels, config.shots, config.pool, config.asked
     )
-    layers = select_layers(model.config.num_layers, config.places)
+    layers = language_models.select_layers(model.config.num_layers, config.places)
     key = jax.random.key(int(rng.integers(2**31)))
     drawn = language_models.draw_untrained(key, config=model.config, dtype=np.float32)
     disparities, readings = [], []
@@ -186,7 +183,7 @@ def compute(config, models):
     }
     names = {"collection": list(config.collections), "weights": list(MODELS), "mode": list(MODES)}
     names |= {"predictor": list(PREDICTORS), "rule": list(RULES)}
-    layers = list(select_layers(model.config.num_layers, config.places))
+    layers = list(language_models.select_layers(model.config.num_layers, config.places))
     return xr.Dataset(data, names | {"layer": layers})
 
 

@@ -29,6 +29,7 @@ class Config:
     model: str = "smollm2"  # a source of lsa_lab.lm, or the path of a GGUF file or of a folder
     collections: tuple[str, ...] = texts.TWELVE
     width: int = 20  # tokens of a question
+    places: int = 0  # layers whose heads are closed, evenly from first to last; 0 for all
     shots: int = 4  # demonstrations before every question
     asked: int = 6  # questions of a collection with heads closed one by one
     tested: int = 40  # others, with all but one head of each later layer closed
@@ -37,9 +38,10 @@ class Config:
 
 
 SMOKE = dict(width=8, shots=2, asked=2, tested=4, draws=1, seed=1)
+QUICK = dict(places=5, shots=2, asked=2, tested=8, draws=1)
 TIERS = {
     "smoke": Config(language_models.RANDOM, (texts.INVENTED,) * 2, **SMOKE),
-    "quick": Config(collections=("space/hockey", "tweets"), shots=2, asked=2, tested=8, seed=2),
+    "quick": Config(collections=("space/hockey", "tweets"), **QUICK, seed=2),
     "full": Config(),
 }
 
@@ -65,23 +67,26 @@ def find_change(whole, margin):  # -> KL of two labels' probabilities, in nats
     )
 
 
-def measure_importance(model, pool, shown, asked):  # -> [L, H]
-    """Return the change of answers with each head closed, a mean over questions."""
+def measure_importance(model, pool, shown, asked, layers):  # -> [l, H]
+    """Return the change of answers with each head of some layers closed, a mean over questions."""
     depth, count = model.config.num_layers, model.config.num_heads
-    cached = language_models.cache_streams(
-        model, pool.write(shown), pool.questions[asked], range(depth)
-    )
-    masks = np.ones((depth, count, depth, count))  # of each layer, of each closed head
-    for layer, head in np.ndindex(depth, count):
-        masks[layer, head, layer, head] = 0
-    whole = answer(model, cached, depth - 1, np.ones((count, depth, count)), pool.words)[0]
-    margins = [answer(model, cached, i, masks[i], pool.words) for i in range(depth)]
-    return find_change(whole, np.stack(margins)).mean(-1)
+    layers = [layer - 1 for layer in layers]  # from 0, as the library counts
+    cached = language_models.cache_streams(model, pool.write(shown), pool.questions[asked], layers)
+    opened = np.ones((count, depth, count))  # a mask for each head that is closed
+    whole = answer(model, cached, layers[-1], opened, pool.words)[0]
+    changes = []
+    for layer in layers:
+        masks = opened.copy()
+        masks[:, layer] -= np.eye(count)
+        changes.append(find_change(whole, answer(model, cached, layer, masks, pool.words)))
+    return np.stack(changes).mean(-1)
 
 
-def keep_heads(heads, count):  # [L-1] -> mask [L, H]
-    """Return the gates of a model with all heads of the first layer, and one of each later."""
-    return np.concatenate([np.ones((1, count)), np.eye(count)[heads]])
+def keep_heads(heads, later, shape):  # [l-1], [l-1], (L, H) -> mask [L, H]
+    """Return a mask that keeps one head of each of some later layers, and all of the others."""
+    mask = np.ones(shape)
+    mask[np.array(later) - 1] = np.eye(shape[1])[heads]
+    return mask
 
 
 def average_shares(importance):  # [R, L, H] -> [L, H]
@@ -99,44 +104,46 @@ def choose_heads(importance, collection):  # -> [L-1]
     return average_shares(np.delete(importance, collection, 0))[1:].argmax(-1)
 
 
-def measure_pruned(config, model, pool, parts, kept):
+def measure_pruned(config, model, pool, shown, tested, kept, rng):  # -> [masks, B]
     """Return margins of the whole model, of the one with these heads, and of random ones."""
-    depth, count = model.config.num_layers, model.config.num_heads
-    shown, _, tested, rng = parts
+    shape = model.config.num_layers, model.config.num_heads
+    later = language_models.select_layers(shape[0], config.places)[1:]
     cached = language_models.cache_streams(model, pool.write(shown), pool.questions[tested], (0,))
-    random = rng.integers(count, size=(config.draws, depth - 1))
-    masks = [np.ones((depth, count)), *(keep_heads(heads, count) for heads in (kept, *random))]
+    random = rng.integers(shape[1], size=(config.draws, len(later)))
+    masks = [np.ones(shape), *(keep_heads(heads, later, shape) for heads in (kept, *random))]
     return answer(model, cached, 0, np.stack(masks), pool.words)
 
 
 def compute(config, models):
     model = language_models.load_model(config.model)
+    layers = language_models.select_layers(model.config.num_layers, config.places)
     names, sizes = config.collections, (config.shots, config.asked, config.tested)
-    pools, parts = [], []
-    for place, name in enumerate(names):
-        rng = np.random.default_rng([config.seed, place])
-        pools.append(texts.read_pool(name, model.tokenizer, config.width, config.seed))
-        parts.append([*texts.draw_rows(rng, pools[-1].labels, *sizes), rng])
-    places = range(len(names))
-    importance = np.stack(
-        lab.compute_each(
-            "heads closed", places, lambda i: measure_importance(model, pools[i], *parts[i][:2])
-        )
-    )
-    chosen = [choose_heads(importance, i) for i in places]
-    margins = lab.compute_each(
-        "pruned models",
-        places,
-        lambda i: measure_pruned(config, model, pools[i], parts[i], chosen[i]),
-    )
-    labels = [pool.labels[part[2]] for pool, part in zip(pools, parts, strict=True)]
+    generators = [np.random.default_rng([config.seed, place]) for place in range(len(names))]
+    pools = [texts.read_pool(n, model.tokenizer, config.width, config.seed) for n in names]
+    parts = [
+        texts.draw_rows(rng, pool.labels, *sizes)
+        for rng, pool in zip(generators, pools, strict=True)
+    ]
+
+    def close(i):
+        return measure_importance(model, pools[i], *parts[i][:2], layers)
+
+    importance = np.stack(lab.compute_each("heads closed", range(len(names)), close))
+
+    def prune(i):
+        shown, _, tested = parts[i]
+        kept = choose_heads(importance, i)
+        return measure_pruned(config, model, pools[i], shown, tested, kept, generators[i])
+
+    margins = np.stack(lab.compute_each("pruned models", range(len(names)), prune))
+    labels = [pool.labels[part[-1]] for pool, part in zip(pools, parts, strict=True)]
     return xr.Dataset(
         {
             "importance": (("collection", "layer", "head"), importance),
-            "margin": (("collection", "mask", "question"), np.stack(margins)),
+            "margin": (("collection", "mask", "question"), margins),
             "label": (("collection", "question"), np.stack(labels)),
         },
-        {"collection": list(names), "layer": np.arange(importance.shape[1]) + 1},
+        {"collection": list(names), "layer": list(layers)},
     )
 
 

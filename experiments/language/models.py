@@ -50,11 +50,16 @@ def _draw_tiny() -> lm.Decoder:
 draw_untrained = jax.jit(weights.init, static_argnames=("config", "dtype"))
 
 
+def select_layers(depth: int, places: int) -> tuple[int, ...]:
+    """Return ``places`` layers from 1 to the depth, evenly; all of them for 0."""
+    return tuple(np.unique(np.linspace(1, depth, places or depth).round().astype(int)).tolist())
+
+
 class Reading(NamedTuple):
     """What a model answers after prompts, and the gradients of its answers."""
 
     margin: Array  # [m, B]  the logit of the second label less that of the first
-    squares: Array  # [m, B, l, P]  |∂ margin after a layer / ∂ token|², for tokens of the prefix
+    squares: Array | None  # [m, B, l, P]  |∂ margin after a layer / ∂ token of the prefix|²
 
 
 @partial(jax.jit, static_argnames=("config", "layers"))
@@ -74,7 +79,7 @@ def read_prompts(params, prefixes, questions, words, *, config, layers=()) -> Re
             stream = decoder.embed(params, ids, config, start=len(prefix))
             last = decoder.last_stream(params, stream, config, past=past)[-1]
             if not layers:
-                return read_margin(last), jnp.zeros((0, len(prefix)), stream.dtype)
+                return read_margin(last), None
             rows = flow.prefix_flow(params, begin, stream, config, read_margin, layers=layers)
             return read_margin(last), (rows**2).sum(-1)
 

@@ -153,7 +153,20 @@ def test_changes_and_effective_heads_of_known_numbers():
     np.testing.assert_allclose(change, (p * np.log(p / q)).sum())
     shares = np.array([[0.25] * 4, [1, 0, 0, 0], [0.5, 0.5, 0, 0]])
     np.testing.assert_allclose(lm_heads.count_heads(shares), [4, 1, 2])
-    np.testing.assert_array_equal(lm_heads.keep_heads([1], 3), [[1, 1, 1], [0, 1, 0]])
+    mask = lm_heads.keep_heads([1], [2], (3, 2))
+    np.testing.assert_array_equal(mask, [[1, 1], [0, 1], [1, 1]])
+
+
+def test_the_importance_of_a_head_is_the_change_of_whole_prompts():
+    importance = lm_heads.measure_importance(MODEL, POOL, SHOWN, ASKED, (1, 3))
+    mask = np.ones((4, 4), np.float32)
+    mask[2, 1] = 0
+    changes = []
+    for row in ASKED:
+        z, closed = (read_whole(POOL.write(SHOWN), row, mask=m) for m in (None, jnp.asarray(mask)))
+        p, q = (np.array([1, np.exp(each)]) / (1 + np.exp(each)) for each in (z, closed))
+        changes.append((p * np.log(p / q)).sum())
+    np.testing.assert_allclose(importance[1, 1], np.mean(changes), rtol=0.02)
 
 
 def test_kept_heads_are_chosen_on_the_other_collections():
