@@ -17,10 +17,11 @@ from scipy.stats import rankdata
 
 from experiments.language import models as language_models
 from experiments.language import texts
+from experiments.language.drawing import draw_rows, name_rows
 from lsa_lab import lab
 from lsa_lab.lab import Claim, main, plotting
 
-MODES = ("alone", "as read", "averaged over rotations")
+MODES = ("alone", "in one prompt", "averaged over rotations")
 MODELS = ("trained", "untrained")
 RIVALS = ("random", "similarity", "BM25")  # of A1, in a fixed list
 RULES = ("GradS", *RIVALS)
@@ -210,17 +211,17 @@ def grads_less(result, rival):  # -> [R], in nats
     return (means.sel(rule="GradS") - means.sel(rule=rival)).values
 
 
-SHOWN = "with demonstrations {mode}"
+SHOWN = "(demonstrations {mode})"
 GROWTH = "the disparity of gradients after the last layer over that after the first"
 PAIRED = "none: the difference is paired, and 0 if both do alike"
 CLAIMS = (
     Claim("beyond_untrained", "A1, Open question 2",
-          f"Training raises the factor by which a language model's layers make gradients unequal, "
+          f"Training raises the factor by which a language model's layers make gradients unequal "
           f"{SHOWN}", f"{GROWTH}, trained over untrained weights", beyond_untrained, at_least=1.0,
           statistic="ratio", over={"mode": MODES},
           null="none: the ratio is paired, and 1 if training does nothing"),
     Claim("growth", "A1, Open question 2",
-          f"A language model's layers make the gradients of demonstrations more unequal, {SHOWN}",
+          f"A language model's layers make the gradients of demonstrations more unequal {SHOWN}",
           GROWTH, find_growth, at_least=1.0, statistic="ratio", over={"mode": MODES},
           null="beyond_untrained"),
     Claim("predicts", "A1, Effectiveness",
@@ -245,33 +246,29 @@ def plot(result, config):  # -> Figure, caption
     for i, mode in enumerate(MODES):
         for weights in MODELS:
             draw_layers(axes[0], result, mode, weights, i)
+    relative = result["disparity"].mean("set") / result["disparity"].mean("set").isel(layer=0)
     plotting.log_axes(axes[0], y=True)
+    axes[0].set_ylim(0.8 * min(1, float(relative.min())), 1.2 * float(relative.max()))
+    low, high = axes[0].get_ylim()
+    ticks = [tick for tick in (0.25, 0.5, 1, 2, 4, 8, 16, 32) if low <= tick <= high]
+    axes[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes[0].minorticks_off()
     axes[0].axhline(1, color="grey", lw=0.8)
     axes[0].set(xlabel="layer", ylabel="disparity / that of layer 1", title="Gradients by layer")
     axes[0].legend()
-    gains = np.stack([grads_less(result, rival) for rival in RIVALS], axis=1)
-    axes[1].plot(gains.T, range(len(RIVALS)), "|", color="grey", ms=7)
-    for row, gain in enumerate(gains.T):
-        low, high = lab.mean_interval(gain)
-        if np.isfinite([low, high]).all():
-            axes[1].plot([low, high], [row, row], color=plotting.BLUE, lw=1)
-        axes[1].plot(gain.mean(), row, "o", color=plotting.BLUE)
-    axes[1].axvline(0, color="grey", lw=0.8)
-    axes[1].set_yticks(range(len(RIVALS)), RIVALS)
-    axes[1].set(
-        ylim=(len(RIVALS) - 0.5, -0.5),
-        xlabel="nats of the right label",
-        title="GradS less other rules",
-    )
+    gains = [grads_less(result, rival) for rival in RIVALS]
+    draw_rows(axes[1], range(len(RIVALS)), gains)
+    name_rows(axes[1], RIVALS)
+    axes[1].set(xlabel="nats of the right label", title="GradS less other rules")
     alone, as_read, _ = (np.exp(np.log(beyond_untrained(result, mode)).mean()) for mode in MODES)
     gradient = predicts(result, "gradient").mean()
     return figure, (
         f"Training multiplies the growth of the disparity over the layers of "
         f"{language_models.describe_model(config.model)} by {alone:.2f} with each demonstration "
         f"alone, and by {as_read:.2f} with {config.shots} in one prompt. Demonstrations selected "
-        f"by GradS change the log-probability of the right label by {gains[:, 0].mean():+.2f} nats "
+        f"by GradS change the log-probability of the right label by {gains[0].mean():+.2f} nats "
         f"against random ones; the rank correlation of gradient and worth is {gradient:.2f}. "
-        f"Points are means over {len(gains)} collections (strokes) with 95 % intervals; dashed "
+        f"Points are means over {len(gains[0])} collections (strokes) with 95 % intervals; dashed "
         "lines and hollow points are untrained weights."
     )
 

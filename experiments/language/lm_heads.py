@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 
 from experiments.language import models as language_models
 from experiments.language import texts
+from experiments.language.drawing import draw_rows, name_rows
 from lsa_lab import lab
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.lm import cached_stream
@@ -231,11 +232,9 @@ def plot(result, config):  # -> Figure, caption
         axes[0].axhline(level, color="grey", lw=0.8, ls=":")
     axes[0].set(xlabel="layer", ylabel="effective heads", title="Heads that matter, by layer")
     kept = order_kept(result)
-    axes[1].plot(kept.T, range(2), "|", color="grey", ms=7)
-    axes[1].plot(kept.mean(0), range(2), "o", color=plotting.BLUE)
-    axes[1].axvline(0, color="grey", lw=0.8)
-    axes[1].set_yticks(range(2), KEPT)
-    axes[1].set(xlabel="rank correlation with the whole model", ylim=(1.5, -0.5))
+    draw_rows(axes[1], range(2), kept.T)
+    name_rows(axes[1], KEPT)
+    axes[1].set(xlabel="rank correlation with the whole model")
     axes[1].set(title="One head in each later layer")
     accuracy = find_accuracy(result)
     able = accuracy[:, 0] >= TASK
