@@ -7,7 +7,6 @@ their right answers and run once for all questions. Long answers are less probab
 ``per_token`` divides by the number of tokens.
 """
 
-
 import jax
 import jax.numpy as jnp
 import numpy as np
