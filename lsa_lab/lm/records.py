@@ -36,7 +36,8 @@ class Choices:
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "Choices":
         """Return the questions at these places, in this order."""
-        texts, answers = (tuple(part[i] for i in rows) for part in (self.texts, self.answers))
+        texts = tuple(self.texts[i] for i in rows)
+        answers = tuple(self.answers[i] for i in rows)
         labels = np.asarray(self.labels)[np.asarray(rows, int)]
         return dataclasses.replace(self, texts=texts, answers=answers, labels=labels)
 
