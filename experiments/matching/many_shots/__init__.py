@@ -1,1 +1,0 @@
-"""Do more demonstrations than in training help, normalised and not?"""
