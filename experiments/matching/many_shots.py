@@ -18,9 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from experiments.matching import measures
 from experiments.models.named import choose_models
 from experiments.models.tasks import distribution, draw
-from lsa_lab import estimators, lab
+from lsa_lab import lab
 from lsa_lab.lab import Claim, main, plotting
 
 TRAINED = ("linear attention", "softmax attention")
@@ -58,24 +59,6 @@ def draw_prompts(config, task, labels):  # -> Prompt [R, B]
     return jax.jit(jax.vmap(partial(draw, task=task, size=config.prompts)))(keys)
 
 
-def find_step_size(task):
-    """Return the best size of a single step on n demonstrations, 1 / (1 + (1 + d + σ²) / n)."""
-    return 1 / (1 + (1 + task.d + task.noise_std**2) / max(task.lengths))
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def answer_by_rules(task, depth, batch):  # Prompt [R, B] -> [R, 2, B]
-    """Return the answers of gradient descent from 0 and of ridge regression."""
-    steps = jnp.full(depth, find_step_size(task))
-
-    def answer(prompt):  # -> [2]
-        descent = estimators.gradient_descent(prompt, steps)[-1]
-        ridge = estimators.gaussian_posterior_mean(prompt, 1.0, task.noise_std**2)
-        return jnp.stack([descent, ridge]) @ prompt.x_query
-
-    return jax.lax.map(lambda row: jax.vmap(answer, out_axes=1)(row), batch)
-
-
 @jax.jit
 def answer_by_model(models, batch):  # leaves [R, ...], Prompt [R, B] -> [R, B]
     """Return the answers of trained models, one prompt at a time: n² scores take the memory."""
@@ -92,11 +75,12 @@ def answer_by_model(models, batch):  # leaves [R, ...], Prompt [R, B] -> [R, B]
 def measure(config, runs, prompts, n):  # -> {"error": [rules, R], "wrong": [rules, R]}
     """Return the median squared error in regression, and the share of wrong classes."""
     spec = next(iter(runs.values())).spec
-    depth = spec.architecture.depth
+    task, depth = spec.task, spec.architecture.depth
+    steps = jnp.full(depth, measures.best_step(max(task.lengths), task.d, task.noise_std))
     found = {}
     for labels, batch in prompts.items():
         first = batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n])
-        descent, ridge = np.moveaxis(np.asarray(answer_by_rules(spec.task, depth, first)), 1, 0)
+        descent, ridge = np.asarray(measures.answer_by_rules(steps, task.noise_std, first))
         single = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), first)
         trained = [
             np.asarray(answer_by_model(each.models(seeds=slice(config.runs)), single), float)
@@ -186,7 +170,7 @@ CLAIMS = (
     Claim("classes", "A3, Section 4.6", f"From {FEW} to {MOST} demonstrations {{rule}} gets worse "
           "in classification", f"{SHARE}, on the same prompts", classes, at_least=0.0,
           over={"rule": LEARNERS}, null="classes_less_ridge",
-          note="the models are trained on regression; the classes ±1 are the signs of noisy labels"),
+          note="the models are trained on regression; classes are the signs of noisy labels"),
     Claim("classes_less_ridge", "A3, Section 4.6", "The change of {rule} in classification, less "
           "that of ridge regression", f"{SHARE}, less the same of ridge regression",
           classes_less_ridge, over={"rule": LEARNERS},

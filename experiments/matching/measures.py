@@ -123,6 +123,18 @@ def bayes_error(noise_std, x, y, x_queries, targets):  # [n, d], [n], [Q, d], [Q
     return ((x_queries @ weights - targets) ** 2).mean()
 
 
+@jax.jit
+def answer_by_rules(steps, noise_std, batch):  # [L], [], Prompt [R, B] -> [2, R, B]
+    """Return the answers of gradient descent from 0 and of ridge regression, the Bayes rule."""
+
+    def answer(prompt):
+        descent = estimators.gradient_descent(prompt, steps)[-1]
+        ridge = estimators.gaussian_posterior_mean(prompt, 1.0, noise_std**2)
+        return jnp.stack([descent, ridge]) @ prompt.x_query
+
+    return jnp.moveaxis(jax.lax.map(jax.vmap(answer), batch), -1, 0)
+
+
 def average_draws(values, starts, axis=1, mean=np.mean):  # [..., S, ...] -> [..., rule, ...]
     """Average over the subsets of each rule that draws several.
 

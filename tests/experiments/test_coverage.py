@@ -1,52 +1,83 @@
-"""What the rules of `coverage` choose from a pool whose answers can be worked out by hand, and the
-gradients of its proxies."""
+"""`coverage`: its gradients, subsets, errors and divergences beside loops and a case by hand."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.matching.coverage import compute, proxies
-from experiments.matching.coverage.config import CLASSES, KINDS, Config
-from lsa_lab.tasks.pools import Pool
+from experiments.matching import coverage
 
-TINY = Config(d=2, m=8, sizes=(4,), epochs=2, batch=4, saves=2, queries=2, random_draws=6, runs=2)
-BALANCED = ([0, 1, 2, 3], [4, 5, 6, 7], [0, 2, 4, 6])  # of each kind of features
-CLUSTERS = np.array([0, 1, 0, 0, 0, 1, 0, 0])  # two of the eight in the minority
-
-
-def test_features_are_matched_where_they_cancel_and_strata_have_the_pools_shares():
-    features = np.zeros((1, 3, 8, 1))
-    for kind, balanced in enumerate(BALANCED):
-        others = np.setdiff1d(np.arange(8), balanced)
-        features[0, kind, others, 0] = [1, 10, -100, 89]
-    random = np.stack([np.roll(np.arange(8), i) for i in range(6)])
-    pool = Pool(x=np.zeros((1, 8, 2)), y=np.zeros((1, 8)), cluster=CLUSTERS[None])
-    arrays = jax.tree.map(jnp.asarray, (pool, features, random[None]))
-    keys = jax.random.split(jax.random.key(0), 1)
-    chosen = np.asarray(compute.choose(TINY, 4, *arrays, keys)[0])
-    assert chosen.shape == (3 + 6 + 6, 4)
-    for row, balanced in enumerate(BALANCED):
-        assert sorted(chosen[row]) == balanced
-    np.testing.assert_array_equal(chosen[3:9], random[:, :4])
-    np.testing.assert_array_equal(CLUSTERS[chosen[9:]].sum(1), np.ones(6))  # of 2 in the pool
+CONFIG = coverage.Config(
+    d=2, m=16, n=8, decline=0.5, depth=3, draws=4, queries=3, runs=2, test_labels=9, seed=5
+)
+KEYS = jax.random.split(jax.random.key(0), 2)
+KINDS = pytest.mark.parametrize("kind", [coverage.TASKS, "3 classes"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("intercept", [False, True])
-def test_gradients_are_those_of_the_loss(kind, intercept):
-    pool = compute.sample(TINY, jax.random.key(0))[0]
-    place = (intercept * len(KINDS) + list(KINDS).index(kind)) * TINY.runs
-    x, targets, classes = (leaf[place] for leaf in proxies.labelled_examples(TINY, pool))
-    weights = np.random.default_rng(1).normal(size=(3, TINY.d + 1))
+@KINDS
+@pytest.mark.parametrize("constant", [0.0, 1.0])
+def test_gradients_are_those_of_the_loss_by_example(kind, constant):
+    pool, _ = coverage.draw_pools(CONFIG, kind, KEYS)
+    x, targets = (
+        coverage.add_constant(pool.x[0], constant),
+        coverage.find_targets(CONFIG, kind, pool),
+    )
+    shape = (3, targets.shape[-1], CONFIG.d + 1)
+    path = jnp.asarray(np.random.default_rng(1).normal(size=shape))
 
     def loss(weights, x, target):
-        score = x @ weights
-        logistic = -target * jax.nn.log_sigmoid(score) - (1 - target) * jax.nn.log_sigmoid(-score)
-        return logistic if kind == CLASSES else (score - target) ** 2 / 2
+        scores = weights @ x
+        if kind == coverage.TASKS:
+            return (scores[0] - target[0]) ** 2 / 2
+        return jax.scipy.special.logsumexp(scores) - scores @ target
 
     by_weights = jax.vmap(jax.grad(loss), (0, None, None))
-    by_autodiff = jax.jit(jax.vmap(by_weights, (None, 0, 0)))(weights, x, targets)
-    ours = jax.jit(proxies.gradients)(weights, x, targets, classes)
-    np.testing.assert_allclose(ours, np.reshape(by_autodiff, (len(x), -1)), atol=1e-12)
-    np.testing.assert_array_equal(x[:, -1], np.full(len(x), float(intercept)))
+    expected = jax.jit(jax.vmap(by_weights, (None, 0, 0)))(path, x, targets[0])
+    found = coverage.find_gradients(kind, path, x, targets[0])
+    np.testing.assert_allclose(found, np.reshape(expected, (CONFIG.m, -1)), atol=1e-12)
+    mean = jax.grad(lambda w: coverage.learner_loss(kind, w, x, targets[0]))(path[0])
+    np.testing.assert_allclose(mean.ravel(), found[:, : mean.size].mean(0), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["one task", "3 classes"])
+def test_stratified_subsets_have_the_shares_of_the_pool_and_random_ones_have_not(kind):
+    pool, _ = coverage.draw_pools(CONFIG, kind, KEYS)
+    path, x = coverage.train_learners(CONFIG, kind, pool, KEYS)
+    chosen = np.asarray(coverage.choose(CONFIG, kind, path, x, pool, KEYS))
+    assert chosen.shape == (2, 2 + 2 * CONFIG.draws, CONFIG.n)
+    assert all(len({*rows}) == CONFIG.n for rows in chosen.reshape(-1, CONFIG.n))
+    clusters = np.take_along_axis(np.asarray(pool.cluster)[:, None], chosen, 2)
+    counts = (clusters[..., None] == np.arange(int(clusters.max()) + 1)).sum(2)
+    expected = {"one task": [6, 2], "3 classes": [4, 3, 1]}[kind]
+    assert (counts[:, -CONFIG.draws :] == expected).all()
+    assert not (counts[:, 2 : -CONFIG.draws] == expected).all()
+
+
+@KINDS
+def test_errors_are_those_of_descent_by_loops(kind):
+    pool, queries = coverage.draw_pools(CONFIG, kind, KEYS)
+    chosen = np.stack([np.arange(8), np.arange(4, 12)])[None].repeat(2, 0)
+    found = coverage.measure_errors(CONFIG, kind, pool, queries, chosen)
+    rows = chosen[1, 1]
+    x, cluster = np.asarray(pool.x[1])[rows], np.asarray(pool.cluster[1])[rows]
+    asked = np.asarray(queries.x[1])
+    targets = np.asarray(pool.y[1])[rows, None]
+    if kind == "3 classes":
+        x, asked = (np.column_stack([part, np.ones(len(part))]) for part in (x, asked))
+        targets = np.eye(3)[cluster]
+    weights = np.zeros((x.shape[1], targets.shape[1]))
+    for _ in range(CONFIG.depth):
+        weights = weights - CONFIG.step * x.T @ (x @ weights - targets) / len(x)
+    answers = asked @ weights
+    if kind == "3 classes":
+        errors = answers.argmax(1) != np.asarray(queries.cluster[1])
+    else:
+        errors = (answers[:, 0] - np.asarray(queries.y[1])) ** 2
+    np.testing.assert_allclose(found[1, 1], errors.reshape(-1, CONFIG.queries).mean(1))
+
+
+def test_the_divergence_of_three_of_four_from_a_half():
+    shares = np.array([0.5, 0.5])
+    found = coverage.find_divergence(np.array([[3, 1], [2, 2], [4, 0]]), shares)
+    expected = [0.75 * np.log(1.5) + 0.25 * np.log(0.5), 0, np.log(2)]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
