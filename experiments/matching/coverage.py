@@ -248,11 +248,11 @@ def class_claim(id, source, statement, measured, null, baseline="random", **how)
 
 
 def minority_claim(id, baseline, null):
-    """Return a claim on the minority: matched subsets over the mean of a baseline, at most 1."""
-    statement = f"Matched demonstrations teach the minority better than {BASELINES[baseline]}"
+    """Return a claim on the minority: a tenth of the error is what counts as worse."""
+    statement = f"Matched demonstrations teach the minority no worse than {BASELINES[baseline]}"
     quantity = f"{ERROR}, matched over the mean of {BASELINES[baseline]}"
     return Claim(id, "A3, Open question 3", f"{statement} ({{kind}})", quantity,
-                 partial(divide, name="minority", baseline=baseline), at_most=1.0,
+                 partial(divide, name="minority", baseline=baseline), at_most=1.1,
                  statistic="ratio", over=REGRESSION, null=null)  # fmt: skip
 
 
@@ -280,7 +280,7 @@ LOOKS = dict(zip(RULES, ((plotting.VERMILION, "s"), (plotting.BLUE, "o"), (plott
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2), width_ratios=(3, 2))
+    figure, axes = plotting.figure(6.75, 3.0, (1, 2), width_ratios=(3, 2))
     for place, (rule, (color, marker)) in enumerate(LOOKS.items()):
         values = [select(result, "divergence", kind, rule)[0] for kind in CLASSES]
         look = dict(color=color, marker=marker, capsize=2, label=rule)
@@ -292,6 +292,7 @@ def plot(result, config):  # -> Figure, caption
     axes[0].set_xlim(left=0)
     axes[0].legend()
     draw_groups(axes[1], result)
+    figure.legend(*axes[1].get_legend_handles_labels(), ncols=4, loc="outside lower center")
     divergences = select(result, "divergence", CLASSES[-1], "intercept", "no intercept", "random")
     means = [values.mean() for values in divergences]
     left = [
@@ -319,11 +320,10 @@ def draw_groups(ax, result):
             label = f"{group}, over {baseline}"
             plotting.mean_points(ax, places, values, label, "ratio", capsize=2, **look)
     ax.axhline(1, color="grey", lw=0.8)
-    plotting.log_axes(ax, y=True)
+    measures.label_ticks(ax, (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2))
     ax.set_xticks(range(len(kinds)), kinds)
     ax.set_xlim(-0.5, len(kinds) - 0.5)
     ax.set(ylabel="error of matched / baseline", title="Errors in regression")
-    ax.legend()
 
 
 if __name__ == "__main__":

@@ -164,6 +164,8 @@ def compute(config, models):
         if not runs.finished.all():
             raise ArithmeticError(f"{int((~runs.finished).sum())} trainings {name} diverged")
     task = next(iter(models.values())).spec.task
+    if (config.fixed[0], config.fixed[-1]) != (0, max(task.lengths)):
+        raise ValueError("numbers of fixed demonstrations go from 0 to the length of training")
     used = {name: runs.models(seeds=slice(config.runs)) for name, runs in models.items()}
     rows = lab.compute_each("kinds of pools", KINDS, partial(measure, config, used, task))
     places = {"kind": list(KINDS), "learner": ["descent", "ridge", *models]}
@@ -256,7 +258,7 @@ LOOKS = dict(zip(LEARNERS, ((plotting.GREEN, "^"), (plotting.BLACK, "D"), (plott
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.9, (1, 2))
+    figure, axes = plotting.figure(6.75, 3.0, (1, 2))
     learners = [name for name in LEARNERS if has_converged(result, name)]
     draw_fixed(axes[0], result, config, learners)
     kinds = (ONE, *NOISY)
@@ -267,8 +269,9 @@ def plot(result, config):  # -> Figure, caption
     axes[1].set(ylabel="error of matched / random", title="Pools that mislead")
     for ax in axes:
         ax.axhline(1, color="grey", lw=0.8, ls=":")
-        plotting.log_axes(ax, y=True)
-        ax.legend()
+        measures.label_ticks(ax, (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5))
+    axes[0].legend()
+    figure.legend(*axes[1].get_legend_handles_labels(), ncols=4, loc="outside lower center")
     each, one = (
         [np.exp(np.log(compare_kinds(result, name, kind)).mean()) for name in learners]
         for kind in (EACH, ONE)

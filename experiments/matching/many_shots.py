@@ -36,7 +36,7 @@ class Config:
     names: tuple[str, ...] = TRAINED  # trained models, of one task and one length
     small: bool = False  # tiny models, for tests
     shots: tuple[int, ...] = (16, 32, 64, 128, 256, 512, 1024)  # the first one is that of training
-    prompts: int = 80  # for each training of a model
+    prompts: int = 200  # for each training of a model
     runs: int = 16  # trainings
     seed: int = 1404
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from experiments.models.model import Model
 from lsa_lab import estimators, lab, prompts
+from lsa_lab.lab import plotting
 from lsa_lab.lab.claims import STATISTICS
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import prefix
@@ -142,6 +143,15 @@ def average_draws(values, starts, axis=1, mean=np.mean):  # [..., S, ...] -> [..
     """
     once, *draws = np.split(values, starts, axis)
     return np.concatenate([once, *(mean(part, axis, keepdims=True) for part in draws)], axis)
+
+
+def label_ticks(ax, ticks):
+    """Make y logarithmic, with these ticks where the axis has them."""
+    plotting.log_axes(ax, y=True)
+    low, high = ax.get_ylim()
+    kept = [tick for tick in ticks if low <= tick <= high]
+    ax.set_yticks(kept, [f"{tick:g}" for tick in kept])
+    ax.minorticks_off()
 
 
 def draw_rows(ax, y, samples, statistic="ratio", **look):  # samples [R, len(y)]
