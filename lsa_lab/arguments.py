@@ -8,7 +8,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import chex
 import jax
@@ -23,7 +23,6 @@ from lsa_lab.prompts import Prompt, to_native_order
 Real = Array | float  # a real number, which may be traced
 
 _ROUNDING = 100 * float(np.finfo(np.float32).eps)  # of an eigenvalue, in the largest entry
-_FEW = 8  # parts of a map: above, one compilation takes less time than a loop in Python
 _ON_ACCELERATORS = 32  # times as many: a core's caches hold few, and an accelerator idles over few
 
 
@@ -70,12 +69,19 @@ def set_counts(config: Any, names: str, least: int = 1) -> None:
         object.__setattr__(config, name, count)
 
 
-def check_size(size: int, count: int, what: str = "demonstrations") -> int:
+def check_size(size: int, count: int, what: str = "demonstrations", name: str = "size") -> int:
     """Return the size of a subset of ``count`` things."""
-    size = check_whole(size, "size")
+    size = check_whole(size, name)
     if not 1 <= size <= count:
-        raise ValueError(f"size = {size} of {count} {what}: choose 1 to {count}")
+        raise ValueError(f"{name} = {size} of {count} {what}: choose 1 to {count}")
     return size
+
+
+def check_choice(value: str, name: str, choices: Any) -> None:
+    """Raise unless a word is one of a Literal's, or of other ``choices``."""
+    words = get_args(choices) or tuple(choices)
+    if value not in words:
+        raise ValueError(f"{name} = {value!r}: choose one of {', '.join(words)}")
 
 
 def check_indices(indices: ArrayLike, count: int, what: str = "demonstrations") -> None:
@@ -98,9 +104,9 @@ def check_range(value: ArrayLike, name: str, high: float = math.inf) -> None:
 
 
 def check_positive(value: ArrayLike, name: str) -> None:
-    """Raise unless numbers are positive."""
-    if is_concrete(value) and not np.all(np.asarray(value) > 0):
-        raise ValueError(f"{name} = {value}: it is positive")
+    """Raise unless numbers are positive and finite."""
+    if is_readable(value) and not ((np.asarray(value) > 0) & np.isfinite(value)).all():
+        raise ValueError(f"{name} = {value}: it is positive and finite")
 
 
 def check_symmetric(matrix: ArrayLike, name: str, *, definite: bool = True) -> None:
@@ -240,16 +246,6 @@ def cache_if_jitted(make: Callable[..., Callable]) -> Callable[..., Callable]:
         return (cache if jitted else make)(function, *options)
 
     return program
-
-
-def map_rows(function: Callable[[Array], Array], rows: Array, batch_size: int) -> Array:
-    """Return ``jax.lax.map(function, rows, batch_size=batch_size)``; outside of jit few batches are
-    a loop in Python, because a new function would be compiled in every call."""
-    starts = range(0, len(rows), batch_size)
-    if len(starts) > _FEW or not is_concrete(jnp.zeros(())):
-        return jax.lax.map(function, rows, batch_size=batch_size)
-    parts = [jax.vmap(function)(rows[start : start + batch_size]) for start in starts]
-    return jnp.concatenate(parts)
 
 
 def choose_batch_size(batch_size: int | None, on_cpu: int) -> int:

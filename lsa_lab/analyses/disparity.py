@@ -23,13 +23,11 @@ def effective_number(log_sizes: Array) -> Array:  # [..., n] -> [...]
 class Summary(flax.struct.PyTreeNode):
     """The change of the ratio of two demonstrations with depth, over the prompts that stay finite.
 
-    The four fractions are of these prompts; all but the count are NaN where there is none.
+    The two fractions are of these prompts; all but the count are NaN where there is none.
     """
 
     median: Array  # [L]  of the log ratio
-    growth: Array  # []  fraction whose ratio never falls and ends larger
     larger: Array  # []  fraction whose ratio is larger at the last layer than at the first
-    smaller: Array  # []  fraction whose ratio is smaller at the last layer than at the first
     flips: Array  # []  fraction where the smaller at the first layer is ahead at the last
     dropped: Array  # []  number of prompts with a zero flow or an overflow in any layer
 
@@ -41,8 +39,8 @@ def summarise(log_ratios: Array) -> Summary:  # [B, L]
     pair. The median then falls by regression to the mean where layers only reshuffle: it is at most
     the median of |log ratio| (docs/theory, "The amplification theorem"). Changes below √eps of the
     precision are rounding and do not count. A prompt that overflows in one layer is left out of all
-    layers. Prompts that overflow are often those that grew: where ``dropped`` is not small, median
-    and growth are biased downwards.
+    layers. Prompts that overflow are often those that grew: where ``dropped`` is not small, the
+    median is biased downwards.
     """
     chex.assert_rank(log_ratios, 2, custom_message="log_ratios are [B, L], one prompt a row")
     if log_ratios.shape[1] < 2:
@@ -51,8 +49,6 @@ def summarise(log_ratios: Array) -> Summary:  # [B, L]
     rows = jnp.where(log_ratios[:, :1] < 0, -log_ratios, log_ratios)
     margin = float(jnp.finfo(rows.dtype).eps) ** 0.5
     first, last = rows[:, 0], rows[:, -1]
-    is_larger = last - first > margin
-    never_falls = (jnp.diff(rows, axis=1) > -margin).all(1)
     median, dropped = median_of_finite(rows)
 
     def fraction(event: Array) -> Array:  # [B] -> []
@@ -60,9 +56,7 @@ def summarise(log_ratios: Array) -> Summary:  # [B, L]
 
     return Summary(
         median=median,
-        growth=fraction(never_falls & is_larger),
-        larger=fraction(is_larger),
-        smaller=fraction(first - last > margin),
+        larger=fraction(last - first > margin),
         flips=fraction((first > margin) & (last < -margin)),
         dropped=dropped,
     )

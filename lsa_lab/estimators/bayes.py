@@ -19,8 +19,8 @@ from lsa_lab.arguments import (
     check_finite,
     check_number,
     check_prompt,
+    check_size,
     check_symmetric,
-    check_whole,
     is_concrete,
 )
 from lsa_lab.estimators.least_squares import ridge
@@ -93,8 +93,7 @@ def sparse_posterior_mean(
     """
     prompt, signal_var, noise_var = _admit(prompt, signal_var, noise_var)
     d = prompt.x.shape[1]
-    if not 1 <= (sparsity := check_whole(sparsity, "sparsity")) <= d:
-        raise ValueError(f"sparsity = {sparsity}, d = {d}: choose 1 to {d}")
+    sparsity = check_size(sparsity, d, "weights", "sparsity")
     count = math.comb(d, sparsity)
     if count > MAX_SUPPORTS:
         raise ValueError(

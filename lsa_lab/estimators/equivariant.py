@@ -8,7 +8,7 @@ docs/theory, "The rotation-equivariant Bayes rule").
 
 import functools
 import math
-from typing import Literal, get_args
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +16,11 @@ from jax import Array
 
 from lsa_lab.arguments import (
     Real,
+    check_choice,
     check_number,
     check_prompt,
     check_range,
-    check_whole,
+    check_size,
     is_concrete,
 )
 from lsa_lab.estimators.least_squares import column_space, ridge
@@ -51,11 +52,8 @@ def rotation_equivariant_posterior_mean(
     """
     prompt = check_prompt(prompt, factored=True)
     n, d = prompt.x.shape
-    count = d if sparsity is None else check_whole(sparsity, "sparsity")
-    if not 1 <= count <= d:
-        raise ValueError(f"sparsity = {sparsity}, d = {d}: choose 1 to {d}")
-    if signal not in get_args(Signal):
-        raise ValueError(f"signal = {signal!r}: choose one of {', '.join(get_args(Signal))}")
+    count = d if sparsity is None else check_size(sparsity, d, "weights", "sparsity")
+    check_choice(signal, "signal", Signal)
     check_range(noise_std, "noise_std")
     weight_std = _check_std(weight_std, "weight_std", prompt, _NO_WEIGHTS)
     if signal == "gaussian" and count == d:

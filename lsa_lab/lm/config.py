@@ -69,6 +69,11 @@ class Field(NamedTuple):
         return f"expected {number}{most}"
 
 
+def allow_only(value: Any) -> Field:
+    """Return a field that may be missing and has no other value than this one."""
+    return Field(type(value), None, only=(value,))
+
+
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Config:

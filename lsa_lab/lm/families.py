@@ -147,52 +147,13 @@ _NEOX = {
     "unembedding": Place("embed_out.weight", "V D"),
 }
 
-_GGUF_LLAMA = {
-    "embedding": Place("token_embd.weight", "V D"),
-    "attention_norm_scale": Place("blk.{}.attn_norm.weight", "D"),
-    "w_q": Place("blk.{}.attn_q.weight", "Hk D"),
-    "w_k": Place("blk.{}.attn_k.weight", "Gk D"),
-    "w_v": Place("blk.{}.attn_v.weight", "Gk D"),
-    "w_o": Place("blk.{}.attn_output.weight", "D Hk"),
-    "b_q": Place("blk.{}.attn_q.bias", "Hk"),
-    "b_k": Place("blk.{}.attn_k.bias", "Gk"),
-    "b_v": Place("blk.{}.attn_v.bias", "Gk"),
-    "b_o": Place("blk.{}.attn_output.bias", "D"),
-    "q_norm_scale": Place("blk.{}.attn_q_norm.weight", "k"),
-    "k_norm_scale": Place("blk.{}.attn_k_norm.weight", "k"),
-    "mlp_norm_scale": Place("blk.{}.ffn_norm.weight", "D"),
-    "mlp_in": Place("blk.{}.ffn_up.weight", "m D"),
-    "mlp_gate": Place("blk.{}.ffn_gate.weight", "m D"),
-    "mlp_out": Place("blk.{}.ffn_down.weight", "D m"),
-    "final_norm_scale": Place("output_norm.weight", "D"),
-    "unembedding": Place("output.weight", "V D"),
-}
-
-# What a config does not have, no leaf is read for.
-_GGUF_GPT2 = {
-    **_GGUF_LLAMA,
-    "positions": Place("position_embd.weight", "C D"),
-    **_norm("attention_norm", "blk.{}.attn_norm"),
-    **_fused("blk.{}.attn_qkv", "3Hk D", "3Hk"),
-    **_norm("mlp_norm", "blk.{}.ffn_norm"),
-    "mlp_in_bias": Place("blk.{}.ffn_up.bias", "m"),
-    "mlp_out_bias": Place("blk.{}.ffn_down.bias", "D"),
-    **_norm("final_norm", "output_norm"),
-}
-
 _BUFFERS = r".*(attn|attention)\.(bias|masked_bias)|(.*\.)?rotary_emb\.\w+"
 
-# The state dicts of transformers, and the files of llama.cpp.
+# The state dicts of transformers; llama.cpp has the same tensors under names of its own.
 TRANSFORMERS = {
     **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3"), Names(_LLAMA, "model.", _BUFFERS)),
     "gemma": Names(_LLAMA, "model.", _BUFFERS, scales_less_one=True),
     "gpt2": Names(_GPT2, "transformer.", _BUFFERS),
     "gptj": Names(_GPTJ, "transformer.", _BUFFERS, interleaved=True),
     "gpt_neox": Names(_NEOX, "gpt_neox.", _BUFFERS),
-}
-GGUF = {
-    "llama": Names(_GGUF_LLAMA, interleaved=True),
-    "qwen2": Names(_GGUF_LLAMA),
-    "qwen3": Names(_GGUF_LLAMA),
-    "gpt2": Names(_GGUF_GPT2),
 }

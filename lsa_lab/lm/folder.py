@@ -9,7 +9,7 @@ import numpy as np
 
 from lsa_lab.files import import_extra, write_file
 from lsa_lab.lm import leaves
-from lsa_lab.lm.config import Config, Field
+from lsa_lab.lm.config import Config, Field, allow_only
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
 from lsa_lab.lm.weights import Params
@@ -40,7 +40,6 @@ _KEYS = {
     "gptj": _SHORT,
     "gpt_neox": _LONG | {"norm_epsilon": "layer_norm_eps"},
 }
-_NONE = type(None)
 _COUNTS = "num_hidden_layers num_attention_heads hidden_size intermediate_size vocab_size"
 _COUNTS += " max_position_embeddings n_layer n_head n_embd n_positions"
 _EPSILONS = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon")
@@ -65,27 +64,19 @@ _FIELDS = {
     **dict.fromkeys(_LLAMA3, Field(float)),
     "original_max_position_embeddings": Field(int),
 }
-# Fields with which transformers, or another program, computes more than our decoder does.
+# Fields with which transformers, or another program, computes more than our decoder does, and their
+# values without it.
 _ONLY = {
-    "quantization_config": Field(_NONE, None, only=(None,)),
-    "is_causal": Field(bool, None, only=(True,)),
-    "is_encoder_decoder": Field(bool, None, only=(False,)),
-    "add_cross_attention": Field(bool, None, only=(False,)),
-    "use_bidirectional_attention": Field(bool, None, only=(False,)),
-    "use_sliding_window": Field(bool, None, only=(False,)),
-    "mlp_bias": Field(bool, None, only=(False,)),
-    "alibi": Field(bool, None, only=(False,)),
-    "rope_interleaved": Field(bool, None, only=(False,)),
-    "hidden_activation": Field(str, None, only=("gelu_pytorch_tanh",)),
-    "scale_attn_weights": Field(bool, None, only=(True,)),
-    "scale_attn_by_inverse_layer_idx": Field(bool, None, only=(False,)),
-    **dict.fromkeys(("clamp_kqv", "clip_qkv"), Field(float, None, only=(0.0,))),
-    "attn_logit_softcapping": Field(float, None, only=(0.0,)),
-    "final_logit_softcapping": Field(float, None, only=(0.0,)),
-    "logit_scale": Field(float, None, only=(1.0,)),
-    "logits_scaling": Field(float, None, only=(1.0,)),
-    "embedding_multiplier": Field(float, None, only=(1.0,)),
-    "residual_multiplier": Field(float, None, only=(1.0,)),
+    **dict.fromkeys(("is_causal", "scale_attn_weights"), True),
+    **dict.fromkeys(("is_encoder_decoder", "add_cross_attention", "alibi", "mlp_bias"), False),
+    **dict.fromkeys(("use_bidirectional_attention", "use_sliding_window"), False),
+    **dict.fromkeys(("rope_interleaved", "scale_attn_by_inverse_layer_idx"), False),
+    **dict.fromkeys(("clamp_kqv", "clip_qkv"), 0.0),
+    **dict.fromkeys(("attn_logit_softcapping", "final_logit_softcapping"), 0.0),
+    **dict.fromkeys(("logit_scale", "logits_scaling"), 1.0),
+    **dict.fromkeys(("embedding_multiplier", "residual_multiplier"), 1.0),
+    "hidden_activation": "gelu_pytorch_tanh",
+    "quantization_config": None,
 }
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
@@ -138,10 +129,10 @@ def make_config(fields: Mapping[str, Any], source: Path) -> Config:
         return (field._replace(default=default[0]) if default else field).read(fields, key, source)
 
     family = read("model_type")
-    for key, field in _ONLY.items():
-        field.read(fields, key, source)
+    for key, value in _ONLY.items():
+        allow_only(value).read(fields, key, source)
     if family == "mistral":
-        Field(_NONE, 4096, only=(None,)).read(fields, "sliding_window", source)
+        allow_only(None)._replace(default=4096).read(fields, "sliding_window", source)
     if any(kind != "full_attention" for kind in read("layer_types") or ()):
         raise ValueError(
             f"{source}: layer_types is {fields['layer_types']}; supported is full_attention alone"

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from lsa_lab.files import import_extra
-from lsa_lab.lm.config import Config, Field
-from lsa_lab.lm.families import FAMILIES, GGUF, Names
+from lsa_lab.lm.config import Config, Field, allow_only
+from lsa_lab.lm.families import FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
 
-_NONE = type(None)
+_FAMILIES = ("llama", "qwen2", "qwen3", "gpt2")
 # The fields of a Config under the keys of the metadata, after the architecture's name.
 _KEYS = {
     "num_layers": "block_count",
@@ -21,24 +21,17 @@ _KEYS = {
     "context": "context_length",
 }
 _EPSILON = {"rms": "attention.layer_norm_rms_epsilon", "layer": "attention.layer_norm_epsilon"}
-# Fields with which llama.cpp computes more than our decoder does.
+# Fields with which llama.cpp computes more than our decoder does, and their values without it.
 _ONLY = {
-    "rope.scaling.type": Field(str, None, only=("none",)),
-    "rope.scaling.factor": Field(float, None, only=(1.0,)),
-    "rope.scaling.attn_factor": Field(float, None, only=(1.0,)),
-    "rope.scale_linear": Field(float, None, only=(1.0,)),
-    "rope.dimension_sections": Field(_NONE, None, only=(None,)),
-    "attention.causal": Field(bool, None, only=(True,)),
-    "attention.sliding_window": Field(int, None, only=(0,)),
-    "attention.clamp_kqv": Field(float, None, only=(0.0,)),
-    "attention.max_alibi_bias": Field(float, None, only=(0.0,)),
-    "attn_logit_softcapping": Field(float, None, only=(0.0,)),
-    "final_logit_softcapping": Field(float, None, only=(0.0,)),
-    "logit_scale": Field(float, None, only=(1.0,)),
-    "embedding_scale": Field(float, None, only=(1.0,)),
-    "residual_scale": Field(float, None, only=(1.0,)),
-    "use_parallel_residual": Field(bool, None, only=(False,)),
-    "expert_count": Field(int, None, only=(0,)),
+    "rope.scaling.type": "none",
+    **dict.fromkeys(("rope.scaling.factor", "rope.scaling.attn_factor", "rope.scale_linear"), 1.0),
+    **dict.fromkeys(("logit_scale", "embedding_scale", "residual_scale"), 1.0),
+    **dict.fromkeys(("attention.clamp_kqv", "attention.max_alibi_bias"), 0.0),
+    **dict.fromkeys(("attn_logit_softcapping", "final_logit_softcapping"), 0.0),
+    **dict.fromkeys(("attention.sliding_window", "expert_count"), 0),
+    "rope.dimension_sections": None,
+    "attention.causal": True,
+    "use_parallel_residual": False,
 }
 # These are the width of a key: no coordinate is left unturned.
 _WIDTHS = ("rope.dimension_count", "attention.value_length")
@@ -50,13 +43,31 @@ def read(path: Path) -> tuple[Config, Names, Tensors, dict[str, Any]]:
     metadata = {name: field.contents() for name, field in reader.fields.items()}
     tensors = _tensors(reader, path)
     config = make_config(metadata, tensors)
-    return config, GGUF[metadata["general.architecture"]], tensors, metadata
+    return config, _name_places(metadata["general.architecture"]), tensors, metadata
+
+
+def _name_places(family: str) -> Names:
+    """Return the places of a family's leaves, by the package's map of names.
+
+    llama.cpp stores the transpose of GPT-2's linear maps, and interleaves the pairs of a Llama.
+    """
+    gguf = import_extra("gguf", "lm")
+    kinds = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
+    table, theirs, places = gguf.get_tensor_name_map(kinds[family], 1), TRANSFORMERS[family], {}
+    for leaf, place in theirs.places.items():
+        prefix = "" if leaf == "unembedding" else theirs.prefix
+        if name := table.get_name(prefix + place.name.format(0), (".weight", ".bias")):
+            turned = family == "gpt2" and leaf not in ("embedding", "positions", "unembedding")
+            layout = " ".join(place.layout.split()[:: -1 if turned else 1])
+            name = name.replace("blk.0.", "blk.{}.")
+            places[leaf] = place._replace(name=name, layout=layout)
+    return Names(places, interleaved=family == "llama")
 
 
 def make_config(metadata: Mapping[str, Any], tensors: Tensors) -> Config:
     """Return the Config that metadata and names of tensors describe."""
     source = tensors.source
-    family = Field(str, only=tuple(GGUF)).read(metadata, "general.architecture", source)
+    family = Field(str, only=_FAMILIES).read(metadata, "general.architecture", source)
 
     def read(key: str, field: Field) -> Any:
         return field.read(metadata, f"{family}.{key}", source)
@@ -68,10 +79,9 @@ def make_config(metadata: Mapping[str, Any], tensors: Tensors) -> Config:
     values["num_groups"] = read("attention.head_count_kv", Field(int, heads))
     key_width = read("attention.key_length", Field(int, values["width"] // heads))
     values["key_width"] = key_width
-    only = _ONLY | dict.fromkeys(_WIDTHS, Field(int, None, only=(key_width,)))
-    only["attention.scale"] = Field(float, None, only=(key_width**-0.5,))
-    for key, field in only.items():
-        read(key, field)
+    only = _ONLY | dict.fromkeys(_WIDTHS, key_width) | {"attention.scale": key_width**-0.5}
+    for key, value in only.items():
+        read(key, allow_only(value))
     _check(metadata.get("split.count"), tensors)
     values["vocabulary"] = tensors.shapes.get("token_embd.weight", (0,))[0]
     values["tied"] = "output.weight" not in tensors.shapes

@@ -7,6 +7,9 @@ ones. Readings compare labels with each other only, p(c | query) = softmax_c(sco
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, log_softmax, logsumexp
+from scipy.stats import rankdata
 
 
 def accuracy(scores: Any, labels: Any) -> float:
@@ -44,21 +47,20 @@ def auc(scores: Any, labels: Any) -> float:
 
     For two classes it is P(z > z') + P(z = z') / 2, z = s_1 - s_0 of a query of class 1 and z' that
     of one of class 0: no constant added to a class changes it. For more it is the mean over classes
-    of one against the rest, by log p / (1 - p), which a constant does change.
+    of one against the others, by log p / (1 - p), which a constant does change.
     """
     s, y = _check(scores, labels)
     classes = range(s.shape[1])
     _check_classes(y, len(classes))
     if len(classes) == 2:
         return _pair_share(s[:, 1] - s[:, 0], y == 1)
-    others = [np.logaddexp.reduce(np.delete(s, c, axis=1), axis=1) for c in classes]
+    others = [logsumexp(np.delete(s, c, axis=1), axis=1) for c in classes]
     return float(np.mean([_pair_share(s[:, c] - others[c], y == c) for c in classes]))
 
 
 def log_probabilities(scores: Any) -> np.ndarray:  # [B, C]
     """Return log p(c | query) among the labels."""
-    s = np.asarray(scores, np.float64)
-    return s - np.logaddexp.reduce(s, axis=-1, keepdims=True)
+    return log_softmax(np.asarray(scores, np.float64), axis=-1)
 
 
 def best_shift(scores: Any, labels: Any) -> float:
@@ -69,15 +71,9 @@ def best_shift(scores: Any, labels: Any) -> float:
     """
     z, y = _log_odds(scores, labels)
     share = y.mean()
-    level = np.log(share / (1 - share))
-    low, high = level - z.max(), level - z.min()  # at the first no σ(z + b) is above the share
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        below = _sigmoid(z + middle).mean() < share
-        low, high = (middle, high) if below else (low, middle)
-    return float((low + high) / 2)
+    level = np.log(share / (1 - share))  # at level - max z no σ(z + b) is above the share
+    ends = level - z.max() - 1, level - z.min() + 1
+    return float(brentq(lambda b: expit(z + b).mean() - share, *ends, xtol=1e-14))
 
 
 def best_threshold_shift(scores: Any, labels: Any) -> float:
@@ -96,34 +92,25 @@ def best_threshold_shift(scores: Any, labels: Any) -> float:
 
 
 def best_affine(scores: Any, labels: Any, shift: bool = True) -> tuple[float, float]:
-    """Return the slope a and the shift b of a z + b, z the log-odds of class 1, by logistic
-    regression; without ``shift`` b = 0 and 1 / a is the temperature of Guo et al. 1706.04599.
+    """Return the a and b of least cross-entropy of a z + b, z the log-odds of class 1.
 
-    The targets are Platt's (1999), (N_1 + 1) / (N_1 + 2) and 1 / (N_0 + 2), so that a is finite
-    where a threshold separates the classes. A temperature is positive: a is at least 1e-3 then.
+    It is a logistic regression. Without ``shift`` b is 0 and 1/a the temperature of Guo et al.
+    (1706.04599): a is at least 1e-3 then. The targets are Platt's (1999), (N_1 + 1) / (N_1 + 2) and
+    1 / (N_0 + 2), so that a is finite where a threshold separates the classes.
     """
     z, y = _log_odds(scores, labels)
     ones, size = int(y.sum()), max(float(np.abs(z).max()), 1e-300)
     targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (len(y) - ones + 2))
     rows = np.stack([z / size, np.ones_like(z)], axis=1)[:, : 1 + shift]
 
-    def loss(weights: np.ndarray) -> float:
-        return float((np.logaddexp(0, rows @ weights) - targets * (rows @ weights)).mean())
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        values = rows @ weights
+        slope = rows.T @ (expit(values) - targets) / len(z)
+        return np.mean(np.logaddexp(0, values) - targets * values), slope
 
-    weights = np.zeros(rows.shape[1])
-    for _ in range(100):
-        p = _sigmoid(rows @ weights)
-        slope = rows.T @ (p - targets) / len(z)
-        curvature = (rows * (p * (1 - p))[:, None]).T @ rows / len(z)
-        step = np.linalg.lstsq(curvature, slope, rcond=None)[0]
-        share = 1.0
-        while share > 1e-9 and loss(weights - share * step) > loss(weights):
-            share /= 2
-        weights = weights - share * step
-        if np.abs(share * step).max() <= 1e-12 * (1 + np.abs(weights).max()):
-            break
-    a = float(weights[0]) / size
-    return (a, float(weights[1])) if shift else (max(a, 1e-3), 0.0)
+    fit = minimize(loss, np.zeros(1 + shift), jac=True, method="BFGS", options={"gtol": 1e-10})
+    a, b = float(fit.x[0]) / size, float(fit.x[-1])
+    return (a, b) if shift else (max(a, 1e-3), 0.0)
 
 
 def map_scores(scores: Any, a: float, b: float) -> np.ndarray:  # [B, 2]
@@ -145,8 +132,7 @@ def affine_shares(before: Any, after: Any) -> tuple[float, float]:
         raise ValueError(
             f"answers have shapes {z.shape} and {edited.shape}: expected [B] twice, B at least 3"
         )
-    if not np.isfinite([z, edited]).all():
-        raise ValueError("answers before or after hold NaN or infinite entries: leave them out")
+    _check_finite(np.stack([z, edited]), "answers before or after")
     rows = np.stack([z, np.ones_like(z)], axis=1)
     left = edited - rows @ np.linalg.lstsq(rows, edited, rcond=None)[0]
     missed = left @ left / (len(z) - 2)
@@ -157,24 +143,14 @@ def affine_shares(before: Any, after: Any) -> tuple[float, float]:
 
 def shift_scores(scores: Any, shift: float) -> np.ndarray:  # [B, 2]
     """Return scores of two labels with a constant added to the log-odds of class 1."""
-    s = _check_two(scores, shift)
-    return np.stack([s[:, 0], s[:, 1] + shift], axis=1)
-
-
-def _check_two(scores: Any, *numbers: float) -> np.ndarray:  # [B, 2]
-    s = np.asarray(scores, np.float64)
-    if s.ndim != 2 or s.shape[1] != 2 or not np.isfinite(numbers).all():
-        raise ValueError(
-            f"scores of shape {s.shape}, moved by {numbers}: expected [B, 2] and finite numbers"
-        )
-    return s
+    return _check_two(scores, shift) + np.array([0.0, shift])
 
 
 def cross_entropy_after_best_shift(scores: Any, labels: Any) -> float:
     """Return the cross-entropy after the best constant shift, by two-fold cross-validation.
 
-    ``best_shift`` of one of two halves (``split_halves``) is evaluated on the other, and the other
-    way round. Both halves have the classes in the same shares.
+    ``best_shift`` of one of two halves is evaluated on the other, and the other way round. Both
+    halves have the classes in the same shares.
     """
     return _cross_validate(best_shift, cross_entropy, scores, labels)
 
@@ -182,15 +158,6 @@ def cross_entropy_after_best_shift(scores: Any, labels: Any) -> float:
 def accuracy_after_best_shift(scores: Any, labels: Any) -> float:
     """Return the accuracy after ``best_threshold_shift``, by two-fold cross-validation."""
     return _cross_validate(best_threshold_shift, accuracy, scores, labels)
-
-
-def split_halves(labels: Any) -> np.ndarray:  # [B], bool
-    """Return a mask of every other query of each class, in their order."""
-    y = np.asarray(labels)
-    first = np.zeros(len(y), bool)
-    for c in np.unique(y):
-        first[np.flatnonzero(y == c)[::2]] = True
-    return first
 
 
 def contextual_calibration(scores: Any, content_free: Any) -> np.ndarray:  # [B, C], [K, C]
@@ -205,15 +172,15 @@ def contextual_calibration(scores: Any, content_free: Any) -> np.ndarray:  # [B,
             f"scores of content-free texts have the shape {free.shape}; expected [K, C] with "
             f"C = {s.shape[-1]} and one text at least"
         )
-    if not np.isfinite(free).all():
-        raise ValueError("scores of content-free texts are NaN or infinite")
-    free = log_probabilities(free)
-    return s - (np.logaddexp.reduce(free, axis=0) - np.log(len(free)))
+    _check_finite(free, "scores of content-free texts")
+    return s - logsumexp(log_probabilities(free), axis=0, b=1 / len(free))
 
 
 def _cross_validate(fit: Any, reading: Any, scores: Any, labels: Any) -> float:
     s, y = _check(scores, labels)
-    first = split_halves(y)
+    first = np.zeros(len(y), bool)  # every other query of each class, in their order
+    for c in np.unique(y):
+        first[np.flatnonzero(y == c)[::2]] = True
     values, counts = [], []
     for fitted, tested in ((first, ~first), (~first, first)):
         values.append(reading(shift_scores(s[tested], fit(s[fitted], y[fitted])), y[tested]))
@@ -222,14 +189,9 @@ def _cross_validate(fit: Any, reading: Any, scores: Any, labels: Any) -> float:
 
 
 def _pair_share(values: np.ndarray, of_class: np.ndarray) -> float:
-    """Return P(value of the class > value of another) + P(equal) / 2, over all pairs."""
-    inside, outside = values[of_class], np.sort(values[~of_class])
-    below = np.searchsorted(outside, inside, "left") + np.searchsorted(outside, inside, "right")
-    return float(below.mean() / (2 * len(outside)))
-
-
-def _sigmoid(z: np.ndarray) -> np.ndarray:
-    return np.exp(-np.logaddexp(0, -z))
+    """Return P(value of the class > value of another) + P(equal) / 2, from the sum of ranks."""
+    inside, outside = of_class.sum(), (~of_class).sum()
+    return float((rankdata(values)[of_class].mean() - (inside + 1) / 2) / outside)
 
 
 def _log_odds(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:  # [B] x 2
@@ -238,6 +200,15 @@ def _log_odds(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:  # [B]
         raise ValueError(f"scores of {s.shape[1]} labels: a shift of the log-odds needs two")
     _check_classes(y, 2)
     return s[:, 1] - s[:, 0], y
+
+
+def _check_two(scores: Any, *numbers: float) -> np.ndarray:  # [B, 2]
+    s = np.asarray(scores, np.float64)
+    if s.ndim != 2 or s.shape[1] != 2 or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"scores of shape {s.shape}, moved by {numbers}: expected [B, 2] and finite numbers"
+        )
+    return s
 
 
 def _check_classes(labels: np.ndarray, classes: int) -> None:
@@ -258,6 +229,10 @@ def _check(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
         )
     if not (np.issubdtype(y.dtype, np.integer) and 0 <= y.min() <= y.max() < s.shape[1]):
         raise ValueError(f"labels are {np.unique(y)}; expected whole numbers from 0 to C - 1")
-    if not np.isfinite(s).all():
-        raise ValueError(f"{int((~np.isfinite(s)).sum())} scores are NaN or infinite")
+    _check_finite(s, "scores")
     return s, y
+
+
+def _check_finite(values: np.ndarray, name: str) -> None:
+    if bad := int((~np.isfinite(values)).sum()):
+        raise ValueError(f"{bad} {name} are NaN or infinite")

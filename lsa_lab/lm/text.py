@@ -10,13 +10,13 @@ written with other tokens than its own. Everything before the query is shared by
 """
 
 import dataclasses
-import functools
 from collections.abc import Iterator, Sequence
 
 import jax
 import numpy as np
 from jax import Array
 
+from lsa_lab.arguments import check_indices
 from lsa_lab.lm import decoder
 from lsa_lab.lm.buckets import Bucket as Bucket
 from lsa_lab.lm.buckets import make_buckets
@@ -102,31 +102,19 @@ def scores(
     config: Config,
     questions: Questions,
     head_mask: Array | None = None,  # [L, H]
-    *,
-    whole_vocabulary: bool = False,
 ) -> np.ndarray:  # [B, C]
     """Return the logit of each label's first token after each question.
 
-    Keys and values of the demonstrations are computed once for all queries. With
-    ``whole_vocabulary`` it is the log-probability among all tokens, not the logit.
+    Keys and values of the demonstrations are computed once for all queries.
     """
     check_params(params, config)
-    _check_words(questions, config)
-    past = None
-    if len(questions.prefix):
-        past = _past(params, questions.prefix, head_mask, config)
-    values = np.full((len(questions.labels), len(questions.label_ids)), np.nan)
+    prefix, label_ids = questions.prefix, questions.label_ids
+    for words in (prefix, label_ids, *(bucket.ids for bucket in questions.buckets)):
+        check_indices(words, config.vocabulary, "words of the model's vocabulary")
+    past = _past(params, prefix, head_mask, config) if len(prefix) else None
+    values = np.full((len(questions.labels), len(label_ids)), np.nan)
     for bucket in questions.buckets:
-        logits = _scores(
-            params,
-            past,
-            bucket.ids,
-            bucket.last,
-            questions.label_ids,
-            head_mask,
-            config,
-            whole_vocabulary,
-        )
+        logits = _scores(params, past, bucket.ids, bucket.last, label_ids, head_mask, config)
         values[bucket.rows] = np.asarray(logits, float)[: len(bucket.rows)]
     return values
 
@@ -137,7 +125,7 @@ def _past(params: Params, prefix: Array, head_mask: Array | None, config: Config
     return decoder.run(params, stream, config, head_mask)[1]
 
 
-@functools.partial(jax.jit, static_argnames="whole_vocabulary")
+@jax.jit
 def _scores(
     params: Params,
     past: Past | None,
@@ -146,7 +134,6 @@ def _scores(
     label_ids: Array,  # [C]
     head_mask: Array | None,
     config: Config,
-    whole_vocabulary: bool,
 ) -> Array:  # [W, C]
     start = 0 if past is None else past.num_tokens
 
@@ -155,35 +142,16 @@ def _scores(
         return decoder.last_stream(params, stream, config, head_mask, past)[last]
 
     rows = jax.vmap(row)(ids, last)
-    if whole_vocabulary:
-        return jax.nn.log_softmax(decoder.logits(params, rows, config))[:, label_ids]
     return decoder.logits(params, rows, config, label_ids)
 
 
-def _check_words(questions: Questions, config: Config) -> None:
-    parts = [questions.prefix, questions.label_ids, *(part.ids for part in questions.buckets)]
-    low, high = (
-        min(part.min(initial=0) for part in parts),
-        max(part.max(initial=0) for part in parts),
-    )
-    if not 0 <= low <= high < config.vocabulary:
-        raise ValueError(
-            f"the questions have the token {low if low < 0 else high}, and the model's vocabulary "
-            f"has 0 to {config.vocabulary - 1}: ask with the tokenizer of this model"
-        )
-
-
 def _check_classes(template: Template, demonstrations: Sentences, queries: Sentences) -> None:
-    for part in (demonstrations, queries):
-        if len(part.classes) != len(template.labels):
-            raise ValueError(
-                f"{part.name} has the classes {', '.join(part.classes)}, and the template "
-                f"{', '.join(template.labels)}: give each class a word"
-            )
-    if demonstrations.classes != queries.classes:
+    classes = demonstrations.classes, queries.classes
+    if classes[0] != classes[1] or len(classes[0]) != len(template.labels):
+        kinds = (", ".join(words) for words in (*classes, template.labels))
         raise ValueError(
-            f"demonstrations are of {', '.join(demonstrations.classes)}, and queries of "
-            f"{', '.join(queries.classes)}: take both from the same sentences"
+            "demonstrations are of {}, queries of {}, and the template has the words {}: take both "
+            "from the same sentences, and give each class a word".format(*kinds)
         )
     if not len(queries):
         raise ValueError(f"no query: {queries.name} is empty, and one sentence is the least")

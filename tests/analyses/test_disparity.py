@@ -37,12 +37,11 @@ def test_fractions_and_medians_are_of_the_prompts_that_stay_finite():
     for function in (disparity.summarise, summarise):
         summary = function(ROWS)
         assert summary.dropped == 2
-        fractions = [summary.growth, summary.larger, summary.smaller, summary.flips]
-        assert fractions == [0.25, 0.5, 0.25, 0.25]
+        assert [summary.larger, summary.flips] == [0.5, 0.25]
         np.testing.assert_allclose(summary.median, [1.0, 0.75, 1.5])
     empty = summarise(ROWS[4:])
     assert empty.dropped == 2
-    assert np.isnan([empty.growth, empty.larger, empty.smaller, empty.flips, *empty.median]).all()
+    assert np.isnan([empty.larger, empty.flips, *empty.median]).all()
     with pytest.raises(AssertionError, match="one prompt a row"):
         disparity.summarise(ROWS[0])
 
@@ -52,10 +51,6 @@ def test_fractions_and_medians_are_of_the_prompts_that_stay_finite():
     [
         ([1.0, 1 + EPS], "larger", 0),
         ([1.0, 1 + 1e-7], "larger", 1),
-        ([1.0, 1 - EPS], "smaller", 0),
-        ([1.0, 1 - 1e-7], "smaller", 1),
-        ([1.0, 1 - 0.5 * EPS, 2.0], "growth", 1),
-        ([1.0, 1 - 2 * EPS, 2.0], "growth", 0),
         ([0.5 * EPS, -1.0], "flips", 0),
         ([2 * EPS, -1.0], "flips", 1),
         ([1.0, -0.5 * EPS], "flips", 0),
