@@ -54,7 +54,7 @@ class Draw(InPackage):
     """Judge and draw results again from their result.nc, without computing."""
 
     names: Names = ()  # experiments, or all
-    panel: str = ""  # letter of one panel, written beside the figure as panel_LETTER.pdf and .png
+    panel: str = ""  # letter of one panel, written as panel_LETTER.pdf and .png
     out: Path | None = None  # folder of results, in place of the committed ones
 
 
@@ -180,15 +180,15 @@ def parse_dataclass(
     kind: type, words: Sequence[str], prog: str, default: Any = None, prefix: str = "--"
 ) -> Any:
     """Return an instance of a dataclass from words; raise UsageError in one sentence."""
-    said = io.StringIO()
+    message = io.StringIO()
     more = {} if default is None else {"default": default}
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(message):
             return tyro.cli(kind, args=list(words), prog=prog, **more)
     except SystemExit as end:
         if not end.code:
             raise
-        raise UsageError(_shorten(said.getvalue(), prefix, prog)) from None
+        raise UsageError(_shorten(message.getvalue(), prefix, prog)) from None
 
 
 def _shorten(text: str, prefix: str, prog: str) -> str:

@@ -27,8 +27,8 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
     for experiment in experiments:
         if (out / experiment.name).resolve() == experiment.figures.resolve():
             raise UsageError(f"--out {out} holds committed results: --publish writes these")
-    times = {each.name: expect_seconds(each, command.tier, out / each.name) for each in experiments}
-    order = sorted(experiments, key=lambda each: -(times[each.name] or 0))
+    times = {x.name: expect_seconds(x, command.tier, out / x.name) for x in experiments}
+    order = sorted(experiments, key=lambda x: -(times[x.name] or 0))
     work = functools.partial(run_one, command=command, config=config, out=out)
     start, records, failed = time.monotonic(), {}, []
     for experiment, answer in _map(work, order, command.jobs):
@@ -105,12 +105,12 @@ def run_one(
 def expect_seconds(experiment: Experiment, tier: str, folder: Path) -> float | None:
     """Return the seconds of the last run of this tier and configuration, None if unknown.
 
-    ``folder`` is that of the result; without one the committed result is asked.
+    ``folder`` is that of the result; without a result in it the committed one counts.
     """
     folders = (folder, experiment.figures) if folder.name == experiment.name else (folder,)
-    for each in folders:
+    for path in folders:
         try:
-            record = results.load_record(each)
+            record = results.load_record(path)
         except UsageError:
             continue
         if record["tier"] == tier:
@@ -121,13 +121,13 @@ def expect_seconds(experiment: Experiment, tier: str, folder: Path) -> float | N
 
 
 def describe(experiment: Experiment, record: dict[str, Any], publish: bool) -> str:
-    """Return the answer of a run: caption, claims beside the committed ones, and the figure."""
+    """Return the answer of a run: caption, claims with the committed ones, and the figure."""
     rows, lines = record["claims"], [f"  {record['caption']}"]
     committed = [] if publish else find_rows(experiment.figures)
     others = dict(group_by_claim(committed))
     for claim, cells in group_by_claim(rows):
-        beside = f"; committed full tier {_shorten(others[claim])}" if claim in others else ""
-        lines.append(f"  {claim}: {_shorten(cells)}{beside}")
+        other = f"; committed full tier {_shorten(others[claim])}" if claim in others else ""
+        lines.append(f"  {claim}: {_shorten(cells)}{other}")
     if committed and record["tier"] == "full" and not record["changes"]:
         lines.append(f"  {describe_difference(rows, committed, 'from the committed ones ')}")
     figure = relative(Path(record["folder"]).resolve() / "figure.pdf")
@@ -142,7 +142,7 @@ def _shorten(rows: Sequence[Any]) -> str:
 
 
 def summarise(experiments: Sequence[Experiment], records: dict[str, Any], seconds: float) -> str:
-    """Return a table: seconds and verdicts of each experiment, beside the committed verdicts."""
+    """Return a table: seconds and verdicts of each experiment, compared with the committed ones."""
     lines = ["", f"{'experiment':26}{'seconds':>8}  agree  verdicts"]
     for experiment in experiments:
         if experiment.name not in records:
@@ -165,7 +165,7 @@ def _write_index(experiments: Sequence[Experiment], out: Path, command: argument
 
     if command.publish:
         return "next: lsa-lab report"
-    if not any((out / each.name).exists() for each in experiments):
+    if not any((out / experiment.name).exists() for experiment in experiments):
         return ""
     pages.write_report(out)
     return relative((out / "index.html").resolve())

@@ -1,7 +1,7 @@
 """The commands ``card`` and ``fetch``: a report card of a model, and files of language models."""
 
 import dataclasses
-import importlib
+import pkgutil
 import shlex
 import shutil
 import sys
@@ -55,26 +55,19 @@ def card(command: arguments.Card) -> int:
     folder = report.save(command.out / name)
     shutil.rmtree(checkpoints, ignore_errors=True)
     index = leaderboard.write_leaderboard(folder.parent)
-    print(
-        f"{report.headline}\n{relative(folder.resolve() / 'index.html')}, table: {relative(index)}"
-    )
+    page = relative(folder.resolve() / "index.html")
+    print(f"{report.headline}\n{page}, table: {relative(index)}")
     return 0
 
 
 def find_object(address: str) -> Any:
     """Return the object with an address MODULE:NAME or MODULE:NAME.ATTRIBUTE."""
-    module, _, names = address.partition(":")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        value: Any = importlib.import_module(module)
+        return pkgutil.resolve_name(address)
     except Exception as error:  # the module's own code runs, and may raise anything
-        raise UsageError(f"{address}: the module {module} cannot be imported: {error}") from None
-    for part in names.split("."):
-        if not hasattr(value, part):
-            raise UsageError(f"{address}: there is no {part} in {module}")
-        value = getattr(value, part)
-    return value
+        raise UsageError(f"{address} cannot be imported: {error}") from None
 
 
 def fetch(command: arguments.Fetch) -> int:

@@ -24,7 +24,7 @@ class Experiment:
 
     package: str
     path: Path  # of the script
-    root: Path  # the folder that holds the package; figures lie beside it
+    root: Path  # the folder that holds the package and the folder of figures
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class Experiment:
 def find(package: str) -> dict[str, Experiment]:
     """Return the experiments of a package by name, from this folder or one above it."""
     folder, here = Path(*package.split(".")), Path.cwd()
-    root = next((each for each in (here, *here.parents) if (each / folder).is_dir()), None)
+    root = next((above for above in (here, *here.parents) if (above / folder).is_dir()), None)
     if root is None:
         raise UsageError(
             f"no folder {folder} here or above: go to a clone of lsa_lab, write a first experiment "
@@ -122,7 +122,7 @@ def find_near(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that is nearest to a word or contains it, None if none is near."""
     known = list(known)
     near = difflib.get_close_matches(word, known, 1)
-    near += [each for each in known if len(word) > 2 and word in each]
+    near += [name for name in known if len(word) > 2 and word in name]
     return near[0] if near else None
 
 

@@ -22,7 +22,7 @@ def list_experiments(experiments: Mapping[str, Experiment]) -> str:
     if not experiments:
         return "no experiment in this package: lsa-lab new PACKAGE/NAME writes one"
     width, lines, theme = min(100, shutil.get_terminal_size().columns), [], None
-    for experiment in sorted(experiments.values(), key=lambda each: (each.theme, each.name)):
+    for experiment in sorted(experiments.values(), key=lambda x: (x.theme, x.name)):
         if experiment.theme != theme:
             theme = experiment.theme
             lines += ["", theme.replace("_", " ") or experiment.package]

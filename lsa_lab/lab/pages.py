@@ -98,7 +98,7 @@ def render_result(experiment: Experiment, record: Row, module: ModuleType) -> st
 def report(package: str) -> list[Path]:
     """Write the pages of all committed results of a package."""
     experiments = find(package)
-    root = next((each.root for each in experiments.values()), Path.cwd())
+    root = next(iter(experiments.values())).root if experiments else Path.cwd()
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     has_papers = importlib.util.find_spec(f"{package}.papers") is not None
@@ -107,7 +107,7 @@ def report(package: str) -> list[Path]:
 
 
 def write_report(figures: Path, papers: Any = None) -> list[Path]:
-    """Write the pages of all results below a folder, and docs/papers beside it; return paths."""
+    """Write the pages of all results below a folder, and docs/papers; return their paths."""
     records = dict(results.find_records(figures))
     answers = answer_statements(records, papers.STATEMENTS) if papers else []
     values = {
@@ -134,8 +134,8 @@ def _render_papers(papers: Any, answers: Iterable[Row], folder: Path) -> dict[Pa
     """Return the page of each paper, with the statements whose key begins with its own."""
     pages = {}
     for paper in papers.PAPERS if papers else ():
-        own = [answer for answer in answers if answer["key"].startswith(f"{paper.key},")]
-        page = _render("paper.md", paper=paper, statements=own)
+        statements = [answer for answer in answers if answer["key"].startswith(f"{paper.key},")]
+        page = _render("paper.md", paper=paper, statements=statements)
         pages[folder / f"{paper.key.lower()}.md"] = page
     return pages
 

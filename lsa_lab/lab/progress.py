@@ -1,16 +1,14 @@
 """Progress of a run: bars on a terminal, a line now and then in a log."""
 
 import contextlib
-import threading
-from collections.abc import Iterator
+import time
 from typing import Any
 
 FIRST, EVERY = 10.0, 60.0  # seconds to the first line of a log, and between two later ones
 
 
-@contextlib.contextmanager
-def show_progress() -> Iterator[Any]:
-    """Yield a ``rich`` progress display; without a terminal its tasks are printed as lines.
+def show_progress() -> contextlib.AbstractContextManager[Any]:
+    """Return a ``rich`` progress display; without a terminal its tasks are printed as lines.
 
     A task that begins with completed parts says where it resumes: at ``step``, if that is given.
     """
@@ -18,47 +16,38 @@ def show_progress() -> Iterator[Any]:
     from rich.console import Console
 
     class Display(bars.Progress):
+        next_line = time.monotonic() + FIRST
+
         def add_task(self, description, *, total, completed=0, step=0):  # type: ignore[override]
             if completed:
                 place = f"step {step:,}" if step else f"{completed + 1} of {total}"
-                share = f"{100 * completed / total:.0f} %"
-                print(
-                    f"  {description}: resuming at {place.replace(',', ' ')} ({share})", flush=True
-                )
+                place = f"{place.replace(',', ' ')} ({100 * completed / total:.0f} %)"
+                print(f"  {description}: resuming at {place}", flush=True)
             return super().add_task(description, total=total, completed=completed)
 
-    columns = (bars.BarColumn(20), bars.TaskProgressColumn())
-    times = (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
-    console, ended = Console(stderr=True), threading.Event()
-    display = Display(
+        def update(self, task_id, **fields):
+            super().update(task_id, **fields)
+            task, now = self.tasks[task_id], time.monotonic()
+            if self.disable and now > self.next_line and not task.finished:
+                self.next_line = now + EVERY
+                left = task.time_remaining
+                more = f", {format_seconds(left)} left" if left else ""
+                with contextlib.suppress(OSError):  # the run itself fails where nothing is read
+                    print(f"  {task.description}: {task.percentage:.0f} %{more}", flush=True)
+
+    console = Console(stderr=True)
+    return Display(
         bars.TextColumn("{task.description}", markup=False),
-        *columns,
-        *times,
+        bars.BarColumn(20),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
         console=console,
         refresh_per_second=2,
         speed_estimate_period=600,
         transient=True,
         disable=not console.is_terminal,
     )
-    if display.disable:
-        threading.Thread(target=_print_lines, args=(display, ended), daemon=True).start()
-    try:
-        with display:
-            yield display
-    finally:
-        ended.set()
-
-
-def _print_lines(display: Any, ended: threading.Event) -> None:
-    wait = FIRST
-    while not ended.wait(wait):
-        wait = EVERY
-        for task in display.tasks:
-            if not task.finished and task.total:
-                left = task.time_remaining
-                more = f", {format_seconds(left)} left" if left else ""
-                with contextlib.suppress(OSError):  # the run itself fails where nothing is read
-                    print(f"  {task.description}: {task.percentage:.0f} %{more}", flush=True)
 
 
 def format_seconds(seconds: float | None) -> str:

@@ -96,7 +96,7 @@ def _write(path: Path, content: Any) -> None:
 
 def check_seeds(experiment: Experiment, config: Any, earlier: list[Registration]) -> None:
     """Raise UsageError if a seed of a configuration was registered before."""
-    used = {seed: each["date"] for each in earlier for _, seed in seeds_in(each["config"])}
+    used = {seed: entry["date"] for entry in earlier for _, seed in seeds_in(entry["config"])}
     for name, seed in seeds_in(config):
         if seed in used:
             raise UsageError(

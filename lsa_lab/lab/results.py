@@ -1,4 +1,4 @@
-"""Results on disk: ``result.nc`` with the facts of its run, and ``claims.json`` beside it."""
+"""Results on disk: ``result.nc`` with the facts of its run, and ``claims.json``."""
 
 import dataclasses
 import hashlib
@@ -85,7 +85,7 @@ def load(folder: Path) -> "xr.Dataset | xr.DataTree":
     judged = load_record(folder)["sha256"] if (folder / "claims.json").exists() else None
     if judged not in (None, hashlib.sha256(content).hexdigest()):
         raise UsageError(
-            f"{name} is damaged, or not the file that claims.json beside it judges: {_ADVICE}"
+            f"{name} is damaged, or not the file that its claims.json judges: {_ADVICE}"
         )
     return decode(content, name)
 

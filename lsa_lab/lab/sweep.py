@@ -64,12 +64,12 @@ def draw_sweep(joined: Any, claim: Any, folder: Path) -> None:
     (name,) = set(joined.dims) - {"id"}
     with plotting.context():
         picture, (ax,) = plotting.figure(4.0, 3.0)
-        for each in joined["id"].values:
-            if each.partition("[")[0] != claim.id:
+        for cell in joined["id"].values:
+            if cell.partition("[")[0] != claim.id:
                 continue
-            row = joined.sel(id=each)
+            row = joined.sel(id=cell)
             bars = [(row.value - row.low).fillna(0), (row.high - row.value).fillna(0)]
-            look = {"marker": "o", "capsize": 2, "elinewidth": 0.8, "label": each}
+            look = {"marker": "o", "capsize": 2, "elinewidth": 0.8, "label": cell}
             ax.errorbar(joined[name].values, row.value, bars, **look)
         quantity = claim.criterion.partition(":")[0]
         ax.set(xlabel=name, ylabel="\n".join(textwrap.wrap(quantity, 40)))
