@@ -135,12 +135,6 @@ def stack_layers(
     return Layer(layer_params(params), gates, past)
 
 
-def attention(params: Params, walk: Walk, config: Config, past: Past | None = None) -> Array:
-    """Return the a_ti [L, H, T, P+T] with which token t reads token i, from the stream."""
-    weights = functools.partial(layers.attention_weights, config=config)
-    return jax.vmap(weights)(walk.stream[:-1], stack_layers(params, config, past=past))
-
-
 def _check_places(start: int, num_tokens: int, config: Config) -> None:
     if start + num_tokens > config.context:
         raise ValueError(

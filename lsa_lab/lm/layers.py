@@ -84,15 +84,6 @@ def _normalise(
     return unit.astype(rows.dtype) * jnp.broadcast_to(scale, rows.shape)
 
 
-def attention_weights(stream: Array, layer: Layer, config: Config) -> Array:  # [H, T, P+T]
-    """Return the a_ti of every head, the past's tokens before those of the prompt."""
-    params = layer.params
-    rows = norm(stream, params.attention_norm_scale, params.attention_norm_offset, config)
-    queries, keys, _ = _project_all(rows, layer, config)
-    scores = jnp.concatenate(_weights(queries, keys, layer.past, rows.dtype), axis=-1)
-    return scores.reshape(config.num_heads, rows.shape[0], -1)
-
-
 def widen_dtype(dtype: DTypeLike) -> DTypeLike:
     """Return float32 for half precision: sums of squares, softmax and angles are formed in it."""
     return jnp.float32 if jnp.finfo(dtype).bits < 32 else dtype

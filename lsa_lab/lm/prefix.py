@@ -1,8 +1,7 @@
 """A learnt prefix of a decoder: k rows before the prompt, the decoder itself frozen.
 
-The loss of an example is the cross-entropy of its label among the label words, after the prefix,
-the demonstrations if there are any, and the example's text
-(A3, docs/theory, "Gradient matching"),
+The loss of an example is the cross-entropy of its label among the label words, after the prefix
+and the example's text (A3, docs/theory, "Gradient matching"),
 
     ℓ_i(z) = -log softmax(logits at the label words)_{y_i}
 
@@ -46,29 +45,12 @@ def loss(
     *,
     config: Config,
     label_ids: Array,  # [C]
-    demonstrations: Array | None = None,  # [P] token ids
 ) -> Array:  # []
     """Return ℓ(z) of one example."""
-    scores = label_scores(prefix, params, example, config, label_ids, demonstrations)
-    return -look_up(jax.nn.log_softmax(scores), example.label)
-
-
-def label_scores(
-    prefix: Array,  # [k, D]
-    params: Params,
-    example: Example,
-    config: Config,
-    label_ids: Array,  # [C]
-    demonstrations: Array | None = None,  # [P]
-) -> Array:  # [C]
-    """Return the logits of the label words after prefix, demonstrations and text."""
     chex.assert_shape(prefix, (None, config.width), custom_message="a prefix is [k, D]")
     check_params(params, config)
-    ids = example.ids
-    if demonstrations is not None:
-        ids = jnp.concatenate([demonstrations, ids])
     k = prefix.shape[0]
-    stream = jnp.concatenate([prefix, embed(params, ids, config, start=k)])
-    rows = last_stream(params, stream, config, recompute=True)
-    place = k + ids.shape[0] - example.ids.shape[0] + example.last
-    return logits(params, rows[place], config, words=label_ids)
+    stream = jnp.concatenate([prefix, embed(params, example.ids, config, start=k)])
+    row = last_stream(params, stream, config, recompute=True)[k + example.last]
+    scores = logits(params, row, config, words=label_ids)  # [C]
+    return -look_up(jax.nn.log_softmax(scores), example.label)

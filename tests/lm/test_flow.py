@@ -97,11 +97,10 @@ EXAMPLE = prefix.Example(ids=jnp.array([4, 1, 5, 0, 0]), last=jnp.array(2), labe
 
 
 def test_a_prefix_of_embeddings_is_a_prefix_of_words():
-    words, shown = jnp.array([3, 8]), jnp.array([6, 2, 10])
-    scores = prefix.label_scores(
-        PARAMS.embedding[words], PARAMS, EXAMPLE, CONFIG, jnp.array([7, 2]), shown
-    )
-    ids = jnp.concatenate([words, shown, EXAMPLE.ids[:3]])
+    words, label_ids = jnp.array([3, 8]), jnp.array([7, 2])
+    rows = PARAMS.embedding[words]
+    loss = prefix.loss(rows, PARAMS, EXAMPLE, config=CONFIG, label_ids=label_ids)
+    ids = jnp.concatenate([words, EXAMPLE.ids[:3]])
     walk = decoder.forward(PARAMS, decoder.embed(PARAMS, ids, CONFIG), CONFIG)
-    expected = decoder.logits(PARAMS, walk.stream[-1, -1], CONFIG)[jnp.array([7, 2])]
-    np.testing.assert_allclose(scores, expected, atol=1e-12)
+    scores = decoder.logits(PARAMS, walk.stream[-1, -1], CONFIG)[label_ids]
+    np.testing.assert_allclose(loss, jnp.logaddexp(*scores) - scores[1], atol=1e-12)
