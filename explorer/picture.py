@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from explorer.views import HEADS, HORIZON, LAYERS, WIDTH, Controls, D, Views
 from lsa_lab.analyses.clipping import kept_rank
-from lsa_lab.harness.draw import marks, style
-from lsa_lab.harness.draw.methods import BLACK, BLUE, GREEN, GREY, METHOD, VERMILION
+from lsa_lab.lab import plotting
+from lsa_lab.lab.plotting import BLACK, BLUE, GREEN, GREY, METHOD, VERMILION
 from lsa_lab.theory import learning_curves
 
 if TYPE_CHECKING:
@@ -47,15 +47,15 @@ class Picture:
     """The panels, everything in its place; ``svg`` fills them."""
 
     def __init__(self) -> None:
-        self._figure, self._axes = style.stacked(8.5, (2.5, 2.3), ((1, 1, 1), (1, 1, 1.15)))
-        with style.context():
+        self._figure, self._axes = plotting.figure(8.5, 4.8, (2, 3))
+        with plotting.context():
             for ax, (title, x, y), (first, last) in zip(self._axes, _WORDS, _PLACES, strict=True):
                 ax.set_title(title, y=1.0)
                 ax.set(xlabel=x, ylabel=y)
                 ticks = range(first, last + 1, 1 if last < HORIZON else 10)
                 ax.set(xlim=(first - 0.5, last + 0.5), xticks=ticks)
             for ax in self._axes[:3] + self._axes[4:5]:
-                style.log_axes(ax, y=True)
+                plotting.log_axes(ax, y=True)
                 ax.set_ylim(0.01, 1)
                 ax.minorticks_off()
             _legend(self._axes[1])
@@ -65,8 +65,10 @@ class Picture:
 
     def svg(self, controls: Controls, views: Views) -> bytes:
         """The picture of these views."""
+        import matplotlib
+
         file = io.BytesIO()
-        with style.context():
+        with plotting.context(), matplotlib.rc_context({"svg.hashsalt": "lsa-lab"}):
             self._fill(controls, views)
             self._figure.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
@@ -110,8 +112,8 @@ def _risk(ax: "Axes", depth: int, views: Views) -> None:
     ax.axhline(ridge, **_RIDGE)
     ax.plot(layers, risks, **_MODEL)
     ax.plot(layers, descent, ls="--", **METHOD["descent"])
-    marks.off_scale(ax, layers, risks, _MODEL["color"], ".0e")
-    marks.off_scale(ax, layers, descent, METHOD["descent"]["color"], ".0e")
+    _mark_beyond(ax, layers, risks, _MODEL["color"])
+    _mark_beyond(ax, layers, descent, METHOD["descent"]["color"])
 
 
 def _learning(ax: "Axes", controls: Controls, curves: np.ndarray) -> None:
@@ -141,7 +143,25 @@ def _clipped(ax: "Axes", rank: int, views: Views) -> None:
     ax.axhline(float(views.ridge), **_RIDGE)
     ax.plot(ranks, risks, mfc="white", **_MODEL)
     ax.plot(rank, risks[rank - 1], **_MODEL)
-    marks.off_scale(ax, rank, risks[rank - 1], _MODEL["color"], ".0e")
+    _mark_beyond(ax, rank, risks[rank - 1], _MODEL["color"])
+
+
+def _mark_beyond(ax: "Axes", x: ArrayLike, y: ArrayLike, color: str) -> None:
+    """Mark points beyond the limits of y at the edge, with their numbers."""
+    low, high = ax.get_ylim()
+    for place, value in zip(np.atleast_1d(x), np.atleast_1d(y), strict=True):
+        if not low <= value <= high:
+            edge, marker = (low, "v") if value < low else (high, "^")
+            look: dict[str, Any] = {"marker": marker, "mfc": "white", "clip_on": False}
+            ax.plot(place, edge, ls="none", ms=5, color=color, **look)
+            ax.annotate(
+                f"{value:.0e}",
+                (place, edge),
+                (4, 0),
+                textcoords="offset points",
+                fontsize=7,
+                color=color,
+            )
 
 
 def _importance(ax: "Axes", controls: Controls, views: Views) -> None:

@@ -1,4 +1,4 @@
-"""What lessons use, from one place: ``from lsa_lab.notebooks import check, sample, style``."""
+"""The names that lessons use, from one place: ``from lsa_lab.notebooks import check, sample``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from lsa_lab.analyses import common_map as common_map
 from lsa_lab.analyses import disparity as disparity
 from lsa_lab.analyses import heads as heads
 from lsa_lab.analyses import implicit_gd as implicit_gd
-from lsa_lab.harness.draw import style as style
+from lsa_lab.lab import plotting as plotting
 from lsa_lab.models import constructions as constructions
 from lsa_lab.models import linear_attention as linear_attention
 from lsa_lab.models import moments as moments
@@ -42,15 +42,15 @@ _NEAR = 0.01  # share of the truth by which an answer may miss it
 def check(answers: Mapping[int, Any], truths: Mapping[int, Any]) -> bool:
     """Print a line on each answer, and return whether all lie within 1 % of the truth, entry by
     entry."""
-    words = {}
+    verdicts = {}
     for number, truth in truths.items():
         answer = answers.get(number)
         if answer is None:
-            words[number] = "not answered yet"
+            verdicts[number] = "not answered yet"
         elif np.shape(answer) != np.shape(truth):
-            words[number] = f"not yet: its shape is {np.shape(answer)}, not {np.shape(truth)}"
+            verdicts[number] = f"not yet: its shape is {np.shape(answer)}, not {np.shape(truth)}"
         else:
             is_right = np.allclose(answer, truth, rtol=_NEAR, atol=1e-6)
-            words[number] = "right" if is_right else "not yet"
-    print("\n".join(f"{number}: {word}." for number, word in words.items()))
-    return set(words.values()) == {"right"}
+            verdicts[number] = "right" if is_right else "not yet"
+    print("\n".join(f"{number}: {verdict}." for number, verdict in verdicts.items()))
+    return set(verdicts.values()) == {"right"}

@@ -25,12 +25,12 @@ from IPython.display import Markdown
 import lsa_lab
 from lsa_lab import lm
 from lsa_lab.analyses import amplification, clipping
-from lsa_lab.harness.draw import style
+from lsa_lab.lab import plotting
 from lsa_lab.lm import cached_stream, decoder, flow, readings, sources, text, tokens, weights
 from lsa_lab.lm.text import Sentences, Template
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 os.environ.setdefault("LSA_LAB_CACHE", str(Path(lsa_lab.__file__).parents[1] / ".cache"))
 
 # %% [markdown]
@@ -135,15 +135,15 @@ layers = (1, third, 2 * third, config.num_layers)
 flows = flow.token_flow(params, stream, config, margin, layers=layers)
 sizes = jnp.exp(amplification.log_sizes(flows, questions.spans))  # [layers, 4]
 
-picture, axes = style.figure(6.75, 2.3, (1, 2))
+picture, axes = plotting.figure(6.75, 2.3, (1, 2))
 after = range(config.num_layers + 1)
 rows = decoder.forward(params, stream, config).stream[:, -1]
-style.line(axes[0], after, jax.vmap(margin)(rows), "margin")
+plotting.line(axes[0], after, jax.vmap(margin)(rows), "margin")
 axes[0].axhline(0, color="0.7", lw=0.8, zorder=0)
 axes[0].set(title=f"the answer of {name}", xlabel="layers", ylabel="margin of “positive”")
 for i, label in enumerate(demonstrations.labels):
     said = f"{i + 1}, {classes[label]}"
-    style.line(axes[1], layers, sizes[:, i], said, color=style.COLOURS[i])
+    plotting.line(axes[1], layers, sizes[:, i], said, color=plotting.COLOURS[i])
 axes[1].set(title="its flow from each demonstration", xlabel="layers", yscale="log")
 axes[1].legend()
 picture
@@ -177,13 +177,15 @@ def scores_with(edited, layer):
 
 clipped = {layer: scores_with(clipping.clip(params, layer, "mlp", 0.99), layer) for layer in places}
 
-picture, axes = style.figure(6.75, 2.3, (1, 2))
+picture, axes = plotting.figure(6.75, 2.3, (1, 2))
 readings_of = {"accuracy": readings.accuracy, "AUC": readings.auc}
 for ax, (title, reading) in zip(axes, readings_of.items(), strict=True):
     values = [reading(clipped[layer], queries.labels) for layer in places]
     whole = reading(scores, queries.labels)
-    ax.plot([layer + 1 for layer in places], values, "o", color=style.COLOURS[1], label="clipped")
-    ax.axhline(whole, color=style.COLOURS[0], label="whole")
+    ax.plot(
+        [layer + 1 for layer in places], values, "o", color=plotting.COLOURS[1], label="clipped"
+    )
+    ax.axhline(whole, color=plotting.COLOURS[0], label="whole")
     ax.set(title=f"{title} of {name}", xlabel="the layer that is clipped", ylim=(0, 1.05))
 axes[0].legend(loc="lower left")
 picture

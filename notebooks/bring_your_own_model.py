@@ -29,7 +29,7 @@ from safetensors.numpy import save_file
 
 from lsa_lab import interop, prompts
 from lsa_lab.analyses import amplification, clipping, heads
-from lsa_lab.harness.draw import style
+from lsa_lab.lab import plotting
 from lsa_lab.models import transformer
 from lsa_lab.models.matrices import matrices
 from lsa_lab.models.trace import layer_predictions, predict
@@ -39,7 +39,7 @@ from lsa_lab.tasks.linear import LinearTask, sample
 from lsa_lab.training import Training, fit
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 
 # %% [markdown]
 # All models get the same prompt: eight demonstrations $(x_i, y_i)$ and a query, as tokens
@@ -228,12 +228,12 @@ print(
 # The flow from each demonstration to the prediction, and the three that GradS selects by its size:
 
 # %%
-picture, axes = style.figure(6.75, 1.9, (1, 4))
+picture, axes = plotting.figure(6.75, 1.9, (1, 4))
 for ax, (name, (forward, params)) in zip(axes, models.items(), strict=True):
     flow = jax.jit(partial(amplification.demonstration_flow, forward))(params, prompt)
     sizes = scores.flow_norm(flow[-1])
     chosen = scores.select(sizes, 3)
-    colours = [style.COLOURS[int(i in chosen)] for i in range(task.n)]
+    colours = [plotting.COLOURS[int(i in chosen)] for i in range(task.n)]
     ax.bar(range(1, task.n + 1), sizes, color=colours)
     ax.set(title=name, xlabel="demonstration", xticks=(1, 4, 8))
 axes[0].set_ylabel("size of the flow")
@@ -301,11 +301,11 @@ def closed(mask):
 
 
 importance = heads.importance(closed, 2, 2)
-picture, axes = style.figure(6.75, 2.2, (1, 3))
+picture, axes = plotting.figure(6.75, 2.2, (1, 3))
 for ax, kernel, m in zip(axes, kernels, range(2), strict=False):
     for layer in range(2):
         change = curve.change.mean[0, 0, layer, m]
-        style.line(ax, rates, change, f"layer {layer + 1}", color=style.COLOURS[layer])
+        plotting.line(ax, rates, change, f"layer {layer + 1}", color=plotting.COLOURS[layer])
     ax.set(title=kernel, xlabel="share of singular values cut", ylabel="change of risk")
 axes[0].legend()
 axes[2].bar(range(4), importance.ravel())

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lsa_lab.judging.statistics import mean_interval
+from lsa_lab.lab import mean_interval
 from lsa_lab.notebooks import (
     Prompt,
     baselines,
@@ -31,12 +31,12 @@ from lsa_lab.notebooks import (
     gradient_matching,
     linear_attention,
     oracles,
+    plotting,
     pools,
     predict,
     prefix,
     prompts,
     scores,
-    style,
     tables,
 )
 from lsa_lab.tasks.pools import Pool
@@ -44,7 +44,7 @@ from lsa_lab.tasks.pools import Pool
 jax.config.update("jax_enable_x64", True)
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 
 # %% [markdown]
 # ## Five demonstrations
@@ -212,17 +212,17 @@ in_pools = compare(cases)
 
 # %%
 def compared(by_rule, title):
-    picture, (ax,) = style.figure(5.5, 3)
+    picture, (ax,) = plotting.figure(5.5, 3)
     logs = {rule: np.log(values / by_rule["random"]) for rule, values in by_rule.items()}
     best = np.exp(logs.pop("oracle").mean())
     rules = sorted(set(logs) - {"random"}, key=lambda rule: -logs[rule].mean())
     for row, rule in enumerate(rules):
-        look = style.METHOD[rule.partition(",")[0]]
+        color = plotting.COLOURS[row % 6]
         ax.plot(np.exp(logs[rule]), np.full(num_pools, row - 0.3), ".", color="grey", ms=2)
-        ax.plot(np.exp(mean_interval(logs[rule])), [row, row], color=look["color"], lw=2)
-        ax.plot(np.exp(logs[rule].mean()), row, **look)
-    ax.axvline(1, color=style.BLACK, lw=0.5)
-    style.log_axes(ax, x=True, ticks=(0.03, 0.1, 0.3, 1))
+        ax.plot(np.exp(mean_interval(logs[rule])), [row, row], color=color, lw=2)
+        ax.plot(np.exp(logs[rule].mean()), row, "o", color=color)
+    ax.axvline(1, color=plotting.BLACK, lw=0.5)
+    plotting.log_axes(ax, x=True, ticks=(0.03, 0.1, 0.3, 1))
     ax.set_yticks(range(len(rules)), rules)
     ax.set(xlabel=f"error, over that of a random choice (the oracle's: {best:.1g})", title=title)
     return picture
@@ -361,8 +361,8 @@ def beside(token):
 
 extra = 3 * rng.normal(size=(10, d + 1))
 counts = np.arange(most + 1)
-picture, (ax,) = style.figure(5.5, 2.8)
-for num_layers, color in zip((1, 2, 4, 8), style.COLOURS, strict=False):
+picture, (ax,) = plotting.figure(5.5, 2.8)
+for num_layers, color in zip((1, 2, 4, 8), plotting.COLOURS, strict=False):
     changes = [
         [change(num_layers, beside(hidden(token, count)), beside(0 * token)) for count in counts]
         for token in extra
@@ -371,7 +371,7 @@ for num_layers, color in zip((1, 2, 4, 8), style.COLOURS, strict=False):
     ax.plot(counts, 10**logs.T, color=color, alpha=0.25, lw=0.5)
     ax.plot(counts, 10 ** logs.mean(0), "o-", color=color, label=f"depth {num_layers}")
 ax.axvline(d + 1, color="grey", lw=0.5, ls=":")
-style.log_axes(ax, y=True)
+plotting.log_axes(ax, y=True)
 ax.set(xlabel="matched checkpoints", ylabel="change of the answers")
 ax.legend()
 picture

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.models import effective
-from lsa_lab.notebooks import Prompt, check, estimators, learning_curves, style
+from lsa_lab.notebooks import Prompt, check, estimators, learning_curves, plotting
 from lsa_lab.theory import drift
 
 
@@ -40,7 +40,7 @@ def states(update, keys, values):  # -> [n + 1, d]
 
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 
 # %% [markdown]
 # ## A loss and a step give an update
@@ -83,12 +83,12 @@ def curve(update):
 
 
 STEPS = (0.02, 0.1, 0.25)
-picture, (ax,) = style.figure(5.5, 3.0)
+picture, (ax,) = plotting.figure(5.5, 3.0)
 ax.plot(learning_curves.ridge(n, d, noise_var), color="grey", label="ridge, the Bayes rule")
-for step, color in zip(STEPS, style.COLOURS, strict=False):
+for step, color in zip(STEPS, plotting.COLOURS, strict=False):
     ax.plot(learning_curves.lms(n, d, noise_var, step), color=color, label=f"step {step:g}")
     ax.plot(range(0, n + 1, 8), curve(descent(loss, step))[::8], "o", ms=3, color=color)
-style.log_axes(ax, y=True)
+plotting.log_axes(ax, y=True)
 ax.set(xlabel="demonstrations", ylabel="excess risk")
 ax.legend()
 picture

@@ -29,8 +29,8 @@ from lsa_lab.notebooks import (
     constructions,
     disparity,
     linear_attention,
+    plotting,
     sample,
-    style,
     transformer,
 )
 from lsa_lab.theory import amplification as theory
@@ -38,7 +38,7 @@ from lsa_lab.theory import amplification as theory
 jax.config.update("jax_enable_x64", True)
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 
 # %% [markdown]
 # ## The flow of one demonstration
@@ -144,12 +144,12 @@ def readings(ratios):  # [R, B, L] -> [R, L] twice
 
 
 layers = np.arange(1, num_layers + 1)
-picture, axes = style.figure(6.75, 2.6, (1, 2))
+picture, axes = plotting.figure(6.75, 2.6, (1, 2))
 names = ("disparity: median |log ratio|", "lead: median log ratio")
 for ax, name, values in zip(axes, names, readings(ratios), strict=True):
     ax.plot(layers, values.T, color="grey", alpha=0.5, lw=0.5)
-    style.mean_band(ax, layers, values)
-    ax.axhline(0, color=style.BLACK, lw=0.5)
+    plotting.mean_points(ax, layers, values, fmt="o-")
+    ax.axhline(0, color=plotting.BLACK, lw=0.5)
     ax.set(xlabel="layer", ylabel=name, ylim=axes[0].get_ylim())
 picture
 
@@ -173,14 +173,14 @@ print(f"left out for an overflow: {summary.dropped.sum()} of {runs * pairs}")
 # %%
 scales = np.array([0.01, 0.03, 0.05, 0.1, 0.15, 0.2, 0.25])
 tied = jax.tree.map(lambda weights: jnp.broadcast_to(weights[:, :1], weights.shape), stacks)
-picture, (ax,) = style.figure(5, 2.6)
+picture, (ax,) = plotting.figure(5, 2.6)
 for kind, label in ((stacks, "layers that differ"), (tied, "equal layers")):
     spreads = (readings(log_ratios(kind, batch, scale))[0] for scale in scales)
     growth = np.stack([spread[:, -1] / spread[:, 0] for spread in spreads], axis=1)  # [R, scales]
-    style.median_points(ax, scales, growth, label, fmt="o-", capsize=2)
-ax.axhline(1, color=style.BLACK, lw=0.5)
+    plotting.mean_points(ax, scales, growth, label, "median", fmt="o-", capsize=2)
+ax.axhline(1, color=plotting.BLACK, lw=0.5)
 ax.axvline(weight_scale, color="grey", lw=0.5, ls=":")
-style.log_axes(ax, x=True, y=True, ticks=scales)
+plotting.log_axes(ax, x=True, y=True, ticks=scales)
 ax.set(xlabel="weight scale", ylabel="disparity, layer 6 over layer 1")
 ax.legend()
 picture
@@ -206,17 +206,17 @@ examples = {  # x of the demonstration ahead after one step, x of the other, the
 }
 closed_form = jax.jit(jax.vmap(theory.one_shot_descent_flow, (None, 0, None)))
 
-picture, (ax,) = style.figure(5, 2.6)
+picture, (ax,) = plotting.figure(5, 2.6)
 depths = np.arange(1, len(steps) + 1)
-for color, (label, (x, x_query)) in zip(style.COLOURS, examples.items(), strict=False):
+for color, (label, (x, x_query)) in zip(plotting.COLOURS, examples.items(), strict=False):
     x, x_query = jnp.array(x), jnp.array(x_query)
     two = Prompt(x, jnp.ones(2), x_query, jnp.zeros(()))
     network = lone_flows(linear_attention.forward, descent, two)[..., -1]  # from the label
     formula = closed_form(steps, x, x_query)
     ax.plot(depths, network[:, 0] / network[:, 1], "o", color=color, label=label)
-    style.line(ax, depths, formula[0] / formula[1], color=color)
-ax.axhline(1, color=style.BLACK, lw=0.5)
-style.log_axes(ax, x=True, y=True, ticks=(1, 2, 4, 8, 16))
+    plotting.line(ax, depths, formula[0] / formula[1], color=color)
+ax.axhline(1, color=plotting.BLACK, lw=0.5)
+plotting.log_axes(ax, x=True, y=True, ticks=(1, 2, 4, 8, 16))
 ax.set(xlabel="layers", ylabel="ratio of the labels' flows")
 ax.legend()
 picture

@@ -33,13 +33,13 @@ from lsa_lab.notebooks import (
     label_slots,
     layer_predictions,
     linear_attention,
+    plotting,
     prompts,
     sample,
-    style,
 )
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 
 # %% [markdown]
 # ## Construct
@@ -72,7 +72,7 @@ treescope.display(params)
 # The two matrices of the first layer:
 
 # %%
-picture, axes = style.figure(4.5, 2.2, (1, 2))
+picture, axes = plotting.figure(4.5, 2.2, (1, 2))
 names = [f"x{i + 1}" for i in range(task.d)] + ["y"]
 for ax, matrix, title in zip(axes, (params.w_kq, params.w_pv), ("W_KQ", "W_PV"), strict=True):
     image = ax.imshow(matrix[0, 0], cmap="RdBu_r", vmin=-1, vmax=1)
@@ -112,16 +112,16 @@ print("largest difference", np.abs(layer_predictions(trace) - weights @ prompt.x
 # $y_i - w_l \cdot x_i$. Points are the model's, lines are descent's.
 
 # %%
-picture, (ax, slots) = style.figure(6.75, 2.5, (1, 2))
+picture, (ax, slots) = plotting.figure(6.75, 2.5, (1, 2))
 layers = np.arange(len(step_sizes) + 1)
-style.line(ax, layers, weights @ prompt.x_query, "gradient descent")
-ax.plot(layers, layer_predictions(trace), "o", color=style.COLOURS[0], label="linear attention")
+plotting.line(ax, layers, weights @ prompt.x_query, "gradient descent")
+ax.plot(layers, layer_predictions(trace), "o", color=plotting.COLOURS[0], label="linear attention")
 ax.axhline(prompt.y_query, color="grey", ls=":", label="the true label")
 ax.set(xlabel="layer, or step", ylabel="prediction for the query", xticks=layers)
 ax.legend()
 for i in range(6):
-    colour = style.COLOURS[i]
-    style.line(slots, layers, prompt.y[i] - weights @ prompt.x[i], color=colour)
+    colour = plotting.COLOURS[i]
+    plotting.line(slots, layers, prompt.y[i] - weights @ prompt.x[i], color=colour)
     slots.plot(layers, label_slots(trace)[:, i], "o", color=colour)
 slots.set(xlabel="layer, or step", ylabel="label slot of 6 demonstrations", xticks=layers)
 picture
@@ -204,9 +204,9 @@ differences = {
 # makes the bound 1e-10 of the test mean something.
 
 # %%
-picture, (ax,) = style.figure(6.75, 2.8)
+picture, (ax,) = plotting.figure(6.75, 2.8)
 for row, values in enumerate(differences.values()):
-    colour = style.COLOURS[int(np.median(values) > 1e-10)]
+    colour = plotting.COLOURS[int(np.median(values) > 1e-10)]
     ax.plot(np.maximum(values, 1e-17), [row] * len(values), "o", color=colour, alpha=0.6)
 ax.axvline(1e-10, color="grey", ls="--", lw=0.8)
 ax.set(xscale="log", xlabel="largest difference between layers and descent")

@@ -19,11 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.card import Tier, UnfitError, identify, report_card
-from lsa_lab.harness.draw import style
+from lsa_lab.lab import plotting
 from lsa_lab.tasks.linear import LinearTask
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 
 # %% [markdown]
 # ## A layer
@@ -73,14 +73,14 @@ for name in ("nearest rule", "share of the new label", "risk over the Kalman fil
 # curves are closed learning curves; ridge is the best.
 
 # %%
-picture, (ax,) = style.figure(5.5, 3.0)
+picture, (ax,) = plotting.figure(5.5, 3.0)
 curves = card.curves["risk"]
 for name, curve in curves["rules"].items():
     ax.plot(curve, color="grey", lw=1)
     ax.text(len(curve), curve[-1], name, fontsize=7, va="center")
 for run in curves["runs"]:
-    ax.plot(curves["places"], run, color=style.COLOURS[0])
-style.log_axes(ax, y=True)
+    ax.plot(curves["places"], run, color=plotting.COLOURS[0])
+plotting.log_axes(ax, y=True)
 ax.set(xlabel="demonstrations", ylabel="risk", xlim=(0, 48))
 picture
 

@@ -35,14 +35,14 @@ from lsa_lab.notebooks import (
     layer_predictions,
     linear_attention,
     moments,
+    plotting,
     prompts,
     sample,
-    style,
     transformer,
 )
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 
 # %% [markdown]
 # ## Train
@@ -104,10 +104,10 @@ batch = draw(jax.random.key(3), 1000)  # prompts that no training saw
 ridge = jax.jit(jax.vmap(lambda p: estimators.ridge(p, 0.3**2 / 12) @ p.x_query))(batch)
 ridge_risk = float(np.mean((ridge - batch.y_query) ** 2))
 
-picture, (ax,) = style.figure(6.75, 2.4)
+picture, (ax,) = plotting.figure(6.75, 2.4)
 for name, run in runs.items():
     loss = run.history["loss"].reshape(-1, 10).mean(1)
-    color = style.METHOD[name]["color"]
+    color = plotting.METHOD[name]["color"]
     ax.plot(10 * np.arange(len(loss)) + 5, loss, color=color, label=f"{name} attention")
 ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
 ax.set(yscale="log", xlabel="step", ylabel="loss, means of 10 steps", ylim=(ridge_risk / 2, 10))
@@ -158,11 +158,11 @@ def descent_risks(step_size):  # [L+1]
 
 descent = min(map(descent_risks, np.arange(0.1, 1.2, 0.05)), key=lambda risks: risks[-1])
 
-picture, (ax,) = style.figure(6.75, 2.6)
-style.line(ax, range(4), descent, "gradient descent")
+picture, (ax,) = plotting.figure(6.75, 2.6)
+plotting.line(ax, range(4), descent, "gradient descent")
 for name, config, aside in (("softmax", softmax, -0.03), ("linear", linear, 0.03)):
     risks = layer_risks(config, runs[name].params)
-    look = style.METHOD[name]
+    look = plotting.METHOD[name]
     ax.plot(np.arange(4) + aside, risks, ls="", label=f"{name} attention", **look)
 ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
 ax.set(yscale="log", xlabel="layer, or step", ylabel="risk", xticks=range(4))
@@ -182,7 +182,7 @@ picture
 attention = transformer.attention(params, trace, softmax)  # [L, H, T, T]
 order = np.argsort(np.asarray(prompt.x @ prompt.x_query))
 
-picture, axes = style.figure(6.75, 1.9, (1, 3))
+picture, axes = plotting.figure(6.75, 1.9, (1, 3))
 for layer, ax in enumerate(axes):
     rows = attention[layer, :, -1, order].T  # [H, n]
     image = ax.imshow(rows, vmin=0, vmax=attention[:, :, -1].max(), cmap="Blues", aspect="auto")
@@ -212,7 +212,7 @@ def masked_risk(mask):  # [L, H] -> []
 
 importance = heads.importance(masked_risk, num_layers=3, num_heads=4)
 
-picture, (ax,) = style.figure(4.5, 2.4)
+picture, (ax,) = plotting.figure(4.5, 2.4)
 image = ax.imshow(importance, cmap="Oranges", vmin=0)
 for (layer, head), rise in np.ndenumerate(importance):
     colour = "white" if rise > 0.6 * importance.max() else "black"
@@ -243,7 +243,7 @@ stack = transformer.merge(runs["linear"].params, linear)
 maps = implicit_gd.trajectory(stack, prompt)
 print("largest departure of a token from its map, relative:", maps.residual)
 
-picture, axes = style.figure(6.75, 2.0, (1, 4))
+picture, axes = plotting.figure(6.75, 2.0, (1, 4))
 for layer, ax in enumerate(axes):
     image = ax.imshow(maps.maps[layer], cmap="RdBu_r", vmin=-1.5, vmax=1.5)
     ax.set(title=f"$W_{layer}$", xticks=range(4), yticks=range(4))
@@ -282,11 +282,11 @@ print("risks [R, S, K, M, Q]: runs, shots, layers, modules, rates", curve.clippe
 # Factor by which the risk rises, for each layer and rate; the last point drops the module.
 
 # %%
-picture, axes = style.figure(6.75, 2.4, (1, 2))
+picture, axes = plotting.figure(6.75, 2.4, (1, 2))
 for module, (ax, name) in enumerate(zip(axes, ("queries W_Q", "outputs W_O"), strict=True)):
     for layer in range(3):
         rise = curve.clipped.mean[0, 0, layer, module] / curve.unclipped.mean[0, 0]
-        ax.plot(range(5), rise, f"{style.MARKERS[layer]}-", label=f"layer {layer + 1}")
+        ax.plot(range(5), rise, f"{'os^'[layer]}-", label=f"layer {layer + 1}")
     ax.set(title=name, yscale="log", xlabel="share of singular values cut")
     ax.set_xticks(range(5), ["0", "1/4", "1/2", "3/4", "all"])
 axes[0].set_ylabel("risk over the unclipped")

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lsa_lab.harness.draw import style
 from lsa_lab.lab import Claim as Claim
+from lsa_lab.lab import plotting
 
 # %%
-style.notebook()
+plotting.use_in_notebook()
 
 # %% [markdown]
 # ## Begin
@@ -123,7 +123,7 @@ def judge(numbers, **changes):
 row = judge(samples)
 low, high = row["low"], row["high"]
 bounds = [low - 0.05, low + 0.02, row["value"], high - 0.02, high + 0.05]
-picture, (ax,) = style.figure(5.5, 2.6)
+picture, (ax,) = plotting.figure(5.5, 2.6)
 names = []
 for place, bound in enumerate(bounds):
     verdict = judge(samples, at_least=-np.inf, at_most=bound)["verdict"]
@@ -148,7 +148,7 @@ picture
 
 # %%
 near = float(round(low - 0.01, 2))
-picture, (ax,) = style.figure(5.5, 2.4)
+picture, (ax,) = plotting.figure(5.5, 2.4)
 for count in range(2, len(samples) + 1):
     first = judge(samples[:count], at_least=near)
     color, marker = LOOKS[first["verdict"]]
@@ -172,7 +172,7 @@ zero = {"statistic": "mean", "at_least": -np.inf, "at_most": 0.0}
 holds = np.array(
     [[judge(world[:look], **zero)["verdict"] == "holds" for look in looks] for world in worlds]
 )
-picture, (ax,) = style.figure(5.5, 2.4)
+picture, (ax,) = plotting.figure(5.5, 2.4)
 ax.plot(looks, 100 * np.logical_or.accumulate(holds, 1).mean(0), label="stop as soon as it holds")
 ax.plot(looks, 100 * holds.mean(0), label="fix the number of runs before")
 ax.axhline(2.5, color="grey", lw=0.8, ls="--")

@@ -59,6 +59,7 @@ _SETTINGS = {
     "savefig.dpi": 200,
     "pdf.fonttype": 42,  # TrueType: text in the PDF stays text
 }
+_SCREEN = 120  # dots an inch in a notebook, of two pixels each
 
 
 @contextlib.contextmanager
@@ -68,6 +69,19 @@ def context() -> Iterator[None]:
 
     with matplotlib.style.context(["default", _SETTINGS]):
         yield
+
+
+def use_in_notebook() -> None:
+    """Apply the settings to this process; in a notebook, a cell that ends in a figure shows it."""
+    import matplotlib.style
+
+    matplotlib.style.use(["default", _SETTINGS])
+    with contextlib.suppress(ImportError):
+        from IPython.core.getipython import get_ipython
+        from IPython.core.pylabtools import select_figure_formats
+
+        if (shell := get_ipython()) is not None:
+            select_figure_formats(shell, "retina", dpi=2 * _SCREEN)
 
 
 def figure(

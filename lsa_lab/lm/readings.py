@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_softmax, logsumexp
-from scipy.stats import rankdata
 
 
 def accuracy(scores: Any, labels: Any) -> float:
@@ -190,6 +189,8 @@ def _cross_validate(fit: Any, reading: Any, scores: Any, labels: Any) -> float:
 
 def _pair_share(values: np.ndarray, of_class: np.ndarray) -> float:
     """Return P(value of the class > value of another) + P(equal) / 2, from the sum of ranks."""
+    from scipy.stats import rankdata
+
     inside, outside = of_class.sum(), (~of_class).sum()
     return float((rankdata(values)[of_class].mean() - (inside + 1) / 2) / outside)
 
