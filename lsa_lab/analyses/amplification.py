@@ -80,9 +80,20 @@ def token_flow(
 ) -> Array:  # [L, n, e, D]; D = e without a read-in
     """Return ∂h_t/∂e_i for the query's row h_t of the stream after every layer t ≥ 1.
 
-    Entry [t-1, i, a, b] is ∂(h_t)_b/∂(e_i)_a: A1's Eq. 2, J = ∂h/∂d with the output first, is a
-    transposed slice. The last entry of D, times the sign of the read-out and without a read-in, is
-    ``demonstration_flow``. It takes L D reverse or n e forward passes, whichever are fewer.
+    Args:
+        forward: (params, tokens [n+1, e]) -> Trace with a stream.
+        params: weights of one model.
+        prompt: one prompt with a demonstration or more; use ``jax.vmap`` for a batch.
+
+    Returns:
+        [L, n, e, D], by L D reverse or n e forward passes, whichever are fewer. Entry
+        [t-1, i, a, b] is ∂(h_t)_b/∂(e_i)_a: A1's Eq. 2, J = ∂h/∂d with the output first, is a
+        transposed slice. The last entry of D, times the sign of the read-out and without a
+        read-in, is ``demonstration_flow``.
+
+    Raises:
+        TypeError: ``forward`` returns no Trace.
+        ValueError: the prompt has no demonstrations, or the Trace has no stream.
     """
 
     def read(demonstrations: Array) -> Array:  # [L, D]
@@ -113,9 +124,18 @@ def moment_flow(
 
 
 def log_sizes(flow: Array, spans: Spans | None = None) -> Array:  # [L, n, e] -> [L, n]
-    """Return log |flow_i| in every layer, -∞ where nothing flows; no square overflows or vanishes.
+    """Return log |flow_i| in every layer; no square overflows or vanishes.
 
-    For a flow [L, T, D] by tokens, log |flow|_F over the tokens of each of ``spans`` [n, 2].
+    Args:
+        flow: [L, n, e] by demonstrations, or [L, T, D] by tokens.
+        spans: [n, 2], the first token of each demonstration and the one after its last.
+
+    Returns:
+        [L, n], -∞ where nothing flows; with spans, log |flow|_F over the tokens of each.
+
+    Raises:
+        AssertionError: the flow has other axes.
+        ValueError: a concrete span is empty or lies outside the prompt.
     """
     words = (
         "a flow is [L, n, e]; use jax.vmap for a batch of prompts, and give the flow to the whole "

@@ -158,13 +158,7 @@ def _residual(maps: Array, stream: Array) -> Array:  # []
 
 
 def _check(params: linear_attention.Params, keys: str) -> None:
-    if not isinstance(params, linear_attention.Params):
-        kind = f"{type(params).__module__}.{type(params).__qualname__}"
-        raise TypeError(
-            f"a trajectory exists for linear_attention.Params, not {kind}, since softmax, norm "
-            "and MLP have no common layer map: merge plain linear heads with transformer.merge, or "
-            "measure the departure with common_map.best_common_map"
-        )
+    linear_attention.check_params(params, "a trajectory")
     message = "weights are [L, H, e, e]; use jax.vmap for runs"
     chex.assert_rank([params.w_kq, params.w_pv], 4, custom_message=message)
     check_keys(keys)

@@ -25,11 +25,11 @@ from lsa_lab.lm.weights import Params, check_params
 Read = Callable[[Array], Array]  # row of the stream [D] -> [], or any number of readings
 
 
-def margin(params: Params, config: Config, word: int, rival: int) -> Read:
+def margin(params: Params, config: Config, word: int, other: int) -> Read:
     """Return a read: the logit of one word minus that of another, after any layer."""
     unembedding, bias = get_unembedding(params), params.unembedding_bias
-    offset = 0.0 if bias is None else look_up(bias, word) - look_up(bias, rival)
-    direction = look_up(unembedding, word) - look_up(unembedding, rival)
+    offset = 0.0 if bias is None else look_up(bias, word) - look_up(bias, other)
+    direction = look_up(unembedding, word) - look_up(unembedding, other)
     final_norm = params.final_norm_scale, params.final_norm_offset
     return jax.tree_util.Partial(_margin, direction, offset, final_norm, config)
 
@@ -54,7 +54,7 @@ def token_flow(
     config: Config,
     read: Read,  # [D] -> [...]
     *,
-    layers: Sequence[int],  # ascending, from 1 (after the first layer) to L
+    layers: Sequence[int],
     place: int | Array = -1,
     past: Past | None = None,
 ) -> Array:  # [len(layers), ..., T, D]
@@ -62,6 +62,15 @@ def token_flow(
 
     One pass forward and one backward, which adds the slope of every layer on its way: it costs
     Σ_l l/L reverse passes for each number that ``read`` gives.
+
+    Args:
+        read: maps a row of the stream to one or more readings, as ``margin`` does.
+        layers: numbers of layers, ascending, from 1 (after the first layer) to L.
+        place: the token whose row is read, by default the last.
+        past: keys and values of the tokens before the prompt.
+
+    Raises:
+        ValueError: a layer or the place does not exist, or layers do not ascend.
     """
     check_params(params, config)
     _check_layers(layers, config)
@@ -78,11 +87,12 @@ def prefix_flow(
     read: Read,
     *,
     layers: Sequence[int],
-    place: int | Array = -1,  # of the stream
+    place: int | Array = -1,
 ) -> Array:  # [len(layers), ..., P, D]
-    """Return the flow from the rows of a prefix that the prompt goes on from.
+    """Return ``token_flow`` from the rows of a prefix, after which the prompt stands.
 
-    Under ``jax.vmap`` over streams the prefix runs once for all of them.
+    Under ``jax.vmap`` over streams the prefix runs once for all of them. ``place`` is one of the
+    stream; other arguments and errors are those of ``token_flow``.
     """
     check_params(params, config)
     _check_layers(layers, config)

@@ -174,6 +174,6 @@ def _check_lengths(
         )
     if not min(lengths):
         raise ValueError(
-            f"query {int(np.argmin(lengths))} of {queries.name} has no token: write something "
-            "beside {text} in the template"
+            f"query {int(np.argmin(lengths))} of {queries.name} has no token: add text to the "
+            "template"
         )

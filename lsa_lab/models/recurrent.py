@@ -63,8 +63,15 @@ def forward(
 ) -> Trace:
     """Read in, run every layer, and return the stream and the heads' writes.
 
-    ``head_mask`` holds a factor for what each head writes. Raises ValueError or AssertionError if
-    tokens or params do not fit the config.
+    Args:
+        tokens: one prompt in the layout of the config, merged or bound.
+        head_mask: a factor for what each head writes.
+
+    Returns:
+        A Trace with stream [L+1, T, D] and heads [L, H, T, D].
+
+    Raises:
+        ValueError, TypeError, AssertionError: tokens or params do not fit the config.
     """
     _check(params, tokens, config)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)

@@ -1,6 +1,6 @@
 """``fit`` minimises the loss of a Training, writes Files, and returns a Run.
 
-All four are imported at first use: ``console`` and ``status`` do not need jax.
+All four are imported at first use: ``status`` does not need jax.
 """
 
 import importlib

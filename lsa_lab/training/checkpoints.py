@@ -1,6 +1,6 @@
 """Arrays in files of NumPy (npz): those of a computation that stops, and can be resumed.
 
-A file holds facts that identify the computation, as JSON, beside the arrays. The archive has a
+A file holds facts that identify the computation, as JSON, and the arrays. The archive has a
 checksum of each array, and nothing in it is ever executed or unpickled.
 """
 

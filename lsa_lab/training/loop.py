@@ -58,13 +58,27 @@ def fit(
 ) -> Run:
     """Minimise ``training.loss`` for ``training.steps`` steps, each on a fresh batch.
 
-    Step t draws from fold_in(data_key, t), data_key a tagged child of ``key``: never split ``key``.
-    A batch of keys [R] means R runs, and a leading axis R of every leaf of ``params`` and of
-    ``per_run``. The cores of a host share the runs. Several accelerators, or the processes of a job
+    The cores of a host share the runs. Several accelerators, or the processes of a job
     (``training.cluster``), share them by a mesh, and every process returns all of them; the last
-    bits are then those of this number of devices. ``watch`` (params) -> arrays is kept of each
-    chunk; the chunks are equal if ``chunk`` divides the steps. A run that diverges keeps its last
-    finite params. Ctrl-C saves the last complete chunk.
+    bits then depend on the number of devices. Ctrl-C saves the last complete chunk.
+
+    Args:
+        params: floats of one model, or of R runs with a leading axis R on every leaf.
+        key: one random key, or R of them for R runs. Step t draws from fold_in(data_key, t), where
+            data_key is a tagged child of ``key``: never split ``key``.
+        per_run: values of each run [R, ...], which loss, sampler and optimiser are given.
+        watch: params -> arrays, which history keeps of the first params and of every chunk.
+        files: a checkpoint to resume from, and a log.
+        chunk: steps between two looks of the host; the chunks are equal if it divides the steps.
+        progress: a bar of ``rich``.
+
+    Returns:
+        A Run. A run that diverges keeps its last finite params.
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong kind or shape; the checkpoint is damaged, or
+            belongs to another call.
+        FileLockedError: another process trains with the same checkpoint.
     """
     if files is not None and not isinstance(files, Files):
         raise TypeError(f"files is {files!r}: give Files({files!r})")
