@@ -151,17 +151,12 @@ def _mark_beyond(ax: "Axes", x: ArrayLike, y: ArrayLike, color: str) -> None:
     low, high = ax.get_ylim()
     for place, value in zip(np.atleast_1d(x), np.atleast_1d(y), strict=True):
         if not low <= value <= high:
-            edge, marker = (low, "v") if value < low else (high, "^")
+            edge, marker, inwards = (low, "v", 1) if value < low else (high, "^", -1)
             look: dict[str, Any] = {"marker": marker, "mfc": "white", "clip_on": False}
             ax.plot(place, edge, ls="none", ms=5, color=color, **look)
-            ax.annotate(
-                f"{value:.0e}",
-                (place, edge),
-                (4, 0),
-                textcoords="offset points",
-                fontsize=7,
-                color=color,
-            )
+            words: dict[str, Any] = {"ha": "center", "va": "top" if inwards < 0 else "bottom"}
+            words |= {"textcoords": "offset points", "fontsize": 7, "color": color}
+            ax.annotate(f"{value:.0e}", (place, edge), (0, 4 * inwards), **words)
 
 
 def _importance(ax: "Axes", controls: Controls, views: Views) -> None:
