@@ -88,7 +88,7 @@ REFUSED = {
     ),
     "softmax": (
         lambda: implicit_gd.trajectory(FACTORED, PROMPT),
-        r"not .*transformer.*\.Params, since softmax",
+        r"not .*transformer.*\.Params: softmax",
     ),
     "batch": (
         lambda: implicit_gd.implicit_update(*jnp.zeros((3, 2, 2)), jnp.zeros((5, 4, 2))),
