@@ -78,7 +78,7 @@ def test_a_head_that_is_masked_is_masked_in_the_demonstrations_too():
 def test_questions_of_another_tokenizer_are_refused():
     config = dataclasses.replace(CONFIG, vocabulary=4)
     params = jax.eval_shape(lambda: init(jax.random.key(0), config))
-    with pytest.raises(ValueError, match="4 words of the model.s vocabulary are numbers from"):
+    with pytest.raises(ValueError, match="4 words of the model's vocabulary are numbers"):
         text.scores(params, config, questions(shots=0))
 
 
