@@ -231,11 +231,12 @@ def plot(result, config):  # -> Figure, caption
     for level in (1, count):
         axes[0].axhline(level, color="grey", lw=0.8, ls=":")
     axes[0].set(xlabel="layer", ylabel="effective heads", title="Heads that matter, by layer")
+    axes[0].set(ylim=(0, count + 1), yticks=range(1, count + 1))
     kept = order_kept(result)
     draw_rows(axes[1], range(2), kept.T)
     name_rows(axes[1], KEPT)
     axes[1].set(xlabel="rank correlation with the whole model")
-    axes[1].set(title="One head in each later layer")
+    axes[1].set(title="One head in later layers")
     accuracy = find_accuracy(result)
     able = accuracy[:, 0] >= TASK
     return figure, (
