@@ -1,0 +1,228 @@
+"""Do separate trainings learn the same attention patterns (A4, attention patterns)?
+
+Heads are compared by their attention maps on one fixed set of prompts: the distance of two heads is
+the total variation between their weights, averaged over tokens and prompts. Two trainings have no
+common order of heads, so that the distance of their layers is the least mean over permutations. It
+is smaller than that of arbitrary heads even if trainings have nothing in common. The null exchanges
+heads: the 2H heads of the two layers are split into two sets of H in every way, and each split is
+aligned in the same manner. The ratio to the geometric mean over splits is 1 if heads are
+exchangeable, below 1 if both trainings learn one set of patterns, and above 1 if heads of one
+training are alike.
+
+Pairs of trainings share trainings. A sample is a jackknife pseudo-value, one for each training, of
+the mean log ratio over all pairs.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+
+import jax
+import numpy as np
+import xarray as xr
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from experiments.heads import risks
+from experiments.models.model import prepare_prompt, transformer_config
+from experiments.models.named import choose_models
+from lsa_lab import lab, prompts
+from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.models import transformer
+
+NAMES = ("sparse softmax", "softmax attention", "transformer")
+
+
+@dataclass(frozen=True)
+class Config:
+    names: tuple[str, ...] = NAMES  # trained models
+    small: bool = False  # tiny models, for tests
+    n: int = 16  # demonstrations of a prompt
+    prompts: int = 128  # the same for all trainings of a model
+    shown: int = 3  # trainings in the figure, with one prompt
+    seed: int = 1721
+
+    @property
+    def models(self):
+        return choose_models(self.names, small=self.small)
+
+
+TIERS = {
+    "smoke": Config(NAMES[:1], True, prompts=4, shown=2, seed=1),
+    "quick": Config(NAMES[:1], prompts=32, seed=2),
+    "full": Config(),
+}
+
+
+@jax.jit
+def compute_maps(model, batch):  # Model, Prompt [B] -> [L, H, B, T, n]
+    """Return the weights with which tokens read demonstrations, in each head."""
+    config = transformer_config(model.spec)
+
+    def maps(prompt):
+        read, _ = prepare_prompt(model.spec.architecture, prompt)
+        weights = model.factored()
+        trace = transformer.forward(weights, prompts.tokens(read), config, model.gates)
+        return transformer.attention(weights, trace, config)[..., :-1]  # the query is no key
+
+    return jax.vmap(maps, out_axes=2)(batch)
+
+
+def compute_distances(maps):  # [R, H, B, T, n] -> [R, H, R, H]
+    """Return the mean total variation between the weights of all heads of a layer."""
+    runs, count, *rows = maps.shape
+    flat = maps.reshape(runs * count, -1)
+    distances = cdist(flat, flat, "cityblock") / (2 * rows[0] * rows[1])
+    return distances.reshape(runs, count, runs, count)
+
+
+def align(distances):  # [H, H] -> the mean of the best permutation, []
+    return distances[linear_sum_assignment(distances)].mean()
+
+
+def compare_pair(distances):  # [2H, 2H], the heads of two layers -> aligned, exchanged
+    """Return the distance of the two layers, and its geometric mean over all splits in two."""
+    heads = set(range(len(distances)))
+    count = len(heads) // 2
+    splits = [(0, *rows) for rows in combinations(range(1, 2 * count), count - 1)]
+    values = [align(distances[np.ix_(rows, sorted(heads - {*rows}))]) for rows in splits]
+    return values[0], np.exp(np.mean(np.log(values)))  # the first split is that into trainings
+
+
+def compare_runs(distances):  # [R, H, R, H] -> [R, R] twice
+    """Return aligned and exchanged distances of all pairs of trainings, 0 on the diagonal."""
+    runs = len(distances)
+    aligned, exchanged = np.zeros((2, runs, runs))
+    for r, s in combinations(range(runs), 2):
+        pair = distances[[r, s]][:, :, [r, s]].reshape(2 * distances.shape[1], -1)
+        aligned[r, s], exchanged[r, s] = compare_pair(pair)
+    return aligned + aligned.T, exchanged + exchanged.T
+
+
+def compute_model(config, runs):  # -> {"aligned", "exchanged": [L, R, R], "shown": [S, L, H, T, n]}
+    models, kept = runs.models(), np.flatnonzero(runs.finished[-1])
+    batch = risks.draw_prompts(runs.spec.task, config.seed, config.prompts, 1, config.n)
+    batch = risks.select_run(batch, 0)
+    maps = np.stack([compute_maps(risks.select_run(models, r), batch) for r in kept])
+    pairs = [compare_runs(compute_distances(layer)) for layer in maps.swapaxes(0, 1)]
+    aligned, exchanged = map(np.stack, zip(*pairs, strict=True))
+    shown = np.stack([order_heads(maps[0], each) for each in maps[: config.shown]])
+    return {"aligned": aligned, "exchanged": exchanged, "shown": shown[:, :, :, 0]}
+
+
+def order_heads(reference, maps):  # [L, H, B, T, n] twice -> [L, H, B, T, n]
+    """Return the maps with the heads of each layer in the order nearest to the reference."""
+    layers = []
+    for fixed, moved in zip(reference, maps, strict=True):
+        distances = compute_distances(np.stack([fixed, moved]))[0, :, 1]
+        layers.append(moved[linear_sum_assignment(distances)[1]])
+    return np.stack(layers)
+
+
+def compute(config, models):
+    rows = lab.each("models", [*models.values()], partial(compute_model, config))
+    dims = {"aligned": ("layer", "run", "other"), "exchanged": ("layer", "run", "other")}
+    dims["shown"] = ("training", "layer", "head", "token", "demonstration")
+    groups = {
+        name: xr.Dataset({key: (dims[key], row[key]) for key in dims})
+        for name, row in zip(models, rows, strict=True)
+    }
+    return xr.DataTree.from_dict(groups)
+
+
+def jackknife(values):  # [R, R], symmetric -> [R]
+    """Return the pseudo-values R θ - (R - 1) θ_r of the mean θ over pairs; θ_r is that without r.
+
+    θ is a U-statistic of order two, for which the jackknife variance is consistent (Arvesen 1969).
+    """
+    runs = len(values)
+    means = (values.sum(1) - np.diag(values)) / (runs - 1)
+    return (2 * (runs - 1) * means - runs * means.mean()) / (runs - 2)
+
+
+def log_ratios(result, model):  # -> [L, R, R], 0 on the diagonal
+    group = result[model].transpose("layer", ...) if model in result.children else None
+    if group is None:
+        return None
+    aligned, exchanged = group["aligned"].values, group["exchanged"].values
+    diagonal = np.eye(aligned.shape[1], dtype=bool)[None]
+    return np.log(np.where(diagonal, 1, aligned) / np.where(diagonal, 1, exchanged))
+
+
+def over_exchanged(result, model):  # -> [R], or None
+    """Return pseudo-values of the ratio of aligned to exchanged distances, over all layers."""
+    logs = log_ratios(result, model)
+    return None if logs is None else np.exp(jackknife(logs.mean(0)))
+
+
+def first_over_later(result, model):  # -> [R], or None
+    logs = log_ratios(result, model)
+    return None if logs is None else np.exp(jackknife(logs[0] - logs[1:].mean(0)))
+
+
+ratio = partial(Claim, statistic="ratio", source="A4, Attention patterns", over={"model": NAMES})
+CLAIMS = (
+    ratio("same_heads",
+          statement="Two trainings have more similar heads in a layer than if the heads were "
+          "exchanged between them ({model})",
+          quantity="the aligned distance of two trainings over that of exchanged heads, geometric "
+          "mean over layers", sample=over_exchanged, at_most=1.0,
+          null="none: 1 if heads are exchangeable"),
+    ratio("first_layer",
+          statement="The distance of two trainings over that of exchanged heads: the value of "
+          "the first layer, divided by that of later layers ({model})",
+          quantity="the ratio in the first layer over its geometric mean in later layers",
+          sample=first_over_later, null="none: 1 if layers do not differ"),
+)  # fmt: skip
+
+LOOKS = dict(zip(NAMES, ("softmax", "softmax, norm", "softmax, norm, MLP"), strict=True))
+
+
+def plot(result, config):  # -> Figure, caption
+    figure, axes = plotting.figure(6.75, 2.9, (1, 2), width_ratios=(1.25, 1))
+    name = config.names[0]
+    plot_maps(axes[0], result[name]["shown"].isel(layer=0).values, name)
+    for i, model in enumerate(config.names):
+        plot_ratios(axes[1], result, model, 0.1 * (i - (len(config.names) - 1) / 2))
+    axes[1].axhline(1, color="grey", lw=0.8, ls=":")
+    axes[1].set(xlabel="layer", ylabel="distance / that of exchanged heads", title="All pairs")
+    axes[1].legend()
+    values = {model: np.exp(log_ratios(result, model).mean(0)) for model in config.names}
+    means = [np.exp(np.log(over_exchanged(result, model)).mean()) for model in values]
+    spans = [float(group["aligned"].mean() * group.sizes["run"] / (group.sizes["run"] - 1))
+             for group in result.children.values()]  # fmt: skip
+    return figure, (
+        f"Aligned heads of two trainings are {min(means):.3g} to {max(means):.3g} times as far "
+        f"apart as heads exchanged between them, at a mean total variation of {min(spans):.2g} to "
+        f"{max(spans):.2g}. (a) The first layer of {name} models on one prompt: a row of tiles is "
+        "a training, a column an aligned head; a tile has a row for each token and a column for "
+        "each demonstration. (b) Geometric means over pairs, with jackknife intervals."
+    )
+
+
+def plot_maps(ax, shown, name):  # [S, H, T, n]
+    """Draw the maps of one layer as tiles: a row for each training, a column for each head."""
+    trainings, heads, tokens, n = shown.shape
+    tiles = np.full((trainings, tokens + 1, heads, n + 1), np.nan)
+    tiles[:, :tokens, :, :n] = shown.transpose(0, 2, 1, 3)
+    image = tiles.reshape(trainings * (tokens + 1), heads * (n + 1))[:-1, :-1]
+    ax.imshow(image, cmap="Blues", vmin=0, aspect="auto", interpolation="nearest")
+    ax.set_xticks((n + 1) * np.arange(heads) + n / 2, range(1, heads + 1))
+    ax.set_yticks((tokens + 1) * np.arange(trainings) + tokens / 2, range(1, trainings + 1))
+    ax.tick_params(length=0)
+    ax.set(xlabel="head, aligned", ylabel="training", title=f"{name}, layer 1".capitalize())
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def plot_ratios(ax, result, model, shift):
+    logs = log_ratios(result, model)
+    runs = np.exp(np.stack([jackknife(layer) for layer in logs], axis=1))
+    layers = np.arange(len(logs)) + 1
+    look = plotting.METHOD[LOOKS[model]] | {"capsize": 1.5, "ls": "none"}
+    plotting.mean_points(ax, layers + shift, runs, model, "ratio", **look)
+    ax.set_xticks(range(1, max(len(logs), len(ax.get_xticks())) + 1))
+
+
+if __name__ == "__main__":
+    main(__file__)

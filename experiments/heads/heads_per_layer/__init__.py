@@ -1,1 +1,0 @@
-"""In which layers do heads help, up to how many, and which rules do the models then beat?"""

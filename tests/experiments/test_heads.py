@@ -1,0 +1,138 @@
+"""Experiments on heads: risks, masks, splits and pseudo-values equal independent formulas."""
+
+from itertools import combinations, permutations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from experiments.heads import attention_patterns, head_pruning, heads_per_layer, risks
+from experiments.models.model import Model
+from experiments.models.specs import Architecture, Recipe, Spec, Task
+from lsa_lab.estimators import ridge, sparse_posterior_mean
+from lsa_lab.models import linear_attention
+
+RECIPE = Recipe(steps=1, batch=1, learning_rate=1.0, seeds=2)
+TASK = Task(2, (8,), sparsity=1, noise_std=0.5)
+SPEC = Spec(TASK, Architecture(2, 3, ((3, 3),), padding_slots=1, normalise_prompt=True), RECIPE)
+
+
+def draw_model(seed=0):
+    weights = 0.3 * np.random.default_rng(seed).standard_normal((2, 2, 3, 4, 4))
+    return Model(SPEC, linear_attention.Params(*weights.astype(np.float32)), np.ones((2, 3)))
+
+
+def draw_batch(n=8):
+    return risks.select_run(risks.draw_prompts(TASK, 0, 16, 1, n), 0)
+
+
+def clip(answers, prompt):
+    most = 2 * np.abs(np.asarray(prompt.y)).max(1)
+    return np.clip(answers, -most, most)
+
+
+def test_repeated_prompts_give_the_risks_of_short_ones():
+    batch, n = draw_batch(), 4
+    short = batch.replace(x=batch.x[:, :n], y=batch.y[:, :n])
+    measured = heads_per_layer.measure_model(draw_model(), batch, n)
+    np.testing.assert_allclose(measured, risks.measure_risk(draw_model(), short), rtol=1e-5)
+    rules = heads_per_layer.measure_rules(batch, n, TASK, 8)
+    exact = jax.tree.map(lambda leaf: np.asarray(leaf, float), short)
+    bayes = jax.vmap(lambda prompt: sparse_posterior_mean(prompt, 1, 1.0, 0.25))
+    for rule, weights in enumerate(
+        (jax.vmap(lambda p: ridge(p, 0.25 * 2 / n))(exact), bayes(exact), np.zeros((16, 2)))
+    ):
+        answers = clip((np.asarray(weights) * exact.x_query).sum(1), exact)
+        np.testing.assert_allclose(rules[rule], np.mean((answers - exact.y_query) ** 2), rtol=1e-4)
+
+
+def test_comparisons_leave_out_what_has_no_number_and_other_lengths():
+    risk = np.array([[[1.0, 4.0, 9.0], [2.0, 2.0, 9.0]], [[np.nan] * 3, [1.0] * 3]])
+    data = {"risk": (("run", "variant", "n"), risk)}
+    result = xr.Dataset(data, {"variant": ["a", "b"], "n": [8, 32, 64], "model": []})
+    assert heads_per_layer.compare(result, "a", "b") == pytest.approx(1.0)  # √(1/2 · 4/2)
+    assert heads_per_layer.compare(result, "b", "a", trained=False) == pytest.approx(1.0)
+    assert heads_per_layer.compare(result, "a", "c") is None
+
+
+def test_importance_and_masks_are_those_of_a_loop():
+    model, batch = draw_model(), draw_batch()
+    importance = head_pruning.measure_importance(model, batch)
+    full = float(model.risk(batch))
+    for layer, head in np.ndindex(2, 3):
+        gates = np.ones((2, 3))
+        gates[layer, head] = 0
+        without = float(model.replace(gates=gates).risk(batch))
+        assert importance[layer, head] == pytest.approx(without - full, rel=1e-3, abs=1e-5)
+    masks = head_pruning.choose_masks(importance, jax.random.key(0), 5)
+    assert list(masks) == list(head_pruning.KEPT)
+    top = importance[1].argmax()
+    np.testing.assert_array_equal(masks[head_pruning.TOP], [[[1, 1, 1], np.eye(3)[top]]])
+    others = masks[head_pruning.OTHERS]
+    assert (others[:, 0] == 1).all()
+    assert (others[:, 1].sum(1) == 1).all()
+    assert not others[:, 1, top].any()
+    assert (masks[head_pruning.ANY].sum((1, 2)) == 4).all()
+
+
+def test_the_distance_of_maps_is_a_mean_total_variation():
+    maps = np.random.default_rng(0).dirichlet(np.ones(3), (2, 2, 4, 5))  # [R, H, B, T, n]
+    distances = attention_patterns.compute_distances(maps)
+    expected = np.abs(maps[0, 1] - maps[1, 0]).sum(-1).mean() / 2
+    np.testing.assert_allclose(distances[0, 1, 1, 0], expected)
+
+
+def test_splits_are_aligned_as_by_a_loop_over_all_of_them():
+    points = np.random.default_rng(1).standard_normal((6, 2))
+    distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    values = {}
+    for left in combinations(range(6), 3):
+        right = [i for i in range(6) if i not in left]
+        values[left] = min(distances[left, order].mean() for order in permutations(right))
+    aligned, exchanged = attention_patterns.compare_pair(distances)
+    np.testing.assert_allclose(aligned, values[0, 1, 2])
+    np.testing.assert_allclose(exchanged, np.exp(np.mean(np.log([*values.values()]))))
+
+
+def mean_ratio(points):  # [R, H, 2] -> []
+    """Return the mean ratio of aligned to exchanged distances of points that stand for heads."""
+    flat = points.reshape(-1, 2)
+    distances = np.linalg.norm(flat[:, None] - flat[None], axis=-1)
+    distances = distances.reshape(*points.shape[:2], *points.shape[:2])
+    aligned, exchanged = attention_patterns.compare_runs(distances)
+    pairs = np.triu_indices(len(points), 1)
+    return np.exp(np.log(aligned[pairs] / exchanged[pairs]).mean())
+
+
+def test_exchangeable_heads_have_ratio_one_and_shared_patterns_less():
+    rng = np.random.default_rng(2)
+    assert mean_ratio(rng.standard_normal((40, 4, 2))) == pytest.approx(1, abs=0.02)
+    kinds = 3 * rng.standard_normal((4, 2))
+    shared = np.stack([rng.permutation(kinds) for _ in range(8)])
+    assert mean_ratio(shared + 0.1 * rng.standard_normal(shared.shape)) < 0.5
+    apart = 3 * rng.standard_normal((8, 1, 2)) + 0.1 * rng.standard_normal((8, 4, 2))
+    assert mean_ratio(apart) > 1.2
+
+
+def test_pseudo_values_are_those_of_leaving_one_training_out():
+    values = np.random.default_rng(3).standard_normal((5, 5))
+    values = values + values.T - np.diag(2 * np.diag(values))
+
+    def mean(kept):
+        return np.mean([values[r, s] for r, s in combinations(kept, 2)])
+
+    expected = [5 * mean(range(5)) - 4 * mean([r for r in range(5) if r != i]) for i in range(5)]
+    np.testing.assert_allclose(attention_patterns.jackknife(values), expected)
+
+
+def test_mixed_heads_predict_alike_and_have_other_importances():
+    rng = np.random.default_rng(4)
+    model, batch = draw_model(), draw_batch()
+    mixing = jnp.asarray(np.linalg.qr(rng.standard_normal((2, 3, 3)))[0], jnp.float32)
+    params = jax.tree.map(jnp.asarray, model.params)
+    mixed = model.replace(params=head_pruning.mix_heads(params, mixing))
+    np.testing.assert_allclose(mixed.predict(batch), model.predict(batch), rtol=1e-3, atol=1e-4)
+    before, after = (head_pruning.measure_importance(x, batch) for x in (model, mixed))
+    assert np.abs(before - after).max() > 0.05
