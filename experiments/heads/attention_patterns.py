@@ -120,7 +120,7 @@ def order_heads(reference, maps):  # [L, H, B, T, n] twice -> [L, H, B, T, n]
 
 
 def compute(config, models):
-    rows = lab.each("models", [*models.values()], partial(compute_model, config))
+    rows = lab.compute_each("models", [*models.values()], partial(compute_model, config))
     dims = {"aligned": ("layer", "run", "other"), "exchanged": ("layer", "run", "other")}
     dims["shown"] = ("training", "layer", "head", "token", "demonstration")
     groups = {
@@ -141,12 +141,16 @@ def jackknife(values):  # [R, R], symmetric -> [R]
 
 
 def log_ratios(result, model):  # -> [L, R, R], 0 on the diagonal
-    group = result[model].transpose("layer", ...) if model in result.children else None
-    if group is None:
+    if model not in result.children:
         return None
+    group = result[model].to_dataset().transpose("layer", "run", "other", ...)
     aligned, exchanged = group["aligned"].values, group["exchanged"].values
     diagonal = np.eye(aligned.shape[1], dtype=bool)[None]
     return np.log(np.where(diagonal, 1, aligned) / np.where(diagonal, 1, exchanged))
+
+
+def average_pairs(values):  # [L, R, R], 0 on the diagonal -> []
+    return values.mean() * values.shape[1] / (values.shape[1] - 1)
 
 
 def over_exchanged(result, model):  # -> [R], or None
@@ -187,10 +191,8 @@ def plot(result, config):  # -> Figure, caption
     axes[1].axhline(1, color="grey", lw=0.8, ls=":")
     axes[1].set(xlabel="layer", ylabel="distance / that of exchanged heads", title="All pairs")
     axes[1].legend()
-    values = {model: np.exp(log_ratios(result, model).mean(0)) for model in config.names}
-    means = [np.exp(np.log(over_exchanged(result, model)).mean()) for model in values]
-    spans = [float(group["aligned"].mean() * group.sizes["run"] / (group.sizes["run"] - 1))
-             for group in result.children.values()]  # fmt: skip
+    means = [np.exp(np.log(over_exchanged(result, model)).mean()) for model in config.names]
+    spans = [average_pairs(result[model]["aligned"].values) for model in config.names]
     return figure, (
         f"Aligned heads of two trainings are {min(means):.3g} to {max(means):.3g} times as far "
         f"apart as heads exchanged between them, at a mean total variation of {min(spans):.2g} to "

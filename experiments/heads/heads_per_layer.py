@@ -122,7 +122,7 @@ def compute_run(config, models, run):  # -> {"model": [variants, n], "rule": [3,
 def compute(config, models):
     variants = list_variants(models)
     count = max(runs.spec.training.seeds for runs in models.values())
-    rows = lab.each("trainings", range(count), partial(compute_run, config, models))
+    rows = lab.compute_each("trainings", range(count), partial(compute_run, config, models))
     risk, rule = (np.stack([row[name] for row in rows]) for name in ("model", "rule"))
     owners = [list(models).index(name) for _, name, _ in variants]
     worse = (risk > config.worst * rule[:, owners][..., -1]).any(-1)

@@ -114,12 +114,6 @@ def _sparse(
     )
 
 
-def _rows(kind: str, rows, **changes) -> dict[str, Spec]:
-    """A model for each row of heads, "size 8 1 1", since wide heads are trained one by one."""
-    large = dict(d=8, sparsity=2, padding_slots=8, key_width=8, learning_rate=0.003)
-    return {f"{kind} {' '.join(map(str, row))}": _sparse((row,), **large | changes) for row in rows}
-
-
 def _clipped() -> dict[str, Spec]:
     """Narrow transformers with norms and MLPs, 36 of each task: regression, and two classes."""
     shape = dict(kernel="softmax", key_width=8, width=16, mlp_width=32, norm=True, init_scale=0.5)
@@ -158,12 +152,7 @@ def _heads() -> dict[str, Spec]:
 
 def _models() -> dict[str, Spec]:
     single, all4 = (1, 1, 1), (4, 4, 4)
-    slow = dict(learning_rate=0.003, batch=32, clip=1.0, steps=9000)
     deep = ((1,) * 5, (2,) * 5, (4, 1, 1, 1, 1), (1, 4, 4, 4, 4), (4, 4, 1, 1, 1), (4,) * 5)
-    sizes = (single, *((h, *rest) for h in (4, 8, 12) for rest in ((1, 1), (h, h))))
-    # All ten ways to place six heads in three layers.
-    places = ((4, 1, 1), (1, 4, 1), (1, 1, 4), (2, 2, 2), (3, 2, 1), (1, 2, 3), (2, 3, 1))
-    places += ((1, 3, 2), (3, 1, 2), (2, 1, 3))
     return {
         **_dense(),
         **_clipped(),
@@ -171,14 +160,8 @@ def _models() -> dict[str, Spec]:
         "classes": _classes(),
         "depth 3": _sparse((single, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
         "depth 5": _sparse(deep, learning_rate=0.002),  # at 0.005 runs of five layers overflow
-        "dense": _sparse((single, all4), sparsity=None),
-        "narrow keys": _sparse(((4, 1, 1), all4), key_width=4),
         "little noise": _sparse((single, all4), noise_std=0.25),
         "much noise": _sparse((single, all4), noise_std=1.0),
-        "long training": _sparse((all4,), steps=120_000),
-        "softmax": _sparse((single, all4), kernel="softmax", key_width=9, **slow),
-        **_rows("size", sizes, steps=100_000, seeds=3, checkpoints=10),
-        **_rows("place", places, batch=32, checkpoints=10),
     }
 
 

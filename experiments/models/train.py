@@ -37,7 +37,7 @@ from lsa_lab.training.status import refuse_divergence
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
 # The parts of a training after which checkpoints are committed too; the transformer's are large.
-CHECKPOINTS = dict.fromkeys(("depth 3", "depth 5", "long training"), (1, 2, 3, 4, 5))
+CHECKPOINTS = dict.fromkeys(("depth 3", "depth 5"), (1, 2, 3, 4, 5))
 CHECKPOINTS["transformer"] = (1,)
 
 
