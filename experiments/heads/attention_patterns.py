@@ -24,18 +24,17 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from experiments.heads import risks
+from experiments.heads.head_pruning import LOOKS, SOFTMAX
 from experiments.models.model import prepare_prompt, transformer_config
 from experiments.models.named import choose_models
 from lsa_lab import lab, prompts
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models import transformer
 
-NAMES = ("sparse softmax", "softmax attention", "transformer")
-
 
 @dataclass(frozen=True)
 class Config:
-    names: tuple[str, ...] = NAMES  # trained models
+    names: tuple[str, ...] = SOFTMAX  # trained models
     small: bool = False  # tiny models, for tests
     n: int = 16  # demonstrations of a prompt
     prompts: int = 128  # the same for all trainings of a model
@@ -48,8 +47,8 @@ class Config:
 
 
 TIERS = {
-    "smoke": Config(NAMES[:1], True, prompts=4, shown=2, seed=1),
-    "quick": Config(NAMES[:1], prompts=32, seed=2),
+    "smoke": Config(SOFTMAX[:1], True, prompts=4, shown=2, seed=1),
+    "quick": Config(SOFTMAX[:1], prompts=32, seed=2),
     "full": Config(),
 }
 
@@ -164,7 +163,7 @@ def first_over_later(result, model):  # -> [R], or None
     return None if logs is None else np.exp(jackknife(logs[0] - logs[1:].mean(0)))
 
 
-ratio = partial(Claim, statistic="ratio", source="A4, Attention patterns", over={"model": NAMES})
+ratio = partial(Claim, statistic="ratio", source="A4, Attention patterns", over={"model": SOFTMAX})
 CLAIMS = (
     ratio("same_heads",
           statement="Two trainings have more similar heads in a layer than if the heads were "
@@ -179,8 +178,6 @@ CLAIMS = (
           sample=first_over_later, null="none: 1 if layers do not differ"),
 )  # fmt: skip
 
-LOOKS = dict(zip(NAMES, ("softmax", "softmax, norm", "softmax, norm, MLP"), strict=True))
-
 
 def plot(result, config):  # -> Figure, caption
     figure, axes = plotting.figure(6.75, 2.9, (1, 2), width_ratios=(1.25, 1))
@@ -190,15 +187,17 @@ def plot(result, config):  # -> Figure, caption
         plot_ratios(axes[1], result, model, 0.1 * (i - (len(config.names) - 1) / 2))
     axes[1].axhline(1, color="grey", lw=0.8, ls=":")
     axes[1].set(xlabel="layer", ylabel="distance / that of exchanged heads", title="All pairs")
+    axes[1].set_xticks(range(1, 1 + max(len(log_ratios(result, x)) for x in config.names)))
     axes[1].legend()
-    means = [np.exp(np.log(over_exchanged(result, model)).mean()) for model in config.names]
+    means = {model: np.exp(np.log(over_exchanged(result, model)).mean()) for model in config.names}
     spans = [average_pairs(result[model]["aligned"].values) for model in config.names]
     return figure, (
-        f"Aligned heads of two trainings are {min(means):.3g} to {max(means):.3g} times as far "
-        f"apart as heads exchanged between them, at a mean total variation of {min(spans):.2g} to "
-        f"{max(spans):.2g}. (a) The first layer of {name} models on one prompt: a row of tiles is "
-        "a training, a column an aligned head; a tile has a row for each token and a column for "
-        "each demonstration. (b) Geometric means over pairs, with jackknife intervals."
+        f"The distance of two trainings with aligned heads, over that of heads exchanged between "
+        f"them, is {', '.join(f'{mean:.3g} ({model})' for model, mean in means.items())}. It is at "
+        f"most {max(spans):.2g} in total variation. (a) The first layer of {name} models on one "
+        "prompt: a row of tiles is a training, a column an aligned head; a tile has a row for "
+        "each token and a column for each demonstration. (b) Geometric means over pairs, with "
+        "jackknife intervals; heads that are exchangeable have 1."
     )
 
 
@@ -221,9 +220,9 @@ def plot_ratios(ax, result, model, shift):
     logs = log_ratios(result, model)
     runs = np.exp(np.stack([jackknife(layer) for layer in logs], axis=1))
     layers = np.arange(len(logs)) + 1
-    look = plotting.METHOD[LOOKS[model]] | {"capsize": 1.5, "ls": "none"}
+    color, marker = LOOKS[model]
+    look = dict(color=color, marker=marker, ls="none", capsize=1.5)
     plotting.mean_points(ax, layers + shift, runs, model, "ratio", **look)
-    ax.set_xticks(range(1, max(len(logs), len(ax.get_xticks())) + 1))
 
 
 if __name__ == "__main__":
