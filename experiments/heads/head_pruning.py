@@ -263,7 +263,8 @@ def plot_counts(ax, result, names):
         plotting.mean_points(ax, places, counts, name, **look)
         level = counts.mean()
         ax.axhline(level, color=color, lw=0.6, ls=":", zorder=0)
-    ax.set(xlabel="layer", ylabel="effective heads of 4", ylim=(0.8, 5.4), title="Effective heads")
+    ax.set(xlabel="layer", ylabel="effective heads of 4", ylim=(0.8, 5.4), yticks=range(1, 5))
+    ax.set_title("Effective heads")
     depth = max(count_heads(result, name).shape[1] for name in names)
     ax.set_xticks(range(1, depth + 1))
     ax.legend(loc="upper center", ncols=2)
@@ -278,10 +279,12 @@ def plot_pruned(ax, result, names):
             ax.plot([low, high], [y, y], color=color)
             ax.plot(np.exp(np.log(runs).mean()), y, marker, color=color)
     ax.axvline(1.1, color="grey", lw=0.8, ls=":")
-    plotting.log_axes(ax, x=True)
+    ticks = [tick for tick in (1, 2, 3, 5, 10, 20, 50, 100) if tick < ax.get_xlim()[1]]
+    plotting.log_axes(ax, x=True, ticks=ticks)
     labels = "top of each\nlater layer", "top of\nlayer 1 only", "random of each\nlater layer"
     ax.set_yticks(range(len(KEPT) - 1), [*labels, "as many,\nat random"])
-    ax.set(ylim=(len(KEPT) - 1.5, -0.5), xlabel="risk / full model's", title="What is kept")
+    ax.set(ylim=(len(KEPT) - 1.5, -0.5), xlim=(0.95, None))
+    ax.set(xlabel="risk / full model's", title="What is kept")
 
 
 if __name__ == "__main__":

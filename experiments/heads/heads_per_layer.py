@@ -268,7 +268,7 @@ def plot_lengths(ax, result):
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     plotting.log_axes(ax, x=True, ticks=ns)
     ax.set(xlabel="demonstrations n", ylabel="risk / ridge's", title="One non-zero")
-    ax.set_ylim(0, 1.55 * ax.get_ylim()[1])
+    ax.set_ylim(0, 1.5 * ax.get_ylim()[1])
     ax.legend(loc="upper right", ncols=2, handlelength=1.6, columnspacing=0.8)
 
 
