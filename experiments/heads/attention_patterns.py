@@ -135,6 +135,8 @@ def jackknife(values):  # [R, R], symmetric -> [R]
     θ is a U-statistic of order two, for which the jackknife variance is consistent (Arvesen 1969).
     """
     runs = len(values)
+    if runs == 2:
+        return values[0, 1:]  # one pair is one sample
     means = (values.sum(1) - np.diag(values)) / (runs - 1)
     return (2 * (runs - 1) * means - runs * means.mean()) / (runs - 2)
 
