@@ -265,8 +265,8 @@ A2 = (
     Statement("A2, Figure 3",
         "Deep layers, the last ones above all, have larger condition numbers.",
         "condition_numbers", "deep[small transformer]",
-        "Training multiplies the ratio of the condition numbers of deep layers to those of "
-        "shallow layers by {value}.",
+        "In models of regression training multiplies the ratio of the condition numbers of deep "
+        "layers to those of shallow layers by {value}.",
         null="1"),
     Statement("A2, Figure 4",
         "A rate searched at the layer with the largest condition number (Algorithm 1) improves "
