@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from lsa_lab.files import cache_folder
 
 if TYPE_CHECKING:
-    from jax import Array
     from jax.typing import DTypeLike
 
     from lsa_lab.lm.config import Config
     from lsa_lab.lm.tokens import Tokenizer
     from lsa_lab.lm.weights import Params
 
-__all__ = ["Decoder", "init", "load", "read_config", "save"]
+__all__ = ["Decoder", "load", "save"]
 
 
 class Decoder(NamedTuple):
@@ -26,14 +25,6 @@ class Decoder(NamedTuple):
     config: "Config"
     params: "Params"
     tokenizer: "Tokenizer | None"
-
-
-def read_config(path: str | Path) -> "Config":
-    """Return the config of the decoder at a path, without its weights; errors as in ``load``."""
-    from lsa_lab.lm import folder, gguf
-
-    path = _check_exists(path)
-    return folder.read(path)[0] if path.is_dir() else gguf.read(path)[0]
 
 
 def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
@@ -71,13 +62,6 @@ def save(path: str | Path, decoder: Decoder) -> None:
 
     text = None if decoder.tokenizer is None else decoder.tokenizer.rules.to_str()
     folder.write(Path(path), decoder.config, decoder.params, text)
-
-
-def init(key: "Array", config: "Config", dtype: "DTypeLike" = "float32") -> "Params":
-    """Draw the weights before a training, as ``weights.init_for_training`` does."""
-    from lsa_lab.lm import weights
-
-    return weights.init_for_training(key, config, dtype)
 
 
 def _check_exists(path: str | Path) -> Path:

@@ -34,20 +34,6 @@ def margin(params: Params, config: Config, word: int, other: int) -> Read:
     return jax.tree_util.Partial(_margin, direction, offset, final_norm, config)
 
 
-def project(direction: Array) -> Read:  # [..., D]
-    """Return the read direction · h.
-
-    |∂h/∂e_i|²_F is the mean of its squared flow over standard normal directions (Hutchinson 1989:
-    E |Jᵀv|² = |J|²_F).
-    """
-    return jax.tree_util.Partial(jnp.dot, direction)
-
-
-def stack_reads(*reads: Read) -> Read:
-    """Return several reads as one, on one axis in front."""
-    return jax.tree_util.Partial(_stack_reads, reads)
-
-
 def token_flow(
     params: Params,
     stream: Array,  # [T, D], from ``decoder.embed``
@@ -98,10 +84,6 @@ def prefix_flow(
     _check_layers(layers, config)
     _check_place(place, stream)
     return _flows(params, prefix, stream, read, place, None, config=config, layers=tuple(layers))[0]
-
-
-def _stack_reads(reads: tuple[Read, ...], row: Array) -> Array:
-    return jnp.concatenate([jnp.atleast_1d(read(row)) for read in reads])
 
 
 def _margin(

@@ -130,20 +130,14 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     return Tokenizer(rules, (start,))
 
 
-def make_word_tokenizer(words: Sequence[str], *, plain: bool = False) -> Tokenizer:
-    """Return a tokenizer of one token a word, cut at white space; token 0 is any other word.
-
-    ``plain`` texts are read in small letters, with punctuation apart from words.
-    """
+def make_word_tokenizer(words: Sequence[str]) -> Tokenizer:
+    """Return a tokenizer of one token a word, cut at white space; token 0 is any other word."""
     library = import_extra("tokenizers", "lm")
     if len({*words, UNKNOWN}) < len(words) + 1:
         raise ValueError(f"words {list(words)} repeat each other or {UNKNOWN!r}: name each once")
     ids = {word: i for i, word in enumerate([UNKNOWN, *words])}
     rules = library.Tokenizer(library.models.WordLevel(vocab=ids, unk_token=UNKNOWN))
     rules.pre_tokenizer = library.pre_tokenizers.WhitespaceSplit()
-    if plain:
-        rules.normalizer = library.normalizers.Lowercase()
-        rules.pre_tokenizer = library.pre_tokenizers.Whitespace()
     return Tokenizer(rules)
 
 

@@ -1,11 +1,8 @@
 """The weights of a decoder, under the names of ``transformer.Params``."""
 
-import math
-
 import chex
 import flax.struct
 import jax
-import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
@@ -103,30 +100,6 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
         if name in ("w_q", "q_norm_scale"):
             leaves[name] *= config.key_width**-0.5
     return Params(**leaves)
-
-
-def init_for_training(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
-    """Draw weights as ``init`` does, with norms at 1, biases at 0, and smaller writes.
-
-    W_O and W_out are divided by √(2L): the stream's variance does not grow with the depth (Radford
-    et al. 2019).
-    """
-    params = init(key, config, dtype)
-    leaves = {name: leaf for name, leaf in vars(params).items() if leaf is not None}
-    for name, leaf in leaves.items():
-        if name.endswith("_scale"):
-            scale = config.key_width**-0.5 if name == "q_norm_scale" else 1.0
-            leaves[name] = jnp.full_like(leaf, scale)
-        elif _is_bias(name):
-            leaves[name] = jnp.zeros_like(leaf)
-        elif name in ("w_o", "mlp_out"):
-            leaves[name] = leaf / (2 * config.num_layers) ** 0.5
-    return params.replace(**leaves)
-
-
-def count_weights(config: Config) -> int:
-    """Return the number of weights of a decoder of this config."""
-    return sum(math.prod(shape) for shape in shapes(config).values())
 
 
 def check_params(params: Params, config: Config) -> None:
