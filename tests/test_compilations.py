@@ -257,7 +257,6 @@ CALLS = [
     partial(gradient_matching.match, GRADIENTS, 4, whiten=True),
     partial(diversity.medoids, POOL, 3, KEY),
     partial(diversity.determinantal, POOL, 3),
-    partial(diversity.farthest_point, POOL, 3),
     partial(diversity.leverage, POOL),
     partial(baselines.random_subsets, KEY, 6, 2, 3),
     partial(baselines.moment_features, POOL),

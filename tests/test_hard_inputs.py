@@ -258,7 +258,6 @@ UNITLESS = {
     "what no map explains": (lambda s: common_map.best_common_map(ROWS, s * STREAM).unexplained, 0),
     "the shares of heads": (lambda s: heads.normalised(s * ROWS), 0),
     "a condition number": (lambda s: clipping.condition_number(s * ROWS), jnp.inf),
-    "a stable rank": (lambda s: clipping.stable_rank(s * ROWS), 0),
     "a probe": (lambda s: s * probes.fit(s * MANY, MANY @ ROWS.T), 0),
     "descent on features": (lambda s: probes.descend(s * ROWS, PROMPT.y[1:], 3), 0),
     "descent by correlation": (

@@ -346,9 +346,6 @@ EDGES = {  # a call, what it accepts, what it refuses
             *({"shares": (float("nan"), 1.0)}, {"shares": ()}),
         ],
     ),
-    "diverse points": (
-        lambda size: diversity.farthest_point(jnp.asarray(ROWS), size), [1, 5], [0, 6]
-    ),
     "a determinant": (
         lambda options: diversity.determinantal(jnp.asarray(ROWS), *options),
         [(3, 0.0), (4, 0.1)],

@@ -24,30 +24,6 @@ _RESTARTS = 4  # of k-means, from random seeds; the best is kept
 _ROUNDS = 100  # of Lloyd's algorithm at most
 
 
-def farthest_point(points: Array, size: int) -> Array:  # [m, p] -> [size]
-    """Choose, in turn, the point farthest from its nearest chosen point.
-
-    The first is the point nearest to the mean. The largest gap that is left is at most twice the
-    smallest possible (Gonzalez 1985, who starts anywhere).
-    """
-    points, size = _check(points, size)
-    points, _ = _rescale(points)
-    return _mark_unknown(points, _farthest(points, size))
-
-
-@partial(jax.jit, static_argnames="size")
-def _farthest(points: Array, size: int) -> Array:
-    first = jnp.argmin(_squares(points - points.mean(0)[None]))
-
-    def pick(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
-        gaps, last = state  # [m] squared, -1 where chosen
-        gaps = jnp.minimum(gaps, _squares(points - points[last][None])).at[last].set(-1)
-        return (gaps, jnp.argmax(gaps)), last
-
-    gaps = jnp.full(points.shape[0], jnp.inf, points.dtype)
-    return jax.lax.scan(pick, (gaps, first), length=size)[1]
-
-
 def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [m, p] -> [size]
     """Choose, in turn, the point that raises log det L_SS most, L = B Bᵀ + ridge I, B the points.
 

@@ -9,12 +9,10 @@ import pytest
 from lsa_lab.selection import diversity, scores
 
 KEY = jax.random.key(0)
-farthest_point = jax.jit(diversity.farthest_point, static_argnums=1)
 determinantal = jax.jit(diversity.determinantal, static_argnums=(1, 2))
 medoids = jax.jit(partial(diversity.medoids, key=KEY), static_argnums=1)
 leverage = jax.jit(diversity.leverage)
 RULES = {
-    "farthest_point": farthest_point,
     "determinantal": lambda points, size: determinantal(points, size, 0.0),
     "medoids": medoids,
     "leverage": jax.jit(
@@ -25,16 +23,6 @@ RULES = {
 
 def draw(m=12, p=4, seed=0):
     return np.random.default_rng(seed).normal(size=(m, p))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_next_point_is_the_farthest_from_the_chosen(seed):
-    points = draw(seed=seed)
-    chosen = [int(np.argmin(np.linalg.norm(points - points.mean(0), axis=1)))]
-    while len(chosen) < 6:
-        gaps = np.linalg.norm(points[:, None] - points[None, chosen], axis=2).min(1)
-        chosen.append(int(np.argmax(gaps)))
-    assert farthest_point(points, 6).tolist() == chosen
 
 
 @pytest.mark.parametrize(("ridge", "size"), [(0.0, 4), (0.5, 8)])

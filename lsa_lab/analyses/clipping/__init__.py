@@ -25,7 +25,6 @@ from lsa_lab.analyses.clipping.ranks import condition_number as condition_number
 from lsa_lab.analyses.clipping.ranks import every_rate as every_rate
 from lsa_lab.analyses.clipping.ranks import kept_rank as kept_rank
 from lsa_lab.analyses.clipping.ranks import singular_values as singular_values
-from lsa_lab.analyses.clipping.ranks import stable_rank as stable_rank
 from lsa_lab.analyses.clipping.ranks import truncate as truncate
 from lsa_lab.analyses.clipping.searches import Search as Search
 from lsa_lab.analyses.clipping.searches import condition_numbers as condition_numbers

@@ -83,13 +83,6 @@ def condition_number(matrix: Array) -> Array:  # [...]
     return jnp.where(is_singular, jnp.inf, largest / jnp.where(is_singular, 1, smallest))
 
 
-def stable_rank(matrix: Array) -> Array:  # [...]
-    """Return |W|_F² / |W|_2², at most the rank, and 0 for the matrix of zeros."""
-    values = singular_values(matrix)
-    relative = values / jnp.where(values > 0, values, 1)[..., :1]
-    return (relative**2).sum(-1)
-
-
 def svd(matrix: Array) -> tuple[Array, Array, Array]:  # [..., p, r], [..., r], [..., r, q]
     """Return U, s and Vᵀ of each matrix, r = min(p, q).
 
