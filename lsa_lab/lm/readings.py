@@ -7,7 +7,6 @@ ones. Readings compare labels with each other only, p(c | query) = softmax_c(sco
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_softmax, logsumexp
 
 
@@ -68,6 +67,8 @@ def best_shift(scores: Any, labels: Any) -> float:
     It is the root of mean σ(z + b) = the share of class 1, as the derivative says: the one
     constant under which the two labels are given as often as they are right.
     """
+    from scipy.optimize import brentq
+
     z, y = _log_odds(scores, labels)
     share = y.mean()
     level = np.log(share / (1 - share))  # at level - max z no σ(z + b) is above the share
@@ -97,6 +98,8 @@ def best_affine(scores: Any, labels: Any, shift: bool = True) -> tuple[float, fl
     (1706.04599): a is at least 1e-3 then. The targets are Platt's (1999), (N_1 + 1) / (N_1 + 2) and
     1 / (N_0 + 2), so that a is finite where a threshold separates the classes.
     """
+    from scipy.optimize import minimize
+
     z, y = _log_odds(scores, labels)
     ones, size = int(y.sum()), max(float(np.abs(z).max()), 1e-300)
     targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (len(y) - ones + 2))
