@@ -4,10 +4,8 @@
 EXPERIMENTS = (
     "clipping.clipping_curves",
     "clipping.clipping_search",
-    "clipping.truncation_norms",
     "clipping.why_a_rate",
     "clipping.label_clipping",
-    "clipping.one_number",
     "matching.gradient_matching",
     "matching.matching_is_exact",
     "matching.matching_transfer",

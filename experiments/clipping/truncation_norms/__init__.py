@@ -1,1 +1,0 @@
-"""Which norms of the implicit updates does truncation lower, and which not?"""
