@@ -73,7 +73,8 @@ def measure(config, runs):  # -> Dataset
     predictions = clipped.predict_all(spec, clipped.edit_all(params, edits), batch)
     risks = clipped.compute_risks(predictions, batch)
     harm = (risks[:, 1:] / risks[:, :1]).reshape(count, depth, -1)
-    conditions = np.stack([measure_conditions(weights) for weights in (initial, params)], axis=1)
+    stages = [np.asarray(measure_conditions(weights), float) for weights in (initial, params)]
+    conditions = np.stack(stages, axis=1)
     able = clipped.find_able(risks[:, 0], batch, config.worst)
     return xr.Dataset(
         {
