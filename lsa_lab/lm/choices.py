@@ -75,7 +75,7 @@ def _score(
             f"a prompt has {len(prefix) + longest} tokens, and the model's context is "
             f"{config.context}: take fewer demonstrations"
         )
-    past = _run_prefix(params, np.array(prefix, np.int32), config) if prefix else None
+    past = decoder.run_prefix(params, np.array(prefix, np.int32), config) if prefix else None
     counts, sums = np.array([len(answer) for _, answer in pairs]), np.full(len(pairs), np.nan)
     for bucket in make_buckets(parts, config.context - len(prefix), max_tokens):
         padded = np.zeros(len(bucket.ids), np.int32)
@@ -83,11 +83,6 @@ def _score(
         values = _sum_log_probabilities(params, past, bucket.ids, bucket.last, padded, config)
         sums[bucket.rows] = np.asarray(values, float)[: len(bucket.rows)]
     return sums / counts if per_token else sums
-
-
-@jax.jit
-def _run_prefix(params: Params, prefix: Array, config: Config) -> Past:
-    return decoder.run(params, decoder.embed(params, prefix, config), config)[1]
 
 
 @jax.jit

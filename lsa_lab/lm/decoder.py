@@ -76,6 +76,14 @@ def _run(stream: Array, stack: Layer, config: Config) -> tuple[Walk, Past]:
     return Walk(jnp.concatenate([stream[None], later]), heads), left
 
 
+@jax.jit
+def run_prefix(
+    params: Params, ids: Array, config: Config, head_mask: Array | None = None
+) -> Past:
+    """Return the keys and values of the token ids before a prompt."""
+    return run(params, embed(params, ids, config), config, head_mask)[1]
+
+
 def last_stream(
     params: Params,
     stream: Array,  # [T, D]

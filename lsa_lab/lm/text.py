@@ -111,18 +111,12 @@ def scores(
     prefix, label_ids = questions.prefix, questions.label_ids
     for words in (prefix, label_ids, *(bucket.ids for bucket in questions.buckets)):
         check_indices(words, config.vocabulary, "words of the model's vocabulary")
-    past = _past(params, prefix, head_mask, config) if len(prefix) else None
+    past = decoder.run_prefix(params, prefix, config, head_mask) if len(prefix) else None
     values = np.full((len(questions.labels), len(label_ids)), np.nan)
     for bucket in questions.buckets:
         logits = _scores(params, past, bucket.ids, bucket.last, label_ids, head_mask, config)
         values[bucket.rows] = np.asarray(logits, float)[: len(bucket.rows)]
     return values
-
-
-@jax.jit
-def _past(params: Params, prefix: Array, head_mask: Array | None, config: Config) -> Past:
-    stream = decoder.embed(params, prefix, config)
-    return decoder.run(params, stream, config, head_mask)[1]
 
 
 @jax.jit
