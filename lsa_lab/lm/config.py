@@ -7,11 +7,11 @@ import reprlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import jax
 
-from lsa_lab.arguments import set_counts
+from lsa_lab.arguments import check_choice, check_positive, set_counts
 
 Norm = Literal["rms", "layer"]
 Activation = Literal["silu", "gelu", "gelu_tanh"]
@@ -117,11 +117,10 @@ class Config:
     def __post_init__(self) -> None:
         set_counts(self, "num_layers num_heads num_groups key_width width mlp_width")
         set_counts(self, "vocabulary context rotary_width")
-        Field(str, only=get_args(Norm)).read(vars(self), "norm", "this decoder")
-        Field(str, only=get_args(Activation)).read(vars(self), "activation", "this decoder")
-        for field in dataclasses.fields(self):
-            if field.type in (bool, float):
-                Field(field.type).read(vars(self), field.name, "this decoder")
+        check_choice(self.norm, "norm", Norm)
+        check_choice(self.activation, "activation", Activation)
+        check_positive(self.norm_epsilon, "norm_epsilon")
+        check_positive(self.rotary_base, "rotary_base")
         factor, low, high, original = self.rotary_scaling or (1, 0, 1, 1)
         heads, groups, rotary = self.num_heads, self.num_groups, self.rotary_width
         even = rotary is None or (rotary % 2 == 0 and 0 < rotary <= self.key_width)

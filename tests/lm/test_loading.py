@@ -18,7 +18,7 @@ from lsa_lab import lm
 from lsa_lab.lm import decoder, folder
 
 FIXTURES = Path(__file__).parent / "fixtures"
-NAMES = sorted(path.name for path in FIXTURES.iterdir())
+NAMES = sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
 
 
 @functools.cache
