@@ -77,9 +77,7 @@ def _run(stream: Array, stack: Layer, config: Config) -> tuple[Walk, Past]:
 
 
 @jax.jit
-def run_prefix(
-    params: Params, ids: Array, config: Config, head_mask: Array | None = None
-) -> Past:
+def run_prefix(params: Params, ids: Array, config: Config, head_mask: Array | None = None) -> Past:
     """Return the keys and values of the token ids before a prompt."""
     return run(params, embed(params, ids, config), config, head_mask)[1]
 
