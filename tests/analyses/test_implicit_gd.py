@@ -26,20 +26,6 @@ def draw(n=N):
 PROMPT, PARAMS = draw()
 
 
-def test_upper_bounds_are_those_of_the_triangle_inequality():
-    w_v, w_q = np.asarray(PARAMS.w_pv[:, 0]), np.asarray(PARAMS.w_kq[:, 0])
-    w_k = np.random.default_rng(1).normal(size=w_q.shape)
-    merged = linear_attention.Params((w_k.mT @ w_q)[:, None], w_v[:, None])
-    path, demonstrations = trajectory(merged, PROMPT), np.asarray(tokens(PROMPT))[:-1]
-    upper = jit_numpy(implicit_gd.upper_bounds)(path, w_v, w_k, w_q, demonstrations)
-    assert upper.shape == (L,)
-    for t, before in enumerate(path.maps[:-1]):
-        outer = [np.outer(w_v[t] @ h, w_k[t] @ h) for h in demonstrations @ before.T]
-        lengths = np.linalg.norm(outer, axis=(1, 2))
-        np.testing.assert_allclose(upper[t], lengths.mean() * np.linalg.norm(w_q[t]))
-        assert np.linalg.norm(np.mean(outer, axis=0) @ w_q[t]) <= upper[t]
-
-
 @pytest.mark.parametrize("n", [N, 2100])  # the forward pass takes all, or a summary
 def test_a_query_that_is_read_is_one_more_demonstration(n):
     prompt, params = draw(n)
@@ -66,16 +52,6 @@ def test_implied_weights_of_softmax_are_its_sensitivities():
     np.testing.assert_allclose(weights[-1], slopes, atol=1e-8)
 
 
-def test_both_readings_of_the_mlp_act_on_tokens_as_stated():
-    w_mlp, update, token = np.split(np.random.default_rng(0).normal(size=(9, 4)), [4, 8])
-    attended = update @ token[0]
-    relaxed = implicit_gd.relaxed_mlp_update(w_mlp, update) @ token[0]
-    np.testing.assert_allclose(relaxed, w_mlp @ attended)
-    after = token[0] + attended
-    block = implicit_gd.block_mlp_update(w_mlp, update) @ token[0]
-    np.testing.assert_allclose(token[0] + block, after + w_mlp @ after)
-
-
 FACTORED = transformer.Params(*jnp.zeros((4, L, 2, D + 1, D + 1)))
 REFUSED = {
     "causal": (
@@ -89,16 +65,6 @@ REFUSED = {
     "softmax": (
         lambda: implicit_gd.trajectory(FACTORED, PROMPT),
         r"not .*transformer.*\.Params: softmax",
-    ),
-    "batch": (
-        lambda: implicit_gd.implicit_update(*jnp.zeros((3, 2, 2)), jnp.zeros((5, 4, 2))),
-        "vmap",
-    ),
-    "heads": (
-        lambda: implicit_gd.upper_bounds(
-            implicit_gd.trajectory(PARAMS, PROMPT), *3 * [PARAMS.w_pv], tokens(PROMPT)
-        ),
-        r"\[L, e, e\]",
     ),
 }
 

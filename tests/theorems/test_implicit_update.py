@@ -5,12 +5,10 @@ Papers: A2, Lemma 1. docs/theory, "The implicit update".
 
 import functools
 
-import jax
 import numpy as np
 import pytest
 
 from draws import jit_numpy, seeds
-from lsa_lab.analyses import implicit_gd
 from lsa_lab.models import transformer
 
 SHAPES = [(2, 5, 6, 1), (9, 3, 2, 2), (1, 1, 1, 1)]  # n, d, k, H
@@ -30,10 +28,11 @@ def run(params, tokens, keys):  # the stream of one layer without 1/n, as in A2
     return transformer.forward(params, tokens, config).stream
 
 
-@jit_numpy
 def updates(params, tokens):  # [H, e, e], the query being no demonstration
-    head = jax.vmap(implicit_gd.implicit_update, (0, 0, 0, None))
-    return head(params.w_o[0] @ params.w_v[0], params.w_k[0], params.w_q[0], tokens[:-1])
+    """ΔW = (Σ_i W_O W_V h_i ⊗ W_K h_i) W_Q of every head."""
+    w_q, w_k, w_v, w_o = (w[0] for w in (params.w_q, params.w_k, params.w_v, params.w_o))
+    rows = tokens[:-1]
+    return w_o @ w_v @ rows.T @ rows @ w_k.swapaxes(1, 2) @ w_q
 
 
 def error(seed, shape, keys="demonstrations"):  # max |h + ΔW h - ĥ|, relative
