@@ -2,10 +2,10 @@
 
 The gap is the risk on fresh pairs less that on the demonstrations, with squared errors clipped to
 [0, b]. A2 bounds it by a sum over layers of log(1 + E|G_t|²/(D c)), G_t the update of a layer and c
-a variance of noise in updates that the theorem adds (Theorem 2). First, stacks that descend with
-their best step size: c is chosen on other tasks, and what the noise changes in both risks is added
-to the bound. Then trained linear attention: each matrix is truncated to every rank, and moved at
-random as far. A model that is worse than the answer 0 is left out.
+a variance of noise in updates that the theorem adds (Theorem 2). First, stacks that descend, with
+the best step size of a single step: c is chosen on other tasks, and what the noise changes in both
+risks is added to the bound. Then trained linear attention: each matrix is truncated to every rank,
+and moved at random as far. A model that is worse than the answer 0 is left out.
 """
 
 import itertools
@@ -42,7 +42,7 @@ class Config:
     small: bool = False  # tiny trained models, for tests
     d: int = 5  # covariates of stacks that descend
     depths: tuple[int, ...] = (1, 2, 3, 4)  # their steps, one a layer
-    shots: tuple[int, ...] = (10, 20, 40, 80)  # demonstrations, divisors of the largest
+    shots: tuple[int, ...] = (10, 20, 40, 80)  # demonstrations
     noises: tuple[float, ...] = (0.0, 0.5, 1.0)  # standard deviation of a label, w being N(0, I)
     update_noises: tuple[float, ...] = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
     largest_loss: float = 16.0  # b
