@@ -229,7 +229,6 @@ def affine_share(result, kind, less_random=False):  # -> [R]
 FULL = TIERS["full"]
 PAIRED = "none: the ratio is paired, and 1 without an effect"
 LESS = "none: the difference is paired, and 0 without an effect"
-SEARCHED = "Algorithm 1, fitted on the same validation prompts"
 regression = partial(Claim, source="A2, Figure 4", statistic="ratio", at_most=1.0,
                      over={"shift": SHIFTS})  # fmt: skip
 classes = partial(Claim, source="A2, Figure 4")
