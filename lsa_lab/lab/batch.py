@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import functools
+import math
 import multiprocessing
 import sys
 import time
@@ -32,16 +33,16 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
     work = functools.partial(run_one, command=command, config=config, out=out)
     start, records, failed = time.monotonic(), {}, []
     for experiment, answer in _map(work, order, command.jobs):
-        waiting = [times.pop(experiment.name), *times.values()][1:]
+        times.pop(experiment.name)
         if isinstance(answer, str):
             failed.append(experiment.name)
             print(f"{experiment.name}: {answer}", file=sys.stderr, flush=True)
             continue
         records[experiment.name] = answer
         print(describe(experiment, answer, command.publish), flush=True)
-        if waiting:
-            left = 0.0 if None in waiting else sum(filter(None, waiting)) / command.jobs
-            time_left = f", about {format_seconds(left)} left" if left else ""
+        if times:  # of the experiments that remain
+            left = sum(seconds or math.nan for seconds in times.values()) / command.jobs
+            time_left = f", about {format_seconds(left)} left" if left > 0 else ""
             print(f"  {len(records)} of {len(order)} done{time_left}\n", flush=True)
     if len(order) > 1:
         print(summarise(order, records, time.monotonic() - start))
@@ -126,15 +127,15 @@ def describe(experiment: Experiment, record: dict[str, Any], publish: bool) -> s
     committed = [] if publish else find_rows(experiment.figures)
     others = dict(group_by_claim(committed))
     for claim, cells in group_by_claim(rows):
-        other = f"; committed full tier {_shorten(others[claim])}" if claim in others else ""
-        lines.append(f"  {claim}: {_shorten(cells)}{other}")
+        other = f"; committed full tier {_format_cells(others[claim])}" if claim in others else ""
+        lines.append(f"  {claim}: {_format_cells(cells)}{other}")
     if committed and record["tier"] == "full" and not record["changes"]:
         lines.append(f"  {describe_difference(rows, committed, 'from the committed ones ')}")
     figure = relative(Path(record["folder"]).resolve() / "figure.pdf")
     return "\n".join([*lines, f"  {format_seconds(record['seconds'])}; {figure}"])
 
 
-def _shorten(rows: Sequence[Any]) -> str:
+def _format_cells(rows: Sequence[Any]) -> str:
     """Return the value and verdict of a claim, or of one with several cells the counts."""
     if len(rows) == 1:
         return f"{format_value(rows[0])} {rows[0]['verdict']}"
