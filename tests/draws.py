@@ -85,4 +85,18 @@ def draw_stack(
     return linear_attention.Params(*scale * rng.normal(size=(2, num_layers, num_heads, e, e)))
 
 
+def temporal_difference(step_sizes: np.ndarray, d: int) -> linear_attention.Params:
+    """Return L steps of batch TD(0), w ← w + (η_l/n) Σ (r + γ w·φ' - w·φ) φ, from w = 0.
+
+    Tokens are transitions [φ, γφ', r], e = 2d + 1, the query [φ, 0, 0] (2405.13861, Theorem 1;
+    docs/theory, "In-context TD(0)").
+    """
+    w_kq = np.zeros((len(step_sizes), 1, 2 * d + 1, 2 * d + 1))
+    w_kq[:, 0, :d, :d] = np.multiply.outer(step_sizes, np.eye(d))
+    w_kq[:, 0, :d, d:-1] = -w_kq[:, 0, :d, :d]
+    w_pv = np.zeros_like(w_kq)
+    w_pv[..., -1, -1] = -1
+    return linear_attention.Params(w_kq, w_pv)
+
+
 forward = jit_numpy(linear_attention.forward, static_argnames=("keys", "normalise"))

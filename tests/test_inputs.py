@@ -19,7 +19,6 @@ from lsa_lab.lm.templates import Template
 from lsa_lab.models import (
     constructions,
     effective,
-    head_gauge,
     linear_attention,
     moments,
     prefixes,
@@ -115,7 +114,6 @@ WRONG_SHAPES = [  # a call, and the argument
     (lambda: transformer.forward(FACTORS, TOKENS, CONFIG, A[2,]), "head_mask"),
     (lambda: transformer.forward(FACTORS, TOKENS, config_of(width=3)), "params"),
     (lambda: recurrent.forward(DELTA_PARAMS, TOKENS, DELTA), "tokens"),
-    (lambda: head_gauge.mix_heads(WEIGHTS, A[3, 3]), "mixing"),
     (lambda: optimum.one_layer(A[2, 2], A[2, 1], 3, 0.1), "task_covariance"),
     (lambda: optimum.one_layer_risk(A[3, 3], A[2, 2], A[2, 2], 3, 0.1), "A"),
     (lambda: risk.gradient_descent(A[2, 2], A[2,], 3, 0.1), "eigenvalues"),

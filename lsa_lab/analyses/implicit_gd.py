@@ -15,8 +15,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
+from lsa_lab.arguments import check_choice
 from lsa_lab.models import linear_attention, moments
-from lsa_lab.models.blocks import Keys, check_keys
+from lsa_lab.models.blocks import Keys
 from lsa_lab.models.trace import Trace, check_label_slot, layer_predictions
 from lsa_lab.prompts import Prompt
 from lsa_lab.scaling import length
@@ -96,7 +97,7 @@ def _check(params: linear_attention.Params, keys: str) -> None:
     linear_attention.check_params(params, "a trajectory")
     message = "weights are [L, H, e, e]; use jax.vmap for runs"
     chex.assert_rank([params.w_kq, params.w_pv], 4, custom_message=message)
-    check_keys(keys)
+    check_choice(keys, "keys", Keys)
     if keys == "causal":
         raise ValueError(
             "keys is 'causal': demonstrations that read only those before them have no common "

@@ -100,12 +100,6 @@ def key_mask(keys: Keys, num_tokens: int, rows: Array | None = None) -> Array:  
     return allowed[None, None]
 
 
-def check_keys(keys: str) -> None:
-    """Raise unless ``keys`` is one of the three masks."""
-    if keys not in ("demonstrations", "all", "causal"):
-        raise ValueError(f"keys is {keys!r}; choose 'demonstrations', 'all' or 'causal'")
-
-
 def read_causally(queries: Array, keys: Array, values: Array) -> Array:
     """Return Σ_{i≤t} (k_i · q_t) v_i for every t, in memory T · chunk: [T, k] x 2, [T, v] -> same.
 

@@ -1,9 +1,9 @@
 """Weights of linear attention from theorems; all read out with the minus sign.
 
 The label slot of token i holds the residual y_i - w_l·x_i after l layers and the query's slot
--w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm. Three differ:
-slots of ``prior_attention`` do not contain w_0, those of ``temporal_difference`` hold
-r + γ w·φ' - w·φ, and ``preprocess_then_optimise`` starts a layer later.
+-w_l·x_query, so that ``trace.layer_predictions`` is the path of an algorithm. Two differ:
+slots of ``prior_attention`` do not contain w_0, and ``preprocess_then_optimise`` starts a layer
+later.
 """
 
 import chex
@@ -66,19 +66,6 @@ def prior_attention(step_sizes: Array, prior_mean: Array) -> Params:
     chex.assert_rank(prior_mean, 1, custom_message="prior_mean is [d]")
     params = gradient_descent(step_sizes, len(prior_mean))
     return params.replace(w_pv=params.w_pv.at[:, 0, -1, :-1].set(prior_mean[None]))
-
-
-def temporal_difference(step_sizes: Array, d: int) -> Params:
-    """Return L steps of batch TD(0), w ← w + (η_l/n) Σ (r + γ w·φ' - w·φ) φ, from w = 0.
-
-    Tokens are transitions [φ, γφ', r], e = 2d + 1, the query [φ, 0, 0]: slot i holds the error of
-    its transition, and the prediction is the value w·φ (2405.13861, Theorem 1, as we read it; docs/
-    theory, "In-context TD(0)"). Without γφ' it is ``gradient_descent``.
-    """
-    step_sizes = _vector(step_sizes, "step_sizes")
-    keys = _scaled_identities(step_sizes, d)
-    w_kq = jnp.pad(jnp.concatenate([keys, -keys], -1), ((0, 0), (0, d + 1), (0, 1)))[:, None]
-    return Params(w_kq=w_kq, w_pv=jnp.zeros_like(w_kq).at[..., -1, -1].set(-1))
 
 
 def one_step_optimum(covariance: Array, n: int, noise_var: float) -> Params:

@@ -29,11 +29,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.arguments import check_at_least, check_range
+from lsa_lab.arguments import check_at_least, check_choice, check_range
 from lsa_lab.models.blocks import (
     Keys,
     attention_weights,
-    check_keys,
     check_tokens,
     gate_heads,
     head_gates,
@@ -176,4 +175,4 @@ def _check(params: Params, tokens: Array, keys: str) -> None:
     chex.assert_shape(
         [params.w_kq, params.w_pv], expected, custom_message="weights are [L, H, e, e], e as tokens"
     )
-    check_keys(keys)
+    check_choice(keys, "keys", Keys)

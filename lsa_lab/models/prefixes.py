@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
+from lsa_lab.arguments import check_choice
 from lsa_lab.models import trace as traces
 from lsa_lab.models.trace import Trace
 from lsa_lab.prompts import Prompt
@@ -35,6 +36,7 @@ def predictions(
     Raises:
         ValueError: the layout is unknown, or the model returns the query's label slot alone.
     """
+    check_choice(layout, "layout", Layout)
     if layout == "merged":
         n = prompt.x.shape[0]
         answers = [jnp.zeros_like(prompt.y_query)]
@@ -43,8 +45,6 @@ def predictions(
             prefix = prompt.replace(x=prompt.x[:t], y=prompt.y[:t], x_query=x_query)
             answers.append(traces.predict(forward(params, prompts.tokens(prefix)), sign))
         return jnp.stack(answers)
-    if layout not in ("bound", "interleaved"):
-        raise ValueError(f"layout is {layout!r}; choose 'bound', 'interleaved' or 'merged'")
     bound = layout == "bound"
     rows = prompts.bound_tokens(prompt) if bound else prompts.interleaved_tokens(prompt)
     slots = traces.label_slots(forward(params, rows))[-1]

@@ -1,7 +1,7 @@
 """The config and the weights of a recurrent model; ``recurrent`` has the formulas."""
 
 import dataclasses
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import flax.struct
 import jax
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.arguments import set_counts
+from lsa_lab.arguments import check_choice, check_positive, set_counts
 
 Kind = Literal[
     "additive", "retention", "gla", "ssd", "lms", "longhorn", "delta", "gated_delta",
@@ -53,10 +53,10 @@ class Config:
     init_scale: float = 0.5
 
     def __post_init__(self) -> None:
-        choices = {"kind": get_args(Kind), "layout": ("merged", "bound")}
-        for name, words in (choices | {"solve": ("recursive", "cholesky")}).items():
-            if getattr(self, name) not in words:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {words}")
+        check_choice(self.kind, "kind", Kind)
+        check_choice(self.layout, "layout", ("merged", "bound"))
+        check_choice(self.solve, "solve", ("recursive", "cholesky"))
+        check_positive(self.init_scale, "init_scale")
         set_counts(self, "token_width num_layers num_heads key_width value_width")
         set_counts(self, "width mlp_width inner")
         if self.inner > 1 and self.kind not in ("delta_product", "ttt"):
@@ -65,8 +65,6 @@ class Config:
             raise ValueError(f"largest_step is {self.largest_step}: steps lie in (0, 2]")
         if self.diagonal and self.kind not in ("gla", "gated_delta"):
             raise ValueError(f"diagonal is True; {self.kind} has no gate to be diagonal")
-        if not 0 < self.init_scale < float("inf"):
-            raise ValueError(f"init_scale is {self.init_scale}; it must be positive and finite")
 
     @property
     def stream_width(self) -> int:
@@ -103,10 +101,8 @@ class Params(flax.struct.PyTreeNode):
     w_o: Array  # [L, H, D, v]
     w_step: Array | None = None  # [L, H, j, D]  β = largest_step sigmoid(w_step u + b_step), or
     b_step: Array | None = None  # [L, H, j]     softplus of it (ssd, lms, longhorn), or it (ttt)
-    w_gate: Array | None = (
-        None  # [L, H, g, D]  g = sigmoid(w_gate u + b_gate); ssd exp(-e^b_gate β)
-    )
-    b_gate: Array | None = None  # [L, H, g]
+    w_gate: Array | None = None  # [L, H, g, D]  g = sigmoid(w_gate u + b_gate), or
+    b_gate: Array | None = None  # [L, H, g]     exp(-e^b_gate β) (ssd)
     w_write: Array | None = None  # [L, H, v, D]  gdn2: v gets the factor
     b_write: Array | None = None  # [L, H, v]     sigmoid(w_write u + b_write)
     log_penalty: Array | None = None  # [L, H]  log λ of mesa

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from lsa_lab.arguments import as_floats
+from lsa_lab.arguments import as_floats, check_size
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_weights import Params
 
@@ -75,11 +75,7 @@ def coordinate_groups(d: int, num_heads: int) -> np.ndarray:  # [H, d] bool
     >>> coordinate_groups(3, 2).astype(int).tolist()
     [[1, 1, 0], [0, 0, 1]]
     """
-    if not 1 <= num_heads <= d:
-        raise ValueError(
-            f"num_heads = {num_heads} with d = {d}: every head weighs one coordinate or more; "
-            f"choose 1 to {d}, nearest {min(max(num_heads, 1), d)}"
-        )
+    check_size(num_heads, d, "coordinates", "num_heads")
     groups = np.zeros((num_heads, d), bool)
     for group, coordinates in zip(groups, np.array_split(np.arange(d), num_heads), strict=True):
         group[coordinates] = True

@@ -26,7 +26,7 @@ from jax import Array
 
 from lsa_lab.models import linear_attention
 from lsa_lab.models import trace as traces
-from lsa_lab.models.blocks import gate_heads, head_gates, layer_norm, layer_params
+from lsa_lab.models.blocks import head_gates, layer_norm, layer_params
 from lsa_lab.models.trace import Trace, Walk
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_layers import attention_weights, not_none, run, run_to
@@ -49,34 +49,28 @@ def forward(
     tokens: Array,  # [T, e], the query last
     config: Config,
     head_mask: Array | None = None,  # [L, H]
-    head_fill: Array | None = None,  # [L, H, T, D]
 ) -> Trace:
     """Read in, run every layer, and return the stream and the heads' writes.
 
     Args:
         head_mask: a gate g for each head, which then writes g times its own output.
-        head_fill: what a head writes (1 - g) times, by default 0: the mean of its writes, say, or
-            those on another prompt.
 
     Returns:
         A Trace with stream [L+1, T, D] and heads [L, H, T, D]. The MLP writes to the stream only.
         With a read-in the label slot is stream @ read_out.
 
     Raises:
-        ValueError, AssertionError: tokens, weights or fills do not fit the config.
+        ValueError, AssertionError: tokens, weights or mask do not fit the config.
     """
-    check_inputs(params, tokens, config, head_fill)
+    check_inputs(params, tokens, config)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
-    return _forward(params, tokens, gates, head_fill, config)
+    return _forward(params, tokens, gates, config)
 
 
 @functools.partial(jax.jit, static_argnames="config")
-def _forward(
-    params: Params, tokens: Array, gates: Array, head_fill: Array | None, config: Config
-) -> Trace:
+def _forward(params: Params, tokens: Array, gates: Array, config: Config) -> Trace:
     stream = _embed(params, tokens)
-    fills = None if head_fill is None else gate_heads(1 - gates, head_fill)
-    later, heads = run(stream, (layer_params(params), gates, fills), config)
+    later, heads = run(stream, (layer_params(params), gates), config)
     return _restore_label_slots(traces.collect(stream, later, heads, params.read_out), params)
 
 
@@ -109,7 +103,7 @@ def predict_prefixes(
 def _predict(
     params: Params, tokens: Array, config: Config, head_mask: Array | None, step: int
 ) -> Array:  # [t]
-    check_inputs(params, tokens, config, None)
+    check_inputs(params, tokens, config)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
     return _last_slots(params, tokens, gates, config, step)
 
@@ -118,8 +112,7 @@ def _predict(
 def _last_slots(params: Params, tokens: Array, gates: Array, config: Config, step: int) -> Array:
     """Return minus the label slots of the last token, step -1, or of every ``step``-th one."""
     read = slice(-1, None) if step == -1 else slice(None, None, step)
-    weights = layer_params(params), gates, None
-    stream = run_to(_embed(params, tokens), weights, config, read)
+    stream = run_to(_embed(params, tokens), (layer_params(params), gates), config, read)
     trace = Trace(stream[None], jnp.zeros((0, 0), stream.dtype), params.read_out)
     return -traces.label_slots(_restore_label_slots(trace, params))[0]
 

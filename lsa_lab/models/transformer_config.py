@@ -6,8 +6,8 @@ from typing import Literal
 import jax
 import numpy as np
 
-from lsa_lab.arguments import check_whole, set_counts
-from lsa_lab.models.blocks import Kernel, Keys, check_keys
+from lsa_lab.arguments import check_choice, check_positive, check_whole, set_counts
+from lsa_lab.models.blocks import Kernel, Keys
 
 
 @jax.tree_util.register_static
@@ -52,9 +52,10 @@ class Config:
         set_counts(self, "num_layers key_width width mlp_width num_positions")
         set_counts(self, "token_width", 2)
         self._check_heads()
-        check_keys(self.keys)
-        _check_choice("kernel", self.kernel, ("softmax", "linear"))
-        _check_choice("layout", self.layout, ("merged", "interleaved"))
+        check_choice(self.keys, "keys", Keys)
+        check_choice(self.kernel, "kernel", Kernel)
+        check_choice(self.layout, "layout", ("merged", "interleaved"))
+        check_positive(self.init_scale, "init_scale")
         if self.layout == "interleaved" and self.keys != "causal":
             raise ValueError(
                 f"keys is {self.keys!r} in the interleaved layout, where x_i must not read y_i; "
@@ -69,10 +70,6 @@ class Config:
             raise ValueError(
                 "final_norm is True, and the model has no read-out after it; give a width, such as "
                 f"{self.token_width}"
-            )
-        if not 0 < self.init_scale < float("inf"):
-            raise ValueError(
-                f"init_scale is {self.init_scale}; it must be positive and finite, such as 0.5"
             )
 
     def _check_heads(self) -> None:
@@ -105,8 +102,3 @@ class Config:
     def stream_width(self) -> int:
         """D, the width of the residual stream."""
         return self.token_width if self.width is None else self.width
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}; choose one of {choices}")

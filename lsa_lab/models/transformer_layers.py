@@ -27,7 +27,7 @@ _MANY = 256  # tokens: above, softmax reads ``_ROWS`` of them at a time
 _ROWS = 32
 _HEAD_LEAVES = ("w_q", "w_k", "w_v", "w_o", "b_q", "b_k", "b_v")
 _ALL = slice(None)
-Weights = tuple[Params, Array, Array | None]  # Params, gates and fills of some layers or of one
+Weights = tuple[Params, Array]  # Params and gates of some layers or of one
 
 
 def run(
@@ -64,10 +64,10 @@ def run_to(stream: Array, weights: Weights, config: Config, tokens: slice) -> Ar
 
 def _drop_absent(weights: Weights, count: int) -> Weights:
     """Return the weights of layers [L, ...] with their first ``count`` heads."""
-    params, *gates = weights
+    params, gates = weights
     leaves = {name: getattr(params, name) for name in _HEAD_LEAVES}
     leaves, gates = jax.tree.map(lambda leaf: leaf[:, :count], (leaves, gates))
-    return (params.replace(**leaves), *gates)
+    return params.replace(**leaves), gates
 
 
 def attention_weights(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, T]
@@ -98,15 +98,13 @@ def _layer(
     Heads are summed inside the product: their separate writes cost nothing if nobody reads them.
     No gate closes the bias b_o.
     """
-    layer, gate, fill = weights
+    layer, gate = weights
     read = _read(layer, stream, config, tokens)  # [H, t, k]
     w_o = gate_heads(gate, layer.w_o)
     heads = jnp.einsum("hdk,htk->htd", w_o, read)
     stream = stream[tokens] + jnp.einsum("hdk,htk->td", w_o, read)
     if layer.b_o is not None:
         stream = stream + layer.b_o[None]
-    if fill is not None:
-        heads, stream = heads + fill, stream + fill.sum(0)
     if config.mlp_width is not None:
         rows = stream
         if config.norm:

@@ -121,9 +121,7 @@ def _shapes(config: Config) -> Params:
     return jax.eval_shape(lambda key: init(key, config), jax.random.key(0))
 
 
-def check_inputs(
-    params: Params, tokens: Array | jax.ShapeDtypeStruct, config: Config, head_fill: Array | None
-) -> None:
+def check_inputs(params: Params, tokens: Array | jax.ShapeDtypeStruct, config: Config) -> None:
     """Raise unless the arguments of ``transformer.forward`` fit together."""
     check_tokens(tokens)
     num_tokens, e = tokens.shape
@@ -141,6 +139,3 @@ def check_inputs(
             "give fewer demonstrations"
         )
     check_params(params, config)
-    if head_fill is not None:
-        writes = (config.num_layers, config.num_heads, num_tokens, config.stream_width)
-        chex.assert_shape(head_fill, writes, custom_message="one write per head and token")

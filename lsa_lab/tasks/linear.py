@@ -9,7 +9,14 @@ from jax import Array
 from jax.typing import DTypeLike
 
 from lsa_lab import prompts, random
-from lsa_lab.arguments import Real, check_at_least, check_range, check_symmetric, check_whole
+from lsa_lab.arguments import (
+    Real,
+    check_at_least,
+    check_choice,
+    check_range,
+    check_size,
+    check_symmetric,
+)
 from lsa_lab.prompts import Prompt
 
 
@@ -218,14 +225,10 @@ def _check(task: LinearTask) -> None:
     for name in ("n", "d"):
         check_at_least(getattr(task, name), name)
     s, d = task.sparsity, task.d
-    if s is not None and not 1 <= check_whole(s, "sparsity") <= d:
-        raise ValueError(
-            f"sparsity = {s} with d = {d}: choose 1 to {d}, nearest {min(max(s, 1), d)}"
-        )
-    if task.signal not in ("gaussian", "flat", "sphere"):
-        raise ValueError(f"signal = {task.signal!r}: choose 'gaussian', 'flat' or 'sphere'")
-    if task.labels not in ("real", "signs"):
-        raise ValueError(f"labels = {task.labels!r}: choose 'real' or 'signs'")
+    if s is not None:
+        check_size(s, d, "weights", "sparsity")
+    check_choice(task.signal, "signal", ("gaussian", "flat", "sphere"))
+    check_choice(task.labels, "labels", ("real", "signs"))
     if s is not None and task.task_covariance is not None:
         raise ValueError("task_covariance describes dense weights: leave sparsity or it at None")
     if task.signal != "gaussian" and task.task_covariance is not None:

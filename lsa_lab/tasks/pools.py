@@ -11,7 +11,14 @@ from jax import Array
 from jax.typing import DTypeLike
 
 from lsa_lab import random
-from lsa_lab.arguments import Real, check_at_least, check_indices, check_symmetric, is_readable
+from lsa_lab.arguments import (
+    Real,
+    check_at_least,
+    check_choice,
+    check_indices,
+    check_symmetric,
+    is_readable,
+)
 from lsa_lab.prompts import Prompt, to_native_order
 
 
@@ -194,8 +201,7 @@ def _check(task: PoolTask) -> None:
         raise ValueError(f"shares = {task.shares}: they are not negative and add up to 1")
     if task.num_weights != "cluster":
         check_at_least(task.num_weights, "num_weights")
-    if task.labels not in ("linear", "sign", "cluster"):
-        raise ValueError(f"labels = {task.labels!r}: choose 'linear', 'sign' or 'cluster'")
+    check_choice(task.labels, "labels", ("linear", "sign", "cluster"))
     if task.labels == "cluster" and num_clusters < 2:
         raise ValueError("labels = 'cluster' with one cluster: give at least two shares")
     if not 0 <= task.copies < 1:

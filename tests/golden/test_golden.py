@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import temporal_difference
 from lsa_lab import estimators, interop
-from lsa_lab.models import constructions, linear_attention, recurrent, trace
+from lsa_lab.models import linear_attention, recurrent, trace
 from lsa_lab.prompts import Prompt
 from lsa_lab.theory import depth
 from lsa_lab.theory.asymptotics import ridgeless_risk
@@ -85,7 +86,7 @@ def test_layers_evaluate_a_policy_as_the_loop_of_wang_and_others():
     features, following, rewards = waves(3, 7, seed=5), waves(3, 6, seed=6), waves(6, seed=7)
     query = np.concatenate([features[:, -1], np.zeros(4)])
     transitions = np.concatenate([features[:, :-1].T, 0.9 * following.T, rewards[:, None]], 1)
-    params = constructions.temporal_difference(jnp.array([0.3, 0.2, 0.25]), 3)
+    params = temporal_difference(np.array([0.3, 0.2, 0.25]), 3)
     path = linear_attention.forward(params, jnp.asarray(np.vstack([transitions, query])))
     values = trace.layer_predictions(path)[1:]
     np.testing.assert_allclose(values, rows("wang_2405_13861.csv")[0], rtol=1e-12)

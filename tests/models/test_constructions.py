@@ -41,8 +41,8 @@ def test_neighbours_share_a_head_evenly_and_single_precision_stays():
 
 
 def test_head_counts_and_schedules_that_do_not_fit_are_refused():
-    for num_heads, nearest in ((0, 1), (6, 5)):
-        with pytest.raises(ValueError, match=f"num_heads = {num_heads} .*nearest {nearest}"):
+    for num_heads in (0, 6):
+        with pytest.raises(ValueError, match=f"num_heads = {num_heads} .*choose 1 to 5"):
             constructions.preprocess_then_optimise(5, num_heads, STEPS)
     with pytest.raises(AssertionError, match="raw_step_sizes: one for each"):
         constructions.preprocess_then_optimise(5, 5, STEPS, STEPS[:1])

@@ -7,13 +7,13 @@ import jax
 import numpy as np
 import pytest
 
+import head_gauge
 from draws import draw_stack, jit_numpy, seeds
-from lsa_lab.models import head_gauge, linear_attention
+from head_gauge import canonical_heads, mix_heads
+from lsa_lab.models import linear_attention
 
 E, H, SAMPLES = 4, 3, 200
-mix, canonical, layer_tensor = map(
-    jit_numpy, (head_gauge.mix_heads, head_gauge.canonical_heads, head_gauge.layer_tensor)
-)
+layer_tensor = jit_numpy(head_gauge.layer_tensor)
 
 
 def draw(seed, num_heads=H):
@@ -85,19 +85,19 @@ def test_as_many_heads_as_it_has_are_enough(seed):
     params = draw(seed)
     assert least_error(params, H) < 1e-12
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(1, H, H)))[0]
-    assert least_error(mix(params, turn), H) < 1e-12
+    assert least_error(mix_heads(params, turn), H) < 1e-12
 
 
 @seeds
 def test_one_head_written_as_many_is_found_again(seed):
     one_head = draw(seed, 1)
-    many, values = canonical(one_head)
+    many, values = canonical_heads(one_head)
     assert (values > 1e-6 * values.max()).sum() > 1
     assert least_error(many, 1) < 1e-10
     assert nearest_layer(many, 1)[0] < 1e-8
 
 
 def test_control_the_spectrum_of_the_heads_is_no_bound():
-    many, values = canonical(draw(0, 1))
+    many, values = canonical_heads(draw(0, 1))
     claimed = np.linalg.norm(values[:, 1:]) / np.linalg.norm(values)
     assert claimed > 0.1 + nearest_layer(many, 1)[0]

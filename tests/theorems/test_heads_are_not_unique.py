@@ -11,25 +11,19 @@ import jax
 import numpy as np
 import pytest
 
+import head_gauge
 from draws import draw_rotation, draw_stack, forward, jit_numpy, seeds
+from head_gauge import canonical_heads, mix_heads, orthogonal_heads
 from lsa_lab import prompts
 from lsa_lab.analyses import heads
-from lsa_lab.models import constructions, head_gauge, linear_attention
+from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 
 MASKS = ("demonstrations", "all", "causal")
 masks = pytest.mark.parametrize("keys", MASKS)
 E, H, N = 3, 3, 5
-mix, orthogonalise, canonicalise, layer_tensor = map(
-    jit_numpy,
-    (
-        head_gauge.mix_heads,
-        head_gauge.orthogonal_heads,
-        head_gauge.canonical_heads,
-        head_gauge.layer_tensor,
-    ),
-)
+layer_tensor = jit_numpy(head_gauge.layer_tensor)
 
 
 def stream_error(params, others, tokens, keys="demonstrations"):
@@ -49,12 +43,12 @@ def draw(seed):
 @seeds
 def test_mixed_heads_are_the_same_stack(seed):
     params, tokens, mixing = draw(seed)
-    assert stream_error(params, mix(params, mixing), tokens) < 1e-10
+    assert stream_error(params, mix_heads(params, mixing), tokens) < 1e-10
 
 
 def test_control_mixing_one_side_alone_is_another_stack():
     params, tokens, mixing = draw(0)
-    halved = params.replace(w_pv=mix(params, mixing).w_pv)
+    halved = params.replace(w_pv=mix_heads(params, mixing).w_pv)
     assert stream_error(params, halved, tokens) > 1e-3
 
 
@@ -65,13 +59,13 @@ def products(params):
 @seeds
 def test_orthogonal_heads_do_not_depend_on_the_mixing(seed):
     params, tokens, mixing = draw(seed)
-    orthogonal, values = orthogonalise(params)
+    orthogonal, values = orthogonal_heads(params)
     assert stream_error(params, orthogonal, tokens) < 1e-10
     for side in (orthogonal.w_kq, orthogonal.w_pv):
         rows = side.reshape(2, H, -1)
         gram = rows @ rows.swapaxes(1, 2)
         np.testing.assert_allclose(gram, values[:, None] * np.eye(H), rtol=0, atol=1e-10)
-    again, same = orthogonalise(mix(params, mixing))
+    again, same = orthogonal_heads(mix_heads(params, mixing))
     np.testing.assert_allclose(same, values, rtol=0, atol=1e-10)
     assert (np.diff(values) <= 0).all()
     # A head is known up to a sign, which its product does not have.
@@ -82,7 +76,7 @@ def test_orthogonal_heads_do_not_depend_on_the_mixing(seed):
 @seeds
 def test_canonical_heads_compute_the_same(keys, seed):
     params, tokens, _ = draw(seed)
-    assert stream_error(params, canonicalise(params)[0], tokens, keys) < 1e-12
+    assert stream_error(params, canonical_heads(params)[0], tokens, keys) < 1e-12
 
 
 def draw_swap(seed):
@@ -111,8 +105,8 @@ def test_control_half_a_head_and_half_of_another_are_not():
 @seeds
 def test_the_spectrum_tells_them_apart_and_the_canonical_heads_do_not(seed):
     one_head, halves, _ = draw_swap(seed)
-    assert (orthogonalise(halves)[1] > 1e-6).sum() == 2
-    (canonical, values), (again, same) = canonicalise(one_head), canonicalise(halves)
+    assert (orthogonal_heads(halves)[1] > 1e-6).sum() == 2
+    (canonical, values), (again, same) = canonical_heads(one_head), canonical_heads(halves)
     size = values.max()
     assert (values > 1e-6 * size).sum() == 2  # one head would do: canonical is not fewest
     np.testing.assert_allclose(same, values, rtol=0, atol=1e-12 * size)
@@ -198,4 +192,4 @@ def test_a_head_is_worth_what_the_mixing_makes_it():
         return heads.effective_heads(heads.importance(loss, 1, H))[0]
 
     assert effective(Params(w_kq, w_pv)) == pytest.approx(1)
-    assert effective(mix(Params(w_kq, w_pv), turned)) > 1.5
+    assert effective(mix_heads(Params(w_kq, w_pv), turned)) > 1.5

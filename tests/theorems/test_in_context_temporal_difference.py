@@ -5,8 +5,8 @@ Tokens [φ, γφ', r]. docs/theory, "In-context TD(0)".
 
 import numpy as np
 
-from draws import forward, relative_error, seeds, sizes
-from lsa_lab.models import constructions, trace
+from draws import forward, relative_error, seeds, sizes, temporal_difference
+from lsa_lab.models import trace
 
 STEPS, GAMMA = np.array([0.3, 0.2, 0.25]), 0.9
 
@@ -30,7 +30,7 @@ def test_each_layer_is_a_step_of_temporal_difference_learning(n, d, seed):
     rewards, query = rng.normal(size=n), rng.normal(size=d)
     rows = np.concatenate([features, GAMMA * following, rewards[:, None]], 1)
     rows = np.vstack([rows, np.r_[query, np.zeros(d + 1)]])
-    params = constructions.temporal_difference(STEPS, d)
+    params = temporal_difference(STEPS, d)
     found = trace.layer_predictions(forward(params, rows))
     case = features, following, rewards, query
     assert relative_error(found, values(*case, features)) < 1e-10

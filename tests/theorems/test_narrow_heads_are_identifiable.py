@@ -7,8 +7,9 @@ many of all D_h, and [B_h, C_h] of rank 2k. docs/theory, "Narrow heads are ident
 import numpy as np
 import pytest
 
+import head_gauge
 from draws import jit_numpy, seeds
-from lsa_lab.models import head_gauge, linear_attention
+from lsa_lab.models import linear_attention
 
 layer_tensor = jit_numpy(head_gauge.layer_tensor)
 
