@@ -123,20 +123,6 @@ def test_softmax_weights_sum_to_one_over_the_readable_keys(layout, keys):
     np.testing.assert_array_equal(weights > 0, np.broadcast_to(allowed, weights.shape))
 
 
-@pytest.mark.parametrize("name", ["softmax", "uneven"])
-def test_a_closed_head_that_is_filled_with_its_own_writes_is_not_missed(name):
-    config = SHAPES[name]
-    params, tokens = draw(config)
-    trace = forward(params, tokens, config)
-    gates = np.full((config.num_layers, config.num_heads), 0.3)
-    gates[0, 1] = 0
-    filled = forward(params, tokens, config, gates, trace.heads)
-    close(filled.stream, trace.stream)
-    close(filled.heads, trace.heads)
-    other = forward(params, tokens, config, gates, 2 * trace.heads)  # Control
-    assert np.abs(other.stream - trace.stream).max() > 1e-3
-
-
 def test_absent_heads_write_nothing_and_learn_nothing():
     config = SHAPES["uneven"]
     params, tokens = draw(config)
