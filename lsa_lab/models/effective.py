@@ -41,7 +41,7 @@ from lsa_lab.arguments import check_at_least
 from lsa_lab.models import recurrent_state
 from lsa_lab.models.recurrent_state import Writes
 
-_reads, _every_state = jax.jit(recurrent_state.reads), jax.jit(recurrent_state.every_state)
+_reads, _compute_states = jax.jit(recurrent_state.reads), jax.jit(recurrent_state.compute_states)
 
 
 def attention(
@@ -85,7 +85,7 @@ def states(
     per_token = check_at_least(values_per_token, "values_per_token")
     values = jnp.asarray(values)
     changes, stride = _changes(keys, values, step, gate, removed, written, per_token)
-    return _every_state(changes)[stride - 1 :: stride]
+    return _compute_states(changes)[stride - 1 :: stride]
 
 
 def _changes(

@@ -84,13 +84,13 @@ def _forward(params: Params, tokens: Array, gates: Array, config: Config) -> Tra
 
     def layer(stream: Array, weights: tuple[Params, Array]) -> tuple[Array, tuple]:
         params, gate = weights
-        rows = _normed(stream, params.attention_norm_scale, params.attention_norm_offset)
+        rows = _normalise(stream, params.attention_norm_scale, params.attention_norm_offset)
         # One head after the other: a CPU takes five times longer for ``vmap`` below a caller's.
         read = jax.lax.map(lambda head: _read(head, rows, config), _head_params(params))
         heads = jnp.einsum("hdv,htv->htd", gate[:, None, None] * params.w_o, read)
         stream = stream + heads.sum(0)
         if config.mlp_width is not None:
-            rows = _normed(stream, params.mlp_norm_scale, params.mlp_norm_offset)
+            rows = _normalise(stream, params.mlp_norm_scale, params.mlp_norm_offset)
             leaves = not_none(
                 params.mlp_in, params.mlp_in_bias, params.mlp_out, params.mlp_out_bias
             )
@@ -161,7 +161,7 @@ def _map_heads(read: Callable, params: Params, trace: Walk, config: Config) -> A
     """Return ``read(head, rows, config)`` of every layer and head, from the stream before each."""
 
     def layer(params: Params, stream: Array) -> Array:
-        rows = _normed(stream, params.attention_norm_scale, params.attention_norm_offset)
+        rows = _normalise(stream, params.attention_norm_scale, params.attention_norm_offset)
         return jax.vmap(lambda head: read(head, rows, config))(_head_params(params))
 
     return jax.vmap(layer)(layer_params(params), trace.stream[:-1])
@@ -174,7 +174,7 @@ def _head_params(params: Params) -> Params:
     return params.replace(**dict.fromkeys(others))
 
 
-def _normed(stream: Array, scale: Array | None, offset: Array | None) -> Array:  # [T, D]
+def _normalise(stream: Array, scale: Array | None, offset: Array | None) -> Array:  # [T, D]
     return stream if scale is None or offset is None else layer_norm(stream, scale, offset)
 
 
@@ -200,7 +200,7 @@ def _states(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T
     values = _values(head, rows)
     if config.kind == "mesa":
         return _regressions(head, rows, config, values)
-    states = recurrent_state.every_state(_writes(head, rows, config, values))
+    states = recurrent_state.compute_states(_writes(head, rows, config, values))
     return states[config.inner - 1 :: config.inner]
 
 
@@ -215,7 +215,7 @@ def _regressions(
     head: Params, rows: Array, config: Config, values: Array
 ) -> Array:  # [T, D], [T, v] -> [T, k, v]
     recursive = config.solve == "recursive"
-    solve = recursive_least_squares if recursive else recurrent_state.solved_regressions
+    solve = recursive_least_squares if recursive else recurrent_state.solve_regressions
     return solve(*_steps_gates_keys(head, rows, config), values, _penalty(head))
 
 

@@ -31,7 +31,7 @@ def reads(writes: Writes, queries: Array) -> Array:  # [m], [m, k] -> [m, v]
     return (read_chunks if shared and len(queries) >= _SHORT else read_scan)(writes, queries)
 
 
-def every_state(writes: Writes) -> Array:  # [m, k, v]
+def compute_states(writes: Writes) -> Array:  # [m, k, v]
     """Return S after every change."""
 
     def step(state: Array, change: Writes) -> tuple[Array, Array]:
@@ -188,7 +188,7 @@ def regression_sums(
     return moments, products
 
 
-def solved_regressions(
+def solve_regressions(
     step: Array, gate: Array, keys: Array, values: Array, penalty: Array
 ) -> Array:  # [T, k, v]
     """Return (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ after every token, by Cholesky's factors; λ has no gate.

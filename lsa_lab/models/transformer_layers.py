@@ -72,7 +72,7 @@ def _drop_absent(weights: Weights, count: int) -> Weights:
 
 def attention_weights(layer: Params, stream: Array, config: Config) -> Array:  # [H, T, T]
     """Return the a_ti of every head."""
-    rows = _normed(layer, stream, config)
+    rows = _normalise(layer, stream, config)
     mask = _mask(config, rows.shape[0], jnp.arange(rows.shape[0]))
     queries, keys = _queries_and_keys(layer, rows, config)
     return blocks.attention_weights(queries, keys, mask, config.kernel)
@@ -118,7 +118,7 @@ def _layer(
 
 def _read(layer: Params, stream: Array, config: Config, tokens: slice) -> Array:  # [H, t, k]
     """Return Σ_i a_ti (W_V u_i + b_v) for every head; the linear kernel never forms a."""
-    rows = _normed(layer, stream, config)
+    rows = _normalise(layer, stream, config)
     values = _project(layer.w_v, layer.b_v, rows)
     if config.kernel == "softmax":
         queries, keys = _queries_and_keys(layer, rows, config, tokens)
@@ -174,7 +174,7 @@ def _queries_and_keys(
     return queries / jnp.arange(1, num_tokens + 1, dtype=rows.dtype)[None, :, None], keys
 
 
-def _normed(layer: Params, stream: Array, config: Config) -> Array:  # [T, D]
+def _normalise(layer: Params, stream: Array, config: Config) -> Array:  # [T, D]
     if not config.norm:
         return stream
     return layer_norm(stream, *not_none(layer.attention_norm_scale, layer.attention_norm_offset))
