@@ -304,9 +304,9 @@ A2 = (
 A3 = (
     Statement("A3, Abstract, hypothesis",
         "Demonstrations that teach in fine-tuning teach in context.",
-        "matching_transfer", "tuned_given_bayes",
-        "The rank correlation of fine-tuned with in-context errors over random subsets, given the "
-        "errors of the Bayes rule, is {value}.",
+        "matching_transfer", "tuned_given_bayes[own prefix, transformer]",
+        "Over random subsets the rank correlation between a transformer's errors in context and "
+        "those of its tuned prefix, given the ranks of the Bayes rule's errors, is {value}.",
         null="0",
         proof="tests/theorems/test_matched_gradients_predict_alike.py"),
     Statement("A3, Abstract, open models",
@@ -317,7 +317,7 @@ A3 = (
         null="100"),
     Statement("A3, Abstract, transfer",
         "Subsets chosen on a small model serve larger models.",
-        "matching_transfer", "prefix_to_transformer",
+        "matching_transfer", "over_random[prefix, transformer]",
         "Subsets chosen on a one-layer prefix leave a trained transformer {percent} % of the "
         "error of random subsets.",
         null="100"),
@@ -333,7 +333,7 @@ A3 = (
         "Tuning, gradients and search together take {value} times as long as tuning alone."),
     Statement("A3, Tables, baselines",
         "We read: matched subsets teach better than those of clustering and of retrieval.",
-        "gradient_matching", "over_k_means",
+        "gradient_matching", "over_baseline[k-means]",
         "Matched subsets leave {value} times the error of subsets chosen by k-means, in the "
         "geometric mean over sizes.",
         null="1"),

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.models.model import Model
+from experiments.models.specs import dense_spec
 from lsa_lab import estimators, lab, prompts
 from lsa_lab.lab import plotting
 from lsa_lab.lab.claims import STATISTICS
@@ -73,6 +74,14 @@ def train_prefixes(models, pool, recipe, keys, label):  # Model [R], Pool [R, m]
         return prefix.mean_loss(squared_error, row[2], tokens, batch)
 
     return train_path(loss, recipe, starts, key_pairs[:, 1], (pool.x, pool.y, models), label)
+
+
+def build_one_layer(d, n, noise_std, count) -> Model:  # leaves [count, ...]
+    """Return the best single step of descent, the same for all."""
+    params = constructions.one_step_optimum(jnp.eye(d), n, noise_std**2)
+    training = dict(steps=1, batch=1, learning_rate=1.0, seeds=1)
+    model = Model(dense_spec("linear", d, n, 1, training=training), params)
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), model)
 
 
 def answer_with_prefix(model: Model, tokens, x):  # [k, e], [B, d] -> [B]

@@ -1,1 +1,0 @@
-"""Do demonstrations that match the pool's gradients teach best?"""

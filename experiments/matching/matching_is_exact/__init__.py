@@ -1,1 +1,0 @@
-"""How many matched checkpoints equal the whole pool, and to which models?"""

@@ -1,1 +1,0 @@
-"""Do subsets that match gradients on a small model teach larger ones?"""
