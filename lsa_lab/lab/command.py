@@ -34,9 +34,6 @@ def main(script: str) -> None:
 def program() -> int:
     """Carry out the command line; return 0, 1 if a part failed, 2 if the call is wrong."""
     words = sys.argv[1:]
-    if sys.stdout is None:
-        print("error: the output is closed: send it to a file or to /dev/null", file=sys.stderr)
-        return 1
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # signs that a terminal does not have
         os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:replace"  # of other processes

@@ -50,30 +50,10 @@ def encode(result: "xr.Dataset | xr.DataTree", facts: Mapping[str, Any]) -> byte
     content, tree = io.BytesIO(), result.copy()
     tree.attrs = {**result.attrs, **facts}
     try:
-        for node in getattr(tree, "subtree", [tree]):
-            for part in (node, *node.variables.values()):
-                attributes = {str(name): value for name, value in part.attrs.items()}
-                part.attrs = {k: _encode(v) for k, v in attributes.items() if v is not None}
         tree.to_netcdf(content, engine="h5netcdf")
     except (TypeError, ValueError) as error:
         raise UsageError(f"the result cannot be saved: {error}") from error
     return content.getvalue()
-
-
-def _encode(value: Any) -> Any:
-    """Return an attribute as netCDF has it: numbers, text, or a list of one of them, else JSON."""
-    import numpy as np
-
-    try:
-        array = np.asarray(value)
-        kind = array.dtype.kind
-    except (TypeError, ValueError):  # lists of different lengths
-        kind = "O"
-    if kind in "biufc":
-        return array.astype(int if kind == "b" else array.dtype.newbyteorder("="))[()]
-    if kind == "U" and array.ndim < 2:
-        return array.tolist()
-    return json.dumps(value, default=str)
 
 
 def load(folder: Path) -> "xr.Dataset | xr.DataTree":

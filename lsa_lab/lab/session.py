@@ -66,12 +66,6 @@ def compute_each(label: str, items: Sequence, function: Callable[[Any], Any]) ->
 def _save(path: Path, result: Any) -> None:
     named = result if isinstance(result, dict) else {"": result}
     content, arrays = io.BytesIO(), {f"_{key}": np.asarray(value) for key, value in named.items()}
-    for name, array in arrays.items():
-        if array.dtype.kind not in "biufcUS":  # others would be pickled, or not be read again
-            what = f"{name[1:]!r} of {path.stem}" if name[1:] else path.stem
-            raise TypeError(
-                f"{what} is {array.dtype}: compute_each saves numbers, truth values, text"
-            )
     np.savez(content, allow_pickle=False, **arrays)
     write_file(path, content.getvalue())
 
