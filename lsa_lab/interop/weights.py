@@ -52,7 +52,6 @@ def from_safetensors(path: str | Path) -> SavedWeights:
     """Read the (params, config, metadata) that ``to_safetensors`` wrote, in the file's dtypes."""
     arrays, metadata = read_arrays(path)
     params = make_params({name: to_jax(name, x) for name, x in arrays.items()}, str(path))
-    _check_shapes(params, path)
     try:
         fields = json.loads(metadata.pop(_CONFIG, "null"))
         if fields is not None and isinstance(fields["heads"], list):
@@ -118,17 +117,3 @@ def to_jax(name: str, array: np.ndarray) -> Array:
             "convert the file"
         )
     return jnp.asarray(array)
-
-
-def _check_shapes(params: Params, path: str | Path) -> None:
-    """Raise unless the matrices of a head fit together, for one model or runs on an axis R."""
-    if isinstance(params, linear_attention.Params):
-        shapes, form = [params.w_kq.shape, params.w_pv.shape], "w_kq and w_pv [L, H, e, e]"
-        fits = shapes[0] == shapes[1] and shapes[0][-1:] == shapes[0][-2:-1]
-    else:
-        shapes = [leaf.shape for leaf in (params.w_q, params.w_k, params.w_v, params.w_o)]
-        form = "w_q, w_k and w_v [L, H, k, D], and w_o [L, H, D, k]"
-        fits = len({*shapes[:3], (*shapes[3][:-2], *shapes[3][:-3:-1])}) == 1
-    if not fits or len(shapes[0]) not in (4, 5):
-        listed = ", ".join(str(list(shape)) for shape in shapes)
-        raise ValueError(f"{path} holds {listed}: expected {form}, with an axis R in front of runs")
