@@ -2,10 +2,6 @@
 
 # In the order in which they are run and reported.
 EXPERIMENTS = (
-    "clipping.clipping_curves",
-    "clipping.clipping_search",
-    "clipping.why_a_rate",
-    "clipping.label_clipping",
     "heads.sparse_risk",
     "heads.preprocess_then_optimise",
     "heads.layer_probes",

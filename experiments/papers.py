@@ -173,21 +173,21 @@ A2 = (
     Statement("A2, Figure 1 (i)",
         "Truncating singular values of one weight matrix improves the model, in shallow and in "
         "deep layers.",
-        "clipping_curves", "best_edit",
-        "The truncation that is best for other runs multiplies the risk of a trained transformer "
-        "by {value}.",
+        "clipping_curves", "best_edit[regression]",
+        "The truncation that is best for the other trainings multiplies the risk of transformers "
+        "trained to regress by {value}.",
         null="1"),
     Statement("A2, Figure 1 (ii), deep layers",
         "Deep layers can be truncated drastically without much loss.",
-        "clipping_curves", "last_attention",
-        "Drastic clipping of the last layer's attention multiplies the risk of trained "
-        "transformers by {value}.",
+        "clipping_curves", "last_layer[regression, attention]",
+        "Drastic truncation of the last layer's attention multiplies the risk of transformers "
+        "trained to regress by {value}.",
         null="1"),
     Statement("A2, Figure 1 (ii), shallow layers",
         "Sharp truncation of shallow layers makes the model collapse, unlike that of deep layers.",
-        "clipping_curves", "first_over_last",
-        "Drastic clipping of the first layer's attention multiplies the risk by {value} times the "
-        "factor of the last layer's.",
+        "clipping_curves", "over_last[regression, 1]",
+        "Drastic truncation of the first layer's attention multiplies the risk by {value} times "
+        "the factor of the last layer's, in transformers trained to regress.",
         null="1"),
     # github.com/chen123CtrlS/EnhancingICL_SVDPruning, src/results at commit a3d1538: RTE and
     # COPA. A score of exactly 0 is no measurement. Logs of one model and task share prompts.
@@ -201,9 +201,9 @@ A2 = (
         data="experiments/clipping/published_logs.csv"),
     Statement("A2, Figure 2",
         "With fewer shots the model collapses more slowly when shallow layers are truncated.",
-        "clipping_curves", "few_shots",
-        "At few shots, clipping the first layer's attention multiplies the risk by {value} times "
-        "its factor at as many shots as in training.",
+        "clipping_curves", "few_shots[regression, 1]",
+        "At few shots, drastic truncation of the first layer's attention multiplies the risk by "
+        "{value} times its factor at as many shots as in training.",
         null="1"),
     Statement("A2, Remark 1",
         "Models depend on the order of the demonstrations, and read both ends of a prompt best, "
@@ -290,8 +290,9 @@ A2 = (
         null="0, as in linear attention"),
     Statement("A2, Appendix B.3",
         "Truncating W_K alone, at a searched rate, gains next to nothing.",
-        "clipping_search", "keys_alone",
-        "A searched rate for W_K alone multiplies the risk of trained transformers by {value}.",
+        "clipping_search", "keys_alone[regression]",
+        "A searched rate for W_K alone multiplies the risk of transformers trained to regress by "
+        "{value}.",
         null="1"),
     Statement("A2, Appendix B.6",
         "Dropping a whole layer neither harms nor improves performance.",

@@ -1,4 +1,4 @@
-"""`clipping_curves` and `condition_numbers`: risks and spectra of untrained models, one by one."""
+"""`condition_numbers`: spectra of untrained models, one by one."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -7,12 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
 
 from experiments.clipping import trained_models
-from experiments.clipping.clipped_models import gains_by_others, spec_of
-from experiments.clipping.clipping_curves import compute as clipping_curves
-from experiments.clipping.clipping_curves.config import TIERS as CURVES
+from experiments.clipping.clipped_models import spec_of
 from experiments.clipping.condition_numbers import compute as condition_numbers
 from experiments.clipping.condition_numbers.compute import disturb
 from experiments.clipping.condition_numbers.config import KINDS, MODULES
@@ -22,7 +19,7 @@ from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.training.status import Status
 
-CONFIG = CURVES["smoke"]
+CONFIG = CONDITIONS["smoke"]
 SPEC = spec_of(CONFIG)
 N, NOISE = max(SPEC.task.lengths), SPEC.task.noise_std
 
@@ -69,26 +66,6 @@ def ridge_by_loops(batch, run, n, noise_std):
     return np.mean(((weights * query).sum(1) - target) ** 2)
 
 
-def test_curves_are_of_the_last_models_on_the_first_shots_of_their_prompts(path):
-    values = clipping_curves.compute(CONFIG, models_of(path))
-    most = int(values.shots.max())
-    batch = prompts_of(CONFIG, 1, most)
-    for run, n in ((0, most), (1, int(values.shots.min()))):
-        few = batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n])
-        before = risk_after(path, run, few)
-        at = values.isel(run=run).sel(shots=n)
-        np.testing.assert_allclose(at.unclipped, before, rtol=1e-5)
-        ridge = ridge_by_loops(batch, run, n, NOISE)
-        np.testing.assert_allclose(at.ridge, ridge, rtol=1e-3)
-        rate = CONFIG.rates[-1]
-        after = risk_after(path, run, few, 1, "mlp", rate)
-        change = at.change.sel(layer=2, part="MLP", rate=rate)
-        np.testing.assert_allclose(change, after - before, atol=1e-5)
-        after = risk_after(path, run, few, 0, "attention", "drop")
-        change = at.change.sel(layer=1, part="attention", rate=1.0)
-        np.testing.assert_allclose(change, after - before, atol=1e-5)
-
-
 @pytest.mark.slow
 def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path):
     config = CONDITIONS["smoke"]
@@ -111,23 +88,6 @@ def test_condition_numbers_are_of_heads_side_by_side_at_every_checkpoint(path):
     np.testing.assert_allclose(values.unclipped.sel(run=1), before, rtol=1e-5)
     ridge = ridge_by_loops(batch, 1, N, NOISE)
     np.testing.assert_allclose(values.ridge.sel(run=1), ridge, rtol=1e-3)
-
-
-def test_a_model_that_explodes_is_judged_by_answers_that_are_cut():
-    params = jax.vmap(partial(init, SPEC))(jax.random.split(jax.random.key(3), 1))
-    task = distribution(SPEC.task, dtype=jnp.float32)
-    batch = trained_models.own_prompts(jax.random.key(4), task, 1, 5)
-    loud = params.replace(w_o=1e6 * params.w_o, mlp_out=1e6 * params.mlp_out)
-    labels, target = np.abs(np.asarray(batch.y[0])).max(1), np.asarray(batch.y_query[0])
-    furthest = (2 * labels + np.abs(target)) ** 2
-    risk = trained_models.own_risks(SPEC)(loud, batch)[0]
-    assert 0 < risk <= furthest.mean()
-    assert trained_models.own_risks(SPEC, cut=False)(loud, batch)[0] > 1e3 * furthest.mean()
-
-
-def test_no_edit_is_chosen_by_the_run_it_is_judged_on():
-    changes = xr.DataArray([[-9.0, -1.0], [1.0, -1.0], [1.0, -2.0]], dims=("run", "rate"))
-    assert gains_by_others(changes).tolist() == [-1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("kind", KINDS)

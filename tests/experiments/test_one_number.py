@@ -1,21 +1,14 @@
-"""`lm_one_number`: random edits as large as a cut, maps, and what is read;
-`label_clipping`: what classifiers are compared with, and what is read from their answers."""
+"""`lm_one_number`: random edits as large as a cut, maps, and what is read."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.stats import norm
 
-from experiments.clipping.label_clipping import compute as classifiers
-from experiments.clipping.label_clipping.compute import average_accuracy
 from experiments.language import decoders
 from experiments.language.edits import Clipped
 from experiments.language.lm_one_number import compute
 from experiments.language.lm_one_number.config import BOTH, CALIBRATED, METHODS, TEMPERATURE, TIERS
 from lsa_lab.lm import cached_stream
-from lsa_lab.prompts import Prompt
 
 LABELS = np.array([1, 1, 0, 0])
 
@@ -60,38 +53,3 @@ def test_the_first_of_the_largest_gains_is_chosen_and_none_where_nothing_gains()
     plain = scores_of([3.0, 5, 1, -1])
     assert compute.choose(plain, [plain, scores_of([1, 1, -1, -1])], LABELS) == 1
     assert compute.choose(plain, [plain, plain], LABELS) is None
-
-
-X, Y, NOISE, SPREAD = np.array([0.4, -1.1, 0.7]), np.array([1.0, 1.0, -1.0]), 0.5, 2.0
-
-
-def posterior_probability(noise=NOISE):
-    """P(w > 0 | three demonstrations) of one covariate, by quadrature."""
-
-    def density(w):
-        return norm.pdf(w, scale=SPREAD) * norm.cdf(Y * X * w / noise).prod()
-
-    return quad(density, 0, 12)[0] / quad(density, -12, 12)[0]
-
-
-def test_the_bayes_rule_is_that_of_quadrature():
-    prompt = Prompt(X[:, None], Y, np.ones(1), np.ones(()))
-    batch = jax.tree.map(lambda leaf: jnp.repeat(jnp.asarray(leaf)[None], 64, 0), prompt)
-    means = np.asarray(
-        classifiers.gibbs_probabilities(jax.random.key(0), batch, 500, NOISE, SPREAD)
-    )
-    standard_error = means.std() / 8
-    assert abs(means.mean() - posterior_probability()) < 4 * standard_error < 0.02
-    assert abs(means.mean() - posterior_probability(3 * NOISE)) > 4 * standard_error  # control
-
-
-def test_one_linear_layer_is_right_where_the_sign_of_its_sum_is():
-    rng = np.random.default_rng(0)
-    x, query = rng.normal(size=(2, 9, 3, 2)), rng.normal(size=(2, 9, 2))
-    y, target = np.sign(rng.normal(size=(2, 9, 3))), np.sign(rng.normal(size=(2, 9)))
-    right = np.zeros(2)
-    for run, b in np.ndindex(2, 9):
-        answer = sum(y[run, b, i] * (x[run, b, i] @ query[run, b]) for i in range(3))
-        right[run] += (answer > 0) == (target[run, b] > 0)
-    batch = Prompt(*map(jnp.asarray, (x, y, query, target)))
-    np.testing.assert_allclose(average_accuracy(batch), right / 9)

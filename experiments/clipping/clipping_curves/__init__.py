@@ -1,1 +1,0 @@
-"""Which layers and parts of a trained model tolerate clipping, and at which shots?"""

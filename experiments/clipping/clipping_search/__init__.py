@@ -1,1 +1,0 @@
-"""Does A2's search for a clipping rate improve models on unseen prompts?"""

@@ -1,1 +1,0 @@
-"""What does clipping do to the accuracy of trained in-context classifiers?"""

@@ -1,1 +1,0 @@
-"""Why is there a best clipping rate, and can the spectrum tell it unsearched?"""

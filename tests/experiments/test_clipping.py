@@ -1,0 +1,131 @@
+"""The experiments on clipping: edits one by one, the library's search, and measures by hand."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from experiments.clipping import clipped, clipping_curves, clipping_search
+from experiments.models.model import Model, init
+from experiments.models.named import tiny
+from lsa_lab.analyses import clipping
+from lsa_lab.analyses.clipping import Edit
+
+SPEC = tiny("small transformer")  # two layers of width 4, prompts of four demonstrations
+EDITS = (Edit(1, "attention", 0.5), Edit(0, ("attention", "mlp"), clipping.DROP))
+
+
+@pytest.fixture(scope="module")
+def params():
+    return jax.jit(jax.vmap(partial(init, SPEC)))(jax.random.split(jax.random.key(1), 2))
+
+
+def draw(size):
+    law = clipped.shift_task(SPEC.task, "as trained", 0.5, 2.0)
+    return clipped.draw_prompts(jax.random.key(2), law, 2, size)
+
+
+def take(tree, *place):
+    return jax.tree.map(lambda leaf: leaf[place], tree)
+
+
+def test_edits_are_those_of_one_model_after_the_other(params):
+    edited = clipped.edit_all(params, EDITS)
+    batch = draw(6)
+    predictions = clipped.predict_all(SPEC, edited, batch)
+    risks = clipped.compute_risks(predictions, batch)
+    risk = jax.jit(lambda params, batch: Model(SPEC, params).risk(batch))
+    for run, place in np.ndindex(2, 2):
+        edit = EDITS[place]
+        model = clipping.clip(take(params, run), edit.layers, edit.modules, edit.rate)
+        for one, other in zip(jax.tree.leaves(model), jax.tree.leaves(edited), strict=True):
+            np.testing.assert_allclose(one, other[run, place], atol=1e-6)
+        np.testing.assert_allclose(risks[run, place], risk(model, take(batch, run)), rtol=1e-5)
+
+
+def test_a_random_edit_has_the_norm_of_the_truncation_in_its_layer_alone(params):
+    edited = clipped.edit_all(params, EDITS[:1])
+    disturbed = clipped.disturb_all(jax.random.key(3), params, edited)
+    for name in ("w_q", "w_k", "w_v", "w_o", "mlp_in"):
+        whole, cut, noisy = (
+            np.asarray(getattr(p, name), float) for p in (params, edited, disturbed)
+        )
+        removed, added = (
+            np.linalg.norm((values[:, 0] - whole).reshape(2, 2, -1), axis=2)
+            for values in (cut, noisy)
+        )
+        np.testing.assert_allclose(added, removed, rtol=1e-4)
+        np.testing.assert_array_equal(added[:, 0], 0)
+        assert (added[:, 1] > 0).all() == (name != "mlp_in")
+        assert name == "mlp_in" or not np.allclose(cut, noisy)
+
+
+def test_repeated_demonstrations_are_a_short_prompt(params):
+    batch, models = draw(5), clipped.join_edits(params, clipped.edit_all(params, EDITS))
+    short = batch.replace(x=batch.x[:, :, :2], y=batch.y[:, :, :2])
+    expected, answers, long = (
+        clipped.predict_all(SPEC, models, prompts)
+        for prompts in (short, clipped.shorten(batch, 2), batch)
+    )
+    np.testing.assert_allclose(answers, expected, atol=1e-5)
+    assert not np.allclose(answers, long, atol=1e-3)
+
+
+def test_the_entry_condition_is_the_risk_of_predicting_0():
+    batch = draw(50)
+    zero = (np.asarray(batch.y_query, float) ** 2).mean(1)
+    assert clipped.find_able(zero * [0.9, 1.1], batch, 1.0).tolist() == [True, False]
+
+
+def test_algorithm_1_is_that_of_the_library(params):
+    config = clipping_search.TIERS["smoke"]
+    edits = clipping_search.list_edits(2, config.rates, clipped.PARTS.values())
+    truncated = clipped.edit_all(params, edits)
+    key, batch = jax.random.key(4), draw(40)
+    groups = clipping_search.build_candidates(key, config, params, truncated)
+    validation, test = (
+        jax.tree.map(lambda leaf, half=half: leaf[:, half], batch)
+        for half in (slice(20), slice(20, None))
+    )
+    models = clipped.join_edits(params, *groups.values())
+    sizes = [group.w_k.shape[1] for group in groups.values()]
+    row = clipping_search.search_shift(SPEC, models, sizes, validation, test)
+    risk = jax.jit(lambda params, batch: Model(SPEC, params).clipped_errors(batch))
+    for run in range(2):
+        searches = [
+            clipping.search(
+                risk, take(params, run), take(validation, run), take(test, run),
+                modules=part, rates=config.rates, top_k=config.top_k,
+            )
+            for part in clipped.PARTS.values()
+        ]  # fmt: skip
+        best = max(searches, key=lambda search: search.validation_gain)
+        factor = 1 - best.test_gain / best.test_risk
+        np.testing.assert_allclose(row["tested"][run, 0], factor, rtol=1e-3)
+        np.testing.assert_allclose(row["unedited"][run], best.test_risk, rtol=1e-4)
+
+
+def test_no_edit_is_chosen_by_the_run_on_which_it_is_tested():
+    costs = xr.DataArray([[-9.0, -1.0], [1.0, -1.0], [1.0, -2.0]], dims=("run", "rate"))
+    assert clipping_curves.best_for_others(costs).tolist() == [-1.0, 1.0, 1.0]
+
+
+def test_a_model_that_explodes_has_bounded_predictions(params):
+    loud = params.replace(w_o=1e6 * params.w_o, mlp_out=1e6 * params.mlp_out)
+    batch = draw(5)
+    models = jax.tree.map(lambda leaf: leaf[:, None], loud)
+    predictions = np.asarray(clipped.predict_all(SPEC, models, batch))
+    largest = 2 * np.abs(np.asarray(batch.y)).max(-1)
+    np.testing.assert_allclose(np.abs(predictions[:, 0]).max(), largest.max(), rtol=1e-5)
+
+
+def test_the_threshold_is_chosen_on_the_other_half_of_the_prompts():
+    """Answers are right after a shift by -1 alone, in both halves."""
+    labels = np.tile([1.0, -1.0], 10)[None]
+    answers = labels + 1.5
+    batch = draw(20).replace(y_query=jnp.asarray(labels))
+    assert clipped.compute_accuracies(answers, batch) == [0.5]
+    assert clipping_curves.find_threshold_accuracies(answers, batch) == [1.0]
