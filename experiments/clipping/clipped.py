@@ -24,6 +24,10 @@ PARTS = {"attention": "attention", "MLP": "mlp"}  # of a layer; names of modules
 SHIFTS = ("as trained", "no noise", "fewer shots", "smaller inputs", "larger inputs")
 
 
+def find_task(spec) -> str:
+    return "two classes" if spec.task.labels == "signs" else "regression"
+
+
 def load_params(runs, most: int | None = None):  # -> leaves [R, ...]
     """Return the params after training, of the first ``most`` trainings that did not diverge."""
     params = runs.models(seeds=runs.finished[0]).params

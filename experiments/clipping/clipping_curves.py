@@ -25,7 +25,7 @@ from lsa_lab.analyses.clipping import Edit
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.lm import readings
 
-REGRESSION, CLASSES = TASKS = tuple(clipped.MODELS)
+_, CLASSES = TASKS = tuple(clipped.MODELS)
 KINDS = ("truncation", "random edit")
 SHOTS = ("few", "trained")
 DRASTIC = 0.75  # the least rate that is called drastic
@@ -38,7 +38,7 @@ class Config:
     runs: int = 36  # trainings of each model at most
     shots: tuple[int, int] = (5, 10)  # few demonstrations, and as many as in training
     rates: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 0.875, 0.9375)
-    prompts: int = 400  # of each training, the same for all edits
+    prompts: int = 600  # of each training, the same for all edits
     worst: float = 1.0  # risk over that of predicting 0; models above it are left out
     seed: int = 5301
 
@@ -53,10 +53,6 @@ TIERS = {
     "quick": Config(runs=9, rates=(0.25, 0.75, 0.9375), prompts=150, seed=2),
     "full": Config(),
 }  # fmt: skip
-
-
-def find_task(spec) -> str:
-    return CLASSES if spec.task.labels == "signs" else REGRESSION
 
 
 def edit_models(key, params, edits):  # leaves [R, ...] -> [R, 1 + 2E, ...]
@@ -87,7 +83,7 @@ def measure_model(config, runs):  # -> Dataset (run, shots, kind, layer, part, r
     """Return risks and accuracies of the trainings of one model, unedited and edited."""
     spec, params = runs.spec, clipped.load_params(runs, config.runs)
     depth, count = spec.architecture.depth, len(params.w_q)
-    key = jax.random.fold_in(jax.random.key(config.seed), TASKS.index(find_task(spec)))
+    key = jax.random.fold_in(jax.random.key(config.seed), TASKS.index(clipped.find_task(spec)))
     key_edits, key_prompts = jax.random.split(key)
     places = np.ndindex(depth, len(PARTS), len(config.rates))
     modules = tuple(PARTS.values())
@@ -126,7 +122,7 @@ def measure_shots(spec, models, batch):
 
 def compute(config, models):
     measured = [measure_model(config, runs) for runs in models.values()]
-    tasks = [find_task(runs.spec) for runs in models.values()]
+    tasks = [clipped.find_task(runs.spec) for runs in models.values()]
     return xr.DataTree.from_dict(dict(zip(tasks, measured, strict=True)))
 
 
@@ -186,7 +182,8 @@ def over_last(result, task, layer):  # -> [R], or None
 def skill_kept(result, task, part):  # -> [R], or None
     """Return the share of the skill that is left with layer 1 truncated at the largest rate.
 
-    The skill is 1 - risk / risk of predicting 0; for two classes it is 2 accuracy - 1.
+    The skill is 1 - risk / risk of predicting 0; for two classes it is 2 accuracy - 1. Models
+    without skill are left out.
     """
     data = select(result, task)
     if data is None:
@@ -196,7 +193,8 @@ def skill_kept(result, task, part):  # -> [R], or None
         after, before = (2 * sharp[name] - 1 for name in ("accuracy", "unedited_accuracy"))
     else:
         after, before = (1 - sharp[name] / sharp["zero"] for name in ("risk", "unedited_risk"))
-    return np.maximum(after / before, 0).values
+    skilled = before.values > 0
+    return np.maximum(after.values[skilled] / before.values[skilled], 0) if any(skilled) else None
 
 
 def few_over_trained(result, task, layer):  # -> [R], or None
@@ -277,28 +275,37 @@ CLAIMS = (
 def plot(result, config):  # -> Figure, caption
     tasks = [task for task in TASKS if task in result.children]
     picture, axes = plotting.figure(6.75, 2.7, (1, len(tasks)), sharey=True)
-    looks = dict(zip(PARTS, ((plotting.VERMILION, "s"), (plotting.BLUE, "o")), strict=True))
-    sentences = []
     for ax, task in zip(axes, tasks, strict=True):
-        data = select(result, task)
-        for kind, (part, (color, marker)) in ((k, item) for k in KINDS for item in looks.items()):
-            plain, shift = kind == KINDS[0], 0.1 if part == "MLP" else -0.1
-            look = dict(color=color, marker=marker, ls="-" if plain else "none", lw=0.8)
-            values = drastic_factors(data, kind).sel(part=part).transpose("run", "layer")
-            plotting.mean_points(
-                ax, data["layer"] + shift + (0 if plain else 0.06), values, f"{part}, {kind}",
-                "ratio", mfc=color if plain else "white", alpha=1 if plain else 0.7, **look,
-            )  # fmt: skip
-        plotting.log_axes(ax, y=True)
-        ax.axhline(1, color="grey", lw=0.8, ls=":")
-        ax.set(title=task.capitalize(), xlabel="layer that is edited", xticks=data["layer"])
-        sentences.append(describe(data, task))
+        draw_layers(ax, select(result, task))
+        ax.set_title(task.capitalize())
+    low, high = axes[0].get_ylim()
+    ticks = [tick for tick in (0.5, 1, 1.5, 2, 3, 5, 10, 20, 50) if low <= tick <= high]
+    axes[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes[0].minorticks_off()
     axes[0].set_ylabel("risk edited / unedited")
     axes[-1].legend()
     return picture, (
-        f"{' '.join(sentences)} Points are geometric means of trainings and of rates from "
-        f"{DRASTIC:g} to {max(config.rates):g}."
+        f"{' '.join(describe(select(result, task), task) for task in tasks)} Points are geometric "
+        f"means of trainings and of rates from {DRASTIC:g} to {max(config.rates):g}."
     )
+
+
+def draw_layers(ax, data):
+    layers = data["layer"].values
+    for i, (part, color, marker) in enumerate(LOOKS):
+        for kind in KINDS:
+            plain = kind == KINDS[0]
+            look = dict(ls="-", mfc=color) if plain else dict(ls="none", mfc="white", alpha=0.7)
+            look |= dict(color=color, marker=marker, lw=0.8)
+            values = drastic_factors(data, kind).sel(part=part).transpose("run", "layer")
+            places = layers + 0.2 * i - (0.1 if plain else 0.04)
+            plotting.mean_points(ax, places, values, f"{part}, {kind}", "ratio", **look)
+    plotting.log_axes(ax, y=True)
+    ax.axhline(1, color="grey", lw=0.8, ls=":")
+    ax.set(xlabel="layer that is edited", xticks=layers)
+
+
+LOOKS = (("attention", plotting.VERMILION, "s"), ("MLP", plotting.BLUE, "o"))
 
 
 def describe(data, task) -> str:

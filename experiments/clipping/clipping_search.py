@@ -39,7 +39,7 @@ class Config:
     small_inputs: float = 0.5  # scale of the smaller covariates
     large_inputs: float = 1.5  # and of the larger ones
     validation: int = 200  # prompts of each training to search with
-    test: int = 1000  # others, for the one test
+    test: int = 2000  # others, for the one test
     worst: float = 1.0  # risk over that of predicting 0; models above it are left out
     seed: int = 5401
 
@@ -54,10 +54,6 @@ TIERS = {
     "quick": Config(runs=9, rates=(0.1, 0.5, 0.9), validation=100, test=200, seed=2),
     "full": Config(),
 }  # fmt: skip
-
-
-def find_task(spec) -> str:
-    return TASKS[spec.task.labels == "signs"]
 
 
 def list_edits(depth, rates, parts):  # -> [L M Q]
@@ -131,7 +127,7 @@ def compare_edits(spec, params, truncated, config, batch):
 def measure_model(config, runs):  # -> Dataset (shift, run, search)
     spec, params = runs.spec, clipped.load_params(runs, config.runs)
     count, depth = params.w_k.shape[:2]
-    key = jax.random.fold_in(jax.random.key(config.seed), TASKS.index(find_task(spec)))
+    key = jax.random.fold_in(jax.random.key(config.seed), TASKS.index(clipped.find_task(spec)))
     key_edits, *keys = jax.random.split(key, 1 + len(SHIFTS))
     prompts = [draw_shift(*pair, spec, count, config) for pair in zip(keys, SHIFTS, strict=True)]
     edits = list_edits(depth, config.rates, PARTS.values())
@@ -151,7 +147,7 @@ def measure_model(config, runs):  # -> Dataset (shift, run, search)
 
 def compute(config, models):
     measured = [measure_model(config, runs) for runs in models.values()]
-    tasks = [find_task(runs.spec) for runs in models.values()]
+    tasks = [clipped.find_task(runs.spec) for runs in models.values()]
     return xr.DataTree.from_dict(dict(zip(tasks, measured, strict=True)))
 
 
