@@ -6,7 +6,5 @@ EXPERIMENTS = (
     "heads.preprocess_then_optimise",
     "heads.layer_probes",
     "recurrent.learning_curves",
-    "language.lm_clipping",
-    "language.lm_one_number",
     "language.lm_gradient_matching",
 )

@@ -157,7 +157,7 @@ def draw_rows(rng, labels: np.ndarray, *sizes: int) -> list[np.ndarray]:
         rows = [
             rows.pop() for rows, count in zip(classes, counts, strict=True) for _ in range(count)
         ]
-        parts.append(rng.permutation(rows))
+        parts.append(rng.permutation(np.array(rows, int)))
     return parts
 
 

@@ -1,4 +1,4 @@
-"""Experiments on a language model: prompts of one width, gradients and closed heads."""
+"""Experiments on a language model: prompts of one width, gradients, closed heads and edits."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.language import lm_flow, lm_heads, models, texts
+from experiments.language import edits, lm_clipping, lm_flow, lm_heads, models, texts
 from lsa_lab import lm
 from lsa_lab.lm import decoder
 
@@ -174,3 +174,47 @@ def test_kept_heads_are_chosen_on_the_other_collections():
     importance[0, 1], importance[1:, 1] = (9, 1), (1, 2)
     assert lm_heads.choose_heads(importance, 0) == [1]
     assert lm_heads.choose_heads(importance, 1) == [0]  # .9 and 1/3 of the first head
+
+
+def test_an_edit_is_read_as_the_whole_pass_of_the_changed_model():
+    prefix = POOL.write(SHOWN)
+    editor = edits.Editor(MODEL.params)
+    answers = edits.Answers(MODEL, POOL, SHOWN, POOL.questions[ASKED], {2})
+    dropped = MODEL.params.replace(mlp_out=MODEL.params.mlp_out.at[2].set(0))
+    margins = answers.read(2, editor.clip(2, "mlp", "drop"))
+    whole = [read_whole(prefix, row, dropped) for row in ASKED]
+    np.testing.assert_allclose(margins, whole, atol=1e-4)
+    assert np.abs(margins - answers.read(2)).max() > 1e-3
+
+
+def test_random_edits_are_as_large_as_clipping_and_leave_other_leaves():
+    editor = edits.Editor(MODEL.params)
+    gate = np.asarray(MODEL.params.mlp_gate[2], float)
+    clipped, random = editor.clip(2, "mlp", 0.75), editor.disturb(2, "mlp", 0.75, 1)
+    assert np.linalg.matrix_rank(np.asarray(clipped.mlp_gate)) == 4  # of 16
+    sizes = [np.linalg.norm(np.asarray(each.mlp_gate, float) - gate) for each in (clipped, random)]
+    np.testing.assert_allclose(*sizes, rtol=1e-5)
+    np.testing.assert_array_equal(random.w_q, MODEL.params.w_q[2])
+
+
+def test_the_search_takes_the_first_best_edit_of_validation():
+    class Fake:
+        def __init__(self, margins):
+            self.margins = margins
+
+        def read(self, layer, edit=None):
+            return np.array(self.margins[edit])
+
+    class FakeEditor:
+        def edit(self, kind, layer, part, rate, seed):
+            return rate
+
+    labels = np.array([0, 1, 1])
+    validation = Fake({None: [1.0, 1, -1], 0.1: [-1.0, 1, 1], 0.5: [-1.0, 1.5, 2]})
+    tested = Fake({None: [-1.0, 1, 1], 0.1: [-1.0, -1, 1], 0.5: [1.0, 1, 1]})
+    config = lm_clipping.Config(searched_rates=(0.1, 0.5))
+    arguments = FakeEditor(), validation, tested, (labels, labels), (2, "mlp"), "clipped", 0
+    gain, _ = lm_clipping.search(config, *arguments)
+    np.testing.assert_allclose(gain, -1 / 3)
+    worse = Fake({None: [-1.0, 1, 1], 0.1: [1.0, 1, 1], 0.5: [-1.0, -1, 1]})
+    assert lm_clipping.search(config, FakeEditor(), worse, *arguments[2:])[0] == 0
