@@ -6,5 +6,4 @@ EXPERIMENTS = (
     "heads.preprocess_then_optimise",
     "heads.layer_probes",
     "recurrent.learning_curves",
-    "language.lm_gradient_matching",
 )

@@ -1,1 +1,0 @@
-"""Do demonstrations that match gradients teach a language model best?"""
