@@ -243,8 +243,8 @@ CLAIMS = (
 
 def plot(result, config):  # -> Figure, caption
     figure, axes = plotting.figure(6.75, 2.7, (1, 2))
-    for i, mode in enumerate(MODES):
-        for weights in MODELS:
+    for weights in MODELS:
+        for i, mode in enumerate(MODES):
             draw_layers(axes[0], result, mode, weights, i)
     relative = result["disparity"].mean("set") / result["disparity"].mean("set").isel(layer=0)
     plotting.log_axes(axes[0], y=True)
@@ -265,11 +265,11 @@ def plot(result, config):  # -> Figure, caption
     return figure, (
         f"Training multiplies the growth of the disparity over the layers of "
         f"{language_models.describe_model(config.model)} by {alone:.2f} with each demonstration "
-        f"alone, and by {as_read:.2f} with {config.shots} in one prompt. Demonstrations selected "
-        f"by GradS change the log-probability of the right label by {gains[0].mean():+.2f} nats "
-        f"against random ones; the rank correlation of gradient and worth is {gradient:.2f}. "
-        f"Points are means over {len(gains[0])} collections (strokes) with 95 % intervals; dashed "
-        "lines and hollow points are untrained weights."
+        f"alone, and by {as_read:.2f} with {config.shots} in one prompt. Demonstrations that GradS "
+        f"selects change the log-probability of the right label by {gains[0].mean():+.2f} nats "
+        f"against random ones; a nat is a factor e of the probability. The rank correlation of "
+        f"gradient and worth is {gradient:.2f}. Points are means over {len(gains[0])} collections "
+        "(strokes) with 95 % intervals."
     )
 
 
@@ -281,7 +281,7 @@ def draw_layers(ax, result, mode, weights, number):
     look = dict(color=plotting.COLOURS[number], marker="os^"[number], capsize=1.5)
     look |= {} if trained else dict(ls="--", mfc="white")
     places = layers + 0.3 * (number - 1) * (layers > layers[0])
-    label = mode if trained else None
+    label = mode if trained else "untrained" if number == 0 else None
     plotting.mean_points(ax, places, sizes / sizes[:, :1], label, "ratio", **look)
 
 
