@@ -336,7 +336,7 @@ def plot_gains(ax, result, config):
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     ax.set_xticks(range(len(shifts)), [shift.replace(" ", "\n") for shift in shifts])
     ax.set(ylabel="risk after Algorithm 1, relative", title="Regression")
-    ax.legend()
+    ax.legend(loc="lower right")
 
 
 if __name__ == "__main__":
