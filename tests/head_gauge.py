@@ -12,17 +12,11 @@ import jax.numpy as jnp
 from jax import Array
 
 from draws import jit_numpy
+from lsa_lab.models import head_gauge
 from lsa_lab.models.linear_attention import Params
 
 
-@jit_numpy
-def mix_heads(params: Params, mixing: Array) -> Params:  # mixing [L, H, H]
-    """Mix heads by an invertible A: w_pv'_h = Σ_k A_hk w_pv_k and w_kq'_h = Σ_k (A⁻ᵀ)_hk w_kq_k."""
-    inverse = jnp.linalg.inv(mixing)
-    return Params(
-        w_kq=jnp.einsum("lkh,lkef->lhef", inverse, params.w_kq),
-        w_pv=jnp.einsum("lhk,lkef->lhef", mixing, params.w_pv),
-    )
+mix_heads = jit_numpy(head_gauge.mix_heads)
 
 
 def layer_tensor(params: Params) -> Array:  # [L, e, e, e, e]
