@@ -15,7 +15,6 @@ from draws import jit_numpy
 from lsa_lab.models import head_gauge
 from lsa_lab.models.linear_attention import Params
 
-
 mix_heads = jit_numpy(head_gauge.mix_heads)
 
 
