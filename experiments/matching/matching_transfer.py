@@ -41,8 +41,8 @@ class Config:
     names: tuple[str, ...] = TRAINED  # trained models, of which the first has a prefix
     small: bool = False  # tiny models, for tests
     m: int = 256  # the pool
-    pools: int = 4  # for each training of the models
-    tuned_pools: int = 2  # of these, those on whose random subsets learners are tuned
+    pools: int = 3  # for each training of the models
+    tuned_pools: int = 1  # of these, those on whose random subsets learners are tuned
     queries: int = 32  # of each pool
     subsets: int = 20  # random ones of each pool
     checkpoints: int = 10  # at which gradients are matched
