@@ -174,9 +174,9 @@ A2 = (
         "Truncating singular values of one weight matrix improves the model, in shallow and in "
         "deep layers.",
         "clipping_curves", "best_edit[regression]",
-        "The truncation that is best for the other trainings multiplies the risk of transformers "
-        "trained to regress by {value}.",
-        null="1"),
+        "The truncation that is best for the other trainings changes the risk of transformers "
+        "trained to regress by {gain} %.",
+        null="0"),
     Statement("A2, Figure 1 (ii), deep layers",
         "Deep layers can be truncated drastically without much loss.",
         "clipping_curves", "last_layer[regression, attention]",
@@ -186,8 +186,9 @@ A2 = (
     Statement("A2, Figure 1 (ii), shallow layers",
         "Sharp truncation of shallow layers makes the model collapse, unlike that of deep layers.",
         "clipping_curves", "over_last[regression, 1]",
-        "Drastic truncation of the first layer's attention multiplies the risk by {value} times "
-        "the factor of the last layer's, in transformers trained to regress.",
+        "In transformers trained to regress, drastic truncation of the first layer's attention "
+        "multiplies the risk by {value} times the factor of the last layer's; neither makes "
+        "the models collapse (`skill_kept`).",
         null="1"),
     # github.com/chen123CtrlS/EnhancingICL_SVDPruning, src/results at commit a3d1538: RTE and
     # COPA. A score of exactly 0 is no measurement. Logs of one model and task share prompts.
@@ -203,7 +204,8 @@ A2 = (
         "With fewer shots the model collapses more slowly when shallow layers are truncated.",
         "clipping_curves", "few_shots[regression, 1]",
         "At few shots, drastic truncation of the first layer's attention multiplies the risk by "
-        "{value} times its factor at as many shots as in training.",
+        "{value} times its factor at as many shots as in training; it adds more to the larger "
+        "risk at few shots (`few_added`).",
         null="1"),
     Statement("A2, Remark 1",
         "Models depend on the order of the demonstrations, and read both ends of a prompt best, "
@@ -291,9 +293,9 @@ A2 = (
     Statement("A2, Appendix B.3",
         "Truncating W_K alone, at a searched rate, gains next to nothing.",
         "clipping_search", "keys_alone[regression]",
-        "A searched rate for W_K alone multiplies the risk of transformers trained to regress by "
-        "{value}.",
-        null="1"),
+        "A searched rate for W_K alone changes the risk of transformers trained to regress by "
+        "{gain} %.",
+        null="0"),
     Statement("A2, Appendix B.6",
         "Dropping a whole layer neither harms nor improves performance.",
         "lm_clipping", "dropped",
