@@ -260,15 +260,17 @@ A2 = (
     Statement("A2, Remarks 4 and 6",
         "Truncating a weight matrix lowers |G_t| itself, and with it the sum of |G_t|².",
         "bound_and_gap", "updates_rise",
-        "The share of truncations of trained stacks that raise the sum of squared updates, less "
-        "that of random edits of the same norm, is {percent} percentage points.",
+        "Most truncations of trained stacks raise the sum of squared updates, and random edits of "
+        "the same norm raise it more often still: the shares differ by {percent} percentage "
+        "points.",
         null="0",
         counterexample="tests/theorems/test_norms_under_truncation.py"),
     Statement("A2, Figure 3",
         "Deep layers, the last ones above all, have larger condition numbers.",
         "condition_numbers", "deep[small transformer]",
-        "In models of regression training multiplies the ratio of the condition numbers of deep "
-        "layers to those of shallow layers by {value}.",
+        "In models of two classes we cannot tell whether training changes the ratio of the "
+        "condition numbers of deep layers to those of shallow layers; in models of regression it "
+        "multiplies that ratio by {value}.",
         null="1"),
     Statement("A2, Figure 4",
         "A rate searched at the layer with the largest condition number (Algorithm 1) improves "
