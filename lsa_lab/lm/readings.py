@@ -91,36 +91,6 @@ def best_threshold_shift(scores: Any, labels: Any) -> float:
     return float(best[np.argmin(np.abs(best))])
 
 
-def best_affine(scores: Any, labels: Any, shift: bool = True) -> tuple[float, float]:
-    """Return the a and b of least cross-entropy of a z + b, z the log-odds of class 1.
-
-    It is a logistic regression. Without ``shift`` b is 0 and 1/a the temperature of Guo et al.
-    (1706.04599): a is at least 1e-3 then. The targets are Platt's (1999), (N_1 + 1) / (N_1 + 2) and
-    1 / (N_0 + 2), so that a is finite where a threshold separates the classes.
-    """
-    from scipy.optimize import minimize
-
-    z, y = _log_odds(scores, labels)
-    ones, size = int(y.sum()), max(float(np.abs(z).max()), 1e-300)
-    targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (len(y) - ones + 2))
-    rows = np.stack([z / size, np.ones_like(z)], axis=1)[:, : 1 + shift]
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        values = rows @ weights
-        slope = rows.T @ (expit(values) - targets) / len(z)
-        return np.mean(np.logaddexp(0, values) - targets * values), slope
-
-    fit = minimize(loss, np.zeros(1 + shift), jac=True, method="BFGS", options={"gtol": 1e-10})
-    a, b = float(fit.x[0]) / size, float(fit.x[-1])
-    return (a, b) if shift else (max(a, 1e-3), 0.0)
-
-
-def map_scores(scores: Any, a: float, b: float) -> np.ndarray:  # [B, 2]
-    """Return scores of two labels whose log-odds z become a z + b."""
-    s = _check_two(scores, a, b)
-    return np.stack([np.zeros(len(s)), a * (s[:, 1] - s[:, 0]) + b], axis=1)
-
-
 def affine_shares(before: Any, after: Any) -> tuple[float, float]:
     """Return the shares of answers after an edit that an affine map of those before explains.
 
@@ -145,21 +115,30 @@ def affine_shares(before: Any, after: Any) -> tuple[float, float]:
 
 def shift_scores(scores: Any, shift: float) -> np.ndarray:  # [B, 2]
     """Return scores of two labels with a constant added to the log-odds of class 1."""
-    return _check_two(scores, shift) + np.array([0.0, shift])
-
-
-def cross_entropy_after_best_shift(scores: Any, labels: Any) -> float:
-    """Return the cross-entropy after the best constant shift, by two-fold cross-validation.
-
-    ``best_shift`` of one of two halves is evaluated on the other, and the other way round. Both
-    halves have the classes in the same shares.
-    """
-    return _cross_validate(best_shift, cross_entropy, scores, labels)
+    s = np.asarray(scores, np.float64)
+    if s.ndim != 2 or s.shape[1] != 2 or not np.isfinite(shift):
+        raise ValueError(
+            f"scores of shape {s.shape}, shifted by {shift}: expected [B, 2] and a finite number"
+        )
+    return s + np.array([0.0, shift])
 
 
 def accuracy_after_best_shift(scores: Any, labels: Any) -> float:
-    """Return the accuracy after ``best_threshold_shift``, by two-fold cross-validation."""
-    return _cross_validate(best_threshold_shift, accuracy, scores, labels)
+    """Return the accuracy after ``best_threshold_shift``, by two-fold cross-validation.
+
+    The shift of one of two halves is evaluated on the other, and the other way round. Both halves
+    have the classes in the same shares.
+    """
+    s, y = _check(scores, labels)
+    first = np.zeros(len(y), bool)  # every other query of each class, in their order
+    for c in np.unique(y):
+        first[np.flatnonzero(y == c)[::2]] = True
+    values, counts = [], []
+    for fitted, tested in ((first, ~first), (~first, first)):
+        shift = best_threshold_shift(s[fitted], y[fitted])
+        values.append(accuracy(shift_scores(s[tested], shift), y[tested]))
+        counts.append(tested.sum())
+    return float(np.average(values, weights=counts))
 
 
 def contextual_calibration(scores: Any, content_free: Any) -> np.ndarray:  # [B, C], [K, C]
@@ -178,18 +157,6 @@ def contextual_calibration(scores: Any, content_free: Any) -> np.ndarray:  # [B,
     return s - logsumexp(log_probabilities(free), axis=0, b=1 / len(free))
 
 
-def _cross_validate(fit: Any, reading: Any, scores: Any, labels: Any) -> float:
-    s, y = _check(scores, labels)
-    first = np.zeros(len(y), bool)  # every other query of each class, in their order
-    for c in np.unique(y):
-        first[np.flatnonzero(y == c)[::2]] = True
-    values, counts = [], []
-    for fitted, tested in ((first, ~first), (~first, first)):
-        values.append(reading(shift_scores(s[tested], fit(s[fitted], y[fitted])), y[tested]))
-        counts.append(tested.sum())
-    return float(np.average(values, weights=counts))
-
-
 def _pair_share(values: np.ndarray, of_class: np.ndarray) -> float:
     """Return P(value of the class > value of another) + P(equal) / 2, from the sum of ranks."""
     from scipy.stats import rankdata
@@ -204,15 +171,6 @@ def _log_odds(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:  # [B]
         raise ValueError(f"scores of {s.shape[1]} labels: a shift of the log-odds needs two")
     _check_classes(y, 2)
     return s[:, 1] - s[:, 0], y
-
-
-def _check_two(scores: Any, *numbers: float) -> np.ndarray:  # [B, 2]
-    s = np.asarray(scores, np.float64)
-    if s.ndim != 2 or s.shape[1] != 2 or not np.isfinite(numbers).all():
-        raise ValueError(
-            f"scores of shape {s.shape}, moved by {numbers}: expected [B, 2] and finite numbers"
-        )
-    return s
 
 
 def _check_classes(labels: np.ndarray, classes: int) -> None:

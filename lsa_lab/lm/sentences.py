@@ -58,60 +58,6 @@ class Sentences:
         texts = tuple(self.texts[i] for i in rows)
         return Sentences(self.name, texts, labels, classes)
 
-    def truncate(self, words: int) -> "Sentences":
-        """Return each text up to its first so many words."""
-        if words < 1:
-            raise ValueError(f"words = {words}: a text keeps one or more")
-        texts = (" ".join(text.split(" ")[:words]) for text in self.texts)
-        return dataclasses.replace(self, texts=tuple(texts))
-
-    def split(self, seed: int, *sizes: int, balanced: bool = False) -> tuple["Sentences", ...]:
-        """Return parts of these sizes that share no sentence, the same ones for the same seed.
-
-        Where they are ``balanced`` every part has its classes equally often, up to one sentence,
-        which class has one more being drawn; otherwise as often as it comes.
-        """
-        self._check_pool(sizes)
-        rng = np.random.default_rng(seed)
-        order, labels = rng.permutation(len(self)), np.asarray(self.labels)
-        if not balanced:
-            ends = np.cumsum(sizes)
-            return tuple(
-                self.take(order[end - size : end]) for size, end in zip(sizes, ends, strict=True)
-            )
-        pools = [list(order[labels[order] == c]) for c in range(len(self.classes))]
-        parts = []
-        for size in sizes:
-            share, more = divmod(size, len(pools))
-            counts = np.full(len(pools), share)
-            counts[rng.permutation(len(pools))[:more]] += 1
-            if any(len(pool) < count for pool, count in zip(pools, counts, strict=True)):
-                raise ValueError(
-                    f"{self.name} has {np.bincount(labels, minlength=len(pools)).tolist()} "
-                    f"sentences of {', '.join(self.classes)}: too few for balanced parts of "
-                    f"{', '.join(map(str, sizes))}"
-                )
-            rows = [
-                pool.pop() for pool, count in zip(pools, counts, strict=True) for _ in range(count)
-            ]
-            parts.append(self.take(rng.permutation(rows)))
-        return tuple(parts)
-
-    def _check_pool(self, sizes: Sequence[int]) -> None:
-        if len(np.unique(self.labels)) < 2:
-            held = ", ".join(self.classes[i] for i in np.unique(self.labels)) or "none"
-            raise ValueError(
-                f"the {len(self)} sentences of {self.name} are all of one class ({held}): a pool "
-                f"needs two of {', '.join(self.classes)}"
-            )
-        if not all(isinstance(size, int | np.integer) and size >= 0 for size in sizes):
-            raise ValueError(f"parts of the sizes {sizes}: whole numbers from 0 on")
-        if sum(sizes) > len(self):
-            raise ValueError(
-                f"{self.name} has {len(self)} sentences, and the parts ask for {sum(sizes)}: "
-                "make them smaller"
-            )
-
 
 def load_sentences(name: str) -> Sentences:
     """Load the sentences of that name from their source in the cache.

@@ -37,7 +37,6 @@ def test_auc_and_what_follows_the_best_shift_know_no_constant_bias(shift):
     biased = readings.shift_scores(scores, shift)
     for reading in (
         readings.auc,
-        readings.cross_entropy_after_best_shift,
         readings.accuracy_after_best_shift,
     ):
         np.testing.assert_allclose(reading(biased, labels), reading(scores, labels), rtol=1e-12)
@@ -85,23 +84,6 @@ def test_a_shift_is_not_judged_where_it_is_fitted():
 def test_what_cannot_be_read_is_refused(reading, scores, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         getattr(readings, reading)(scores, labels)
-
-
-@pytest.mark.parametrize("shift", [True, False])
-def test_the_best_affine_map_is_where_the_loss_of_platt_is_flat(shift):
-    scores, labels = batch(61)
-    a, b = readings.best_affine(scores, labels, shift)
-    ones, zeros = labels.sum(), (labels == 0).sum()
-    targets = np.where(labels == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
-    z = scores[:, 1] - scores[:, 0]
-    missed = 1 / (1 + np.exp(-(a * z + b))) - targets
-    np.testing.assert_allclose(missed @ z / np.abs(z).sum(), 0, atol=1e-7)
-    assert (abs(missed.mean()) < 1e-7) == shift  # without a shift its derivative is not 0
-    separable = readings.best_affine([[0, -2.0], [0, -1], [0, 1], [0, 2]], [0, 0, 1, 1], shift)
-    assert np.isfinite(separable).all()
-    assert readings.best_affine([[0, 1.0], [0, -1]], [0, 1], shift=False) == (1e-3, 0.0)
-    mapped = readings.map_scores(scores, a, b)
-    np.testing.assert_allclose(readings.auc(mapped, labels), readings.auc(scores, labels))
 
 
 def test_shares_of_an_affine_map_do_not_feel_the_size_of_a_change():

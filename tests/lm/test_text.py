@@ -30,8 +30,13 @@ def sentences(number=30, longest=40):
     return Sentences("toy", tuple(texts), np.arange(number) % 2, ("negative", "positive"))
 
 
+def split(pool, *sizes):
+    rows, ends = np.random.default_rng(0).permutation(len(pool)), np.cumsum(sizes)
+    return [pool.take(rows[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+
+
 def questions(shots=3, queries=9, max_tokens=64, **more):
-    demonstrations, rest = sentences().split(0, shots, queries)
+    demonstrations, rest = split(sentences(), shots, queries)
     return ask(TEMPLATE, demonstrations, rest, TOKENIZER, 200, max_tokens=max_tokens, **more)
 
 
@@ -83,7 +88,7 @@ def test_questions_of_another_tokenizer_are_refused():
 
 
 def test_prompts_are_the_template_filled():
-    demonstrations, queries = sentences().split(0, 2, 1)
+    demonstrations, queries = split(sentences(), 2, 1)
     batch = ask(TEMPLATE, demonstrations, queries, TOKENIZER, 200)
     (ids,) = batch.prompts()
     words = ["bad", "good"]
@@ -119,7 +124,7 @@ def test_buckets_hold_every_query_once_in_few_shapes():
 
 def test_of_a_label_of_several_tokens_all_are_shown_and_the_first_is_scored():
     template = dataclasses.replace(TEMPLATE, labels=("bad w1", "good w1"))
-    demonstrations, queries = sentences().split(0, 2, 3)
+    demonstrations, queries = split(sentences(), 2, 3)
     batch = ask(template, demonstrations, queries, TOKENIZER, 200)
     whole = TOKENIZER.decode(batch.prefix)
     shown = [("bad w1", "good w1")[label] for label in demonstrations.labels]
@@ -142,26 +147,6 @@ def test_a_label_whose_first_token_tells_nothing_is_refused(labels, sentence):
     template = dataclasses.replace(TEMPLATE, labels=labels)
     with pytest.raises(ValueError, match=sentence):
         template.find_label_ids(TOKENIZER)
-
-
-def test_parts_share_no_sentence_and_follow_the_seed():
-    pool = Sentences("toy", tuple(WORDS), np.array([0] * 8 + [1] * 4), ("negative", "positive"))
-    left, right = pool.split(3, 4, 4, balanced=True)
-    assert np.bincount(left.labels).tolist() == np.bincount(right.labels).tolist() == [2, 2]
-    assert not set(left.texts) & set(right.texts)
-    assert pool.split(3, 4, 4, balanced=True)[1].texts == right.texts
-    assert pool.split(4, 4, 4, balanced=True)[1].texts != right.texts
-    whole = pool.split(0, 12)[0]
-    assert sorted(whole.texts) == sorted(pool.texts)
-    assert {pool.split(seed, 3, balanced=True)[0].labels.sum() for seed in range(20)} == {1, 2}
-    for sentence, sizes, balanced in (
-        ("8, 4.* too few for balanced parts of 6, 6", (6, 6), True),
-        ("has 12 sentences, and the parts ask for 13", (13,), False),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            pool.split(0, *sizes, balanced=balanced)
-    with pytest.raises(ValueError, match=r"all of one class \(negative\): a pool needs two"):
-        pool.take(range(8)).split(0, 2)
 
 
 def test_the_files_of_the_sources_are_read(tmp_path, monkeypatch):
