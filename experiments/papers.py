@@ -426,9 +426,9 @@ A4 = (
         null="1"),
     Statement("A4, Mechanism",
         "The first layer preprocesses the covariates, and later layers descend on them.",
-        "layer_probes", "later_layers",
-        "The later layers have {value} times the risk of as many steps of descent on what the "
-        "first layer writes.",
+        "layer_probes", "later_layers[sparse]",
+        "Models have {value} times the risk of descent on what their first layer writes, with the "
+        "best number of steps.",
         null="not 1: equal risks give 1"),
     Statement("A4, Construction",
         "Many heads in the first layer and one in each later layer can implement this algorithm.",
@@ -439,14 +439,14 @@ A4 = (
         "We read: the first layer needs d heads to preprocess d covariates.",
         "preprocess_then_optimise", "fewer_heads",
         "Descent on what fewer than d heads write has {value} times the risk of descent on what d "
-        "heads write.",
+        "heads write, in the geometric mean over numbers of heads.",
         null="1",
         proof="tests/theorems/test_head_lower_bound.py"),
     Statement("A4, Risk, against descent and ridge",
         "Preprocessed descent has a lower excess risk than plain descent and ridge regression.",
         "sparse_risk", "over_ridge",
         "For sparse Gaussian weights preprocessed descent has {value} times the excess risk of "
-        "ridge regression, in the geometric mean over numbers of demonstrations.",
+        "ridge regression, in the geometric mean over numbers of covariates and demonstrations.",
         null="1"),
     Statement("A4, Risk, against the Lasso",
         "We read: its excess risk is comparable with that of the Lasso.",
@@ -456,7 +456,7 @@ A4 = (
         null="not 1: equal risks give 1"),
     Statement("A4, Figure 5",
         "We read: the answer becomes more readable from layer to layer.",
-        "layer_probes", "readable",
+        "layer_probes", "readable[sparse]",
         "A layer multiplies the risk of a linear reader of its output by {value} times the factor "
         "of a layer with random weights.",
         null="1"),

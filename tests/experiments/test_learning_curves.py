@@ -1,77 +1,74 @@
-"""The rules that `learning_curves` puts beside trained layers have the curves that it draws."""
+"""The rules beside trained recurrent layers have the closed learning curves."""
+
+from functools import partial
 
 import jax
 import numpy as np
 import pytest
 
-from experiments.recurrent.learning_curves import compute, rules
-from experiments.recurrent.learning_curves.config import Config
-from experiments.recurrent.learning_curves.train import model_of
+from experiments.recurrent import learning_curves as experiment
+from experiments.recurrent.learning_curves import RULES, Config
 from lsa_lab.models import recurrent
-from lsa_lab.theory import learning_curves
+from lsa_lab.theory import learning_curves as theory
 
-CONFIG = Config(n=8, test_prompts=4000)
-LENGTH = 24
+CONFIG = Config(d=4, n=8, times=(3,), stream=10, test_prompts=4000)
+
+
+@pytest.fixture(scope="module")
+def constants():
+    return [experiment.find_constants(CONFIG, curve) for curve in (theory.lms, theory.gated_delta)]
 
 
 @pytest.fixture(scope="module")
 def longer():
-    draw = jax.jit(compute.longer_prompts, static_argnums=(1, 2))
-    return draw(jax.random.key(0), CONFIG, LENGTH)
+    return experiment.draw_prompts(np.random.default_rng(0), CONFIG)
 
 
-@pytest.fixture(scope="module")
-def best():
-    return rules.best_constants(CONFIG)
-
-
-def test_every_rule_has_its_closed_curve_and_no_curve_rises(best, longer):
+def test_every_rule_has_its_closed_curve_and_no_curve_rises(constants, longer):
     prompts, targets = longer
-    predicted = rules.predictions_of_each(prompts, CONFIG, best)
-    squares = (np.asarray(predicted) - np.asarray(targets)[:, None]) ** 2
-    closed = rules.closed_curves(CONFIG, LENGTH, best)
+    predict = partial(experiment.predict_by_rules, config=CONFIG, constants=constants)
+    squares = (np.asarray(jax.jit(jax.vmap(predict))(prompts)) - targets[:, None]) ** 2
+    closed = experiment.closed_curves(CONFIG, constants)
     error = squares.std(0) / np.sqrt(len(squares))
     assert (np.abs(squares.mean(0) - closed) < 4.5 * error).all()
     assert (np.diff(closed) < 1e-12).all()
-    # Control: with the constants of another rule the curve is another one.
-    other = rules.closed_curves(CONFIG, LENGTH, best | {"LMS": best["LMS"] * np.array([2, 1, 1])})
-    assert (np.abs(squares.mean(0) - other) > 4.5 * error)[1].any()
+    # Control: with twice the step the curve of LMS is another one.
+    other = experiment.closed_curves(CONFIG, [constants[0] * np.array([2, 1]), constants[1]])
+    assert (np.abs(squares.mean(0) - other) > 4.5 * error)[RULES.index("LMS")].any()
 
 
-def test_constants_are_the_best_and_a_gate_costs_nothing(best):
-    def mean_risk(curve, constants):
-        return float(curve(CONFIG.n, CONFIG.d, CONFIG.noise_var, *constants)[1:].mean())
+def test_constants_are_the_best(constants):
+    for curve, best in zip((theory.lms, theory.gated_delta), constants, strict=True):
 
-    curves = {"LMS": learning_curves.lms, "DeltaNet": learning_curves.gated_delta}
-    for name, curve in curves.items():
-        least = mean_risk(curve, best[name])
-        for factors in ((1.05, 1, 1), (0.95, 1, 1), (1, 1, 1.05), (1, 1, 0.95)):
-            assert mean_risk(curve, best[name] * np.array(factors)) > least
-    gated = mean_risk(learning_curves.gated_delta, best["gated DeltaNet"])
-    assert gated <= mean_risk(learning_curves.gated_delta, best["DeltaNet"]) + 1e-6
+        def mean_risk(step, scale, curve=curve):
+            sizes = CONFIG.n, CONFIG.d, CONFIG.noise_var
+            return float(curve(*sizes, step, 1.0, scale)[1:].mean())
+
+        least = mean_risk(*best)
+        for factors in ((1.05, 1), (0.95, 1), (1, 1.05), (1, 0.95)):
+            assert mean_risk(*(best * np.array(factors))) > least
 
 
-def test_a_learned_step_has_the_scale_that_is_best_in_training(best):
-    step, _, scale = best["DeltaNet"]
-    own = rules.closed_curves_of_step(CONFIG, LENGTH, step)[1]
-    stated = learning_curves.gated_delta(LENGTH, CONFIG.d, CONFIG.noise_var, step, 1.0, scale)
-    np.testing.assert_allclose(own, stated, rtol=1e-4)
+def test_the_scale_of_a_learned_step_is_the_best_in_training(constants):
+    step, scale = constants[1]
+    curve = experiment.curve_of_step(CONFIG, step)
+    stated = theory.gated_delta(24, CONFIG.d, CONFIG.noise_var, step, 1.0, scale)
+    np.testing.assert_allclose(curve, stated, rtol=1e-4)
 
 
 def test_the_mean_step_is_that_of_the_layer(longer):
-    module, shape = model_of("delta", 1, CONFIG)
-    params = jax.jit(module.init, static_argnums=1)(jax.random.key(1), shape)
+    _, shape = experiment.make_forward("delta", 1, CONFIG)
+    params = jax.jit(recurrent.init, static_argnums=1)(jax.random.key(1), shape)
     params = jax.tree.map(np.asarray, params)
     params = params.replace(w_step=0 * params.w_step, b_step=params.b_step - 1)
-    runs = jax.tree.map(lambda leaf: leaf[None], params)
     prompts = jax.tree.map(lambda leaf: np.asarray(leaf)[:4], longer[0])
-    steps = jax.jit(compute.mean_steps, static_argnums=2)(runs, prompts, shape)
-    np.testing.assert_allclose(steps, jax.nn.sigmoid(-1.0), rtol=1e-12)
+    step = jax.jit(experiment.mean_step)(params, prompts)
+    np.testing.assert_allclose(step, jax.nn.sigmoid(-1.0), rtol=1e-12)
     # A value of 1 for a key of any length is learned by that share.
-    alone = params.replace(w_v=0 * params.w_v + 1)
+    ones = params.replace(w_v=0 * params.w_v + 1)
     states = jax.jit(recurrent.states, static_argnums=2)
-    state = np.asarray(states(alone, np.ones((1, shape.token_width)), shape))[0, 0, 0]
+    state = np.asarray(states(ones, np.ones((1, shape.token_width)), shape))[0, 0, 0]
     u = params.read_in @ np.ones(shape.token_width)
     key = params.w_k[0, 0] @ u
     read = key @ state / np.linalg.norm(key)
-    np.testing.assert_allclose(read, steps[0] * u.sum(), rtol=1e-10)
+    np.testing.assert_allclose(read, step * u.sum(), rtol=1e-10)

@@ -1,104 +1,61 @@
-"""The experiments on features of heads: descent on them, risks with fitted steps, and too few heads
-in plain loops."""
-
-import dataclasses
-from functools import partial
-from types import SimpleNamespace
+"""Descent on features of heads beside loops, and what is chosen on other prompts."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.heads.preprocess_then_optimise import compute, few_heads
-from experiments.heads.preprocess_then_optimise.config import TIERS, TUNED
-from lsa_lab import estimators
+from experiments.heads import preprocess_then_optimise as experiment
+from experiments.heads.preprocess_then_optimise import Config
 from lsa_lab.prompts import Prompt
-from lsa_lab.tasks.linear import LinearTask, sample
+
+CONFIG = Config(d=4, n=6, heads=(1, 2, 4), shares=(0.3,), step_sizes=(0.5, 1.5),
+                sizes_for_all=(0.1,), doublings=2)  # fmt: skip
+GROUPS = {1: [[0, 1, 2, 3]], 2: [[0, 1], [2, 3]], 4: [[0], [1], [2], [3]]}
 
 
-@pytest.fixture(scope="module")
-def prompt():
-    x, y, x_query = map(np.random.default_rng(0).standard_normal, ((6, 4), 6, 4))
-    return Prompt(x, y, x_query, np.zeros(()))
-
-
-def test_with_as_many_heads_as_covariates_each_has_one(prompt):
-    sums = compute.sums(4, (1, 3, 4))
-    np.testing.assert_array_equal(sums[0], np.eye(4)[[0, 0, 0, 0]])
-    np.testing.assert_array_equal(sums[1], np.eye(4)[[0, 0, 1, 2]])
-    np.testing.assert_array_equal(sums[2], np.eye(4))
-    counts = np.array([1, 4])
-
-    @jax.jit
-    def both(prompt):
-        errors = compute.head_errors(prompt, sums, 0.5, counts)
-        size = 0.5 * estimators.preprocessed_step_limit(prompt)
-        path = estimators.preprocessed_gradient_descent(prompt, size, 4)[counts]
-        return errors, compute.squares(path, prompt)
-
-    (raw, *_, on_heads), squares = map(np.asarray, both(prompt))
-    np.testing.assert_allclose(on_heads, squares, rtol=1e-10)
-    assert np.abs(raw - on_heads).max() > 1e-3
-
-
-def test_risks_with_fitted_steps_are_those_of_loops(monkeypatch):
-    rng = np.random.default_rng(2)
-    shapes = ((2, 3, 4, 2), (2, 3, 4), (2, 3, 2), (2, 3))  # two runs of three prompts
-    batch = Prompt(*(jnp.asarray(rng.normal(size=shape)) for shape in shapes))
-    tuning = jax.tree.map(lambda leaf: leaf[0], batch)
-    thetas = 0.1 * rng.random((len(TUNED), 2, 2, 2))  # rules, depths, raw or not, steps
-    thetas[TUNED.index("raw"), :, 1] = thetas[:, 0, :, 1] = 0
-    monkeypatch.setattr(compute, "tune", lambda *given: thetas)
-    risks = compute.fit_steps(SimpleNamespace(depth=2), batch, tuning)
-    assert risks.shape == (2, len(TUNED), 2)
-    for r, i, j in np.ndindex(2, len(TUNED), 2):
-        total = 0
-        for b in range(3):
-            x, y, query, target = (np.asarray(leaf)[r, b] for leaf in vars(batch).values())
-            moment, w = x.T @ y / 4, np.zeros(2)
-            for alpha, beta in thetas[i, j].T:
-                w = w + (alpha + beta * moment**2) * (x.T @ (y - x @ w)) / 4
-            most = 2 * np.abs(y).max()
-            total += (np.clip(w @ query, -most, most) - target) ** 2 / 3
-        np.testing.assert_allclose(risks[r, i, j], total, rtol=1e-9)
-
-
-CONFIG = dataclasses.replace(TIERS["smoke"].few_heads, prompts=3, step_sizes=(0.5, 1.5), n=4)
-GROUPS = np.array([[[1.0, 1], [0, 0]], [[1, 0], [0, 1]]])  # of one head, of two
-
-
-def in_units(x, matrix):
+def scale(x, matrix):
     return matrix / (np.linalg.norm(x @ matrix.T, ord=2) / len(x) ** 0.5)
 
 
-def paths(x, y, query):  # -> [heads, shares, rates, steps+1]
-    values = np.zeros((2, 2, 2, CONFIG.steps + 1))
-    for h, s, k in np.ndindex(2, 2, 2):
-        share, rate = (0.0, 0.5)[s], CONFIG.step_sizes[k]
-        weighed = GROUPS[h] * (x.T @ y / len(y))  # a row for each head
-        raw, own = share**0.5 * in_units(x, np.eye(2)), (1 - share) ** 0.5 * in_units(x, weighed)
-        features, asked = x @ np.concatenate([raw, own]).T, np.concatenate([raw, own]) @ query
-        size, theta = rate * len(y) / np.linalg.norm(features, ord=2) ** 2, np.zeros(4)
-        for t in range(CONFIG.steps):
-            theta = theta + size * features.T @ (y - features @ theta) / len(y)
-            values[h, s, k, t + 1] = theta @ asked
-    return values
+def descend(prompt, matrix, size):
+    """Return the clipped squared errors after 1, 2 and 4 steps of a loop."""
+    rows, query, theta, errors = prompt.x @ matrix.T, matrix @ prompt.x_query, 0, []
+    theta, most = np.zeros(len(matrix)), 2 * np.abs(prompt.y).max()
+    for _ in range(4):
+        theta = theta + size * rows.T @ (prompt.y - rows @ theta) / len(prompt.y)
+        errors.append((np.clip(theta @ query, -most, most) - prompt.y_query) ** 2)
+    return np.array(errors)[[0, 1, 3]]
 
 
-def test_the_risks_are_those_of_what_is_best_on_other_prompts():
-    np.testing.assert_array_equal(compute.sums(2, (1, 2)).swapaxes(1, 2), GROUPS)
-    measured = few_heads.measure(CONFIG, 1, (1, 2), GROUPS).risk.values
-    assert measured.shape == (2, 2, 2)  # features, runs, heads
-    task = LinearTask(4, 2, 1, CONFIG.noise_std, weight_std=1.0, signal="flat")
-    draw = jax.jit(jax.vmap(partial(sample, task=task)))
-    for r, key in enumerate(jax.random.split(jax.random.key(CONFIG.seed), 2)):
-        batch = map(np.asarray, vars(draw(jax.random.split(key, 6))).values())
-        rows = [
-            (paths(x, y, query) - target) ** 2 for x, y, query, target in zip(*batch, strict=True)
-        ]
-        first, second = np.mean(rows[:3], axis=0), np.mean(rows[3:], axis=0)
-        for h in range(2):
-            for f, shares in enumerate((slice(1), slice(2))):  # without raw covariates, and with
-                best = np.argmin(first[h, shares])
-                assert abs(measured[f, r, h] - second[h, shares].ravel()[best]) < 1e-9
+def test_errors_are_those_of_loops_over_heads_and_shares():
+    x, y, x_query = map(np.random.default_rng(0).standard_normal, ((6, 4), 6, 4))
+    prompt = Prompt(x, y, x_query, np.array(0.3))
+    by_heads, for_all = jax.jit(experiment.measure_prompt, static_argnums=0)(CONFIG, prompt)
+    r = x.T @ y / 6
+    raw = scale(x, np.eye(4))
+    for h, count in enumerate(CONFIG.heads):
+        group = np.zeros((count, 4))
+        for row, columns in zip(group, GROUPS[count], strict=True):
+            row[columns] = r[columns]
+        for i, share in enumerate((0.0, 0.3, 1.0)):
+            matrix = np.concatenate([share**0.5 * raw, (1 - share) ** 0.5 * scale(x, group)])
+            features = x @ matrix.T
+            largest = np.linalg.norm(features, ord=2) ** 2 / 6
+            for k, size in enumerate(CONFIG.step_sizes):
+                expected = descend(prompt, matrix, size / largest)
+                np.testing.assert_allclose(by_heads[h, i, k], expected, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(for_all[0], descend(prompt, np.diag(r), 0.1), rtol=1e-8)
+
+
+def test_what_overflows_counts_as_the_clipped_answer():
+    prompt = Prompt(np.full((3, 1), 9.0), np.full(3, 9.0), np.ones(1), np.array(-1.0))
+    config = Config(d=1, n=3, heads=(1,), sizes_for_all=(1e6,), doublings=6)
+    _, for_all = jax.jit(experiment.measure_prompt, static_argnums=0)(config, prompt)
+    assert np.asarray(for_all)[0, -1] in (pytest.approx(19.0**2), pytest.approx(17.0**2))
+
+
+def test_parameters_are_the_best_on_the_first_halves_of_all_runs():
+    first = np.array([[1.0, 2.0, 3.0], [5.0, 1.0, 2.0]])  # [R, P]: the second is best on average
+    second = np.array([[9.0, 8.0, 7.0], [6.0, 5.0, 4.0]])
+    chosen = experiment.choose(np.stack([first, second], axis=1))
+    np.testing.assert_array_equal(chosen, [8.0, 5.0])

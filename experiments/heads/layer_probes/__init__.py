@@ -1,1 +1,0 @@
-"""In which layer is the answer readable, and what does the first layer write?"""

@@ -1,0 +1,342 @@
+"""Which learning curve does a trained recurrent layer follow, and which do two (derived here)?
+
+One and two layers of linear attention, LMS, DeltaNet, gated DeltaNet and mesa are trained to
+predict after every demonstration of short prompts. Theory gives the learning curve of the rule that
+each layer is known for, in closed form (lsa_lab.theory.learning_curves): with the constant step and
+scale of the labels that are best in training, and for linear attention with the best scale at every
+length. Ridge regression with the right penalty, mesa's rule, is the Bayes rule.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+from scipy.optimize import minimize
+
+from lsa_lab import estimators, lab
+from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.models import prefixes, recurrent
+from lsa_lab.prompts import Prompt, bound_tokens
+from lsa_lab.tasks.linear import LinearTask, sample_batch
+from lsa_lab.theory import learning_curves as theory
+from lsa_lab.training import Training, fit
+
+RULES = ("linear attention", "LMS", "DeltaNet", "ridge")
+RULE = {"additive": "linear attention", "lms": "LMS", "delta": "DeltaNet"}
+RULE |= {"gated_delta": "DeltaNet", "mesa": "ridge"}  # where the task stays the best gate is 1
+NAMES = RULE | {"gated_delta": "gated DeltaNet", "mesa": "mesa"}
+DEPTHS = (1, 2)
+
+
+@dataclass(frozen=True)
+class Config:
+    kinds: tuple[str, ...] = tuple(RULE)  # layers
+    d: int = 5  # covariates; E 1/|x|² is infinite at 2
+    n: int = 20  # demonstrations of a prompt in training
+    times: tuple[int, ...] = (2, 8)  # longer prompts, in units of n
+    noise_var: float = 0.25  # of a label, whose signal has variance 1
+    stream: int = 16  # width of the residual stream; keys are d wide
+    steps: int = 1500
+    batch: int = 32
+    learning_rate: float = 0.01
+    test_prompts: int = 1000  # of each run, the same for every layer
+    runs: int = 16  # trainings of each kind and depth
+    seed: int = 1061
+
+
+TIERS = {
+    "smoke": Config(("delta",), 3, 4, stream=8, steps=4, batch=4, test_prompts=8, runs=3, seed=1),
+    "quick": Config(("additive", "delta"), 4, 12, (2,), stream=10, steps=500, test_prompts=300,
+                    runs=6, seed=2),
+    "full": Config(),
+}  # fmt: skip
+
+
+def make_forward(kind, depth, config):
+    """Return forward(params, tokens) and the shape of layers that read bound tokens."""
+    widths = dict(key_width=config.d, width=config.stream)
+    shape = recurrent.Config(kind, 2 * config.d + 1, depth, **widths, layout="bound")
+    return partial(recurrent.forward, config=shape), shape
+
+
+def train(config, kind, depth):  # -> Params [R, ...]
+    """Train ``runs`` stacks of one kind; the loss is the mean over all prefixes."""
+    forward, shape = make_forward(kind, depth, config)
+    spread = dict(noise_std=config.noise_var**0.5, weight_std=config.d**-0.5)
+    task = LinearTask(config.n, config.d, **spread, dtype=jnp.float32)
+    peak, steps = config.learning_rate, config.steps
+    rate = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
+    loss = jax.vmap(partial(prefixes.loss, forward), (None, 0))
+    training = Training(
+        loss=lambda params, batch: loss(params, batch).mean(),
+        sample=lambda key: sample_batch(key, task, config.batch),
+        optimizer=optax.chain(optax.clip_by_global_norm(0.3), optax.adam(rate, b2=0.99)),
+        steps=steps,
+        label=f"{NAMES[kind]}, {depth} layer{'s' * (depth > 1)}",
+    )
+    key = jax.random.fold_in(jax.random.key(config.seed), 10 * list(RULE).index(kind) + depth)
+    key_init, key_data = (jax.random.split(each, config.runs) for each in jax.random.split(key))
+    params = jax.vmap(partial(recurrent.init, config=shape, dtype=jnp.float32))(key_init)
+    run = fit(training, params, key_data, **lab.checkpoint(training.label))
+    return run.params  # a run that diverged has its last finite params, and did not learn
+
+
+def draw_prompts(rng, config):  # -> Prompt [B] of the longest prompts, targets [B, T]
+    """Draw test prompts with NumPy; the targets are w·x at every x."""
+    count, length, d = config.test_prompts, config.times[-1] * config.n, config.d
+    x = rng.standard_normal((count, length + 1, d))
+    targets = np.einsum("btd,bd->bt", x, rng.standard_normal((count, d)) / d**0.5)
+    y = targets[:, :-1] + config.noise_var**0.5 * rng.standard_normal((count, length))
+    return Prompt(*map(jnp.asarray, (x[:, :-1], y, x[:, -1], targets[:, -1]))), targets
+
+
+def find_constants(config, curve):  # -> [2]
+    """Return the step and the scale with the least mean risk over 1 to n demonstrations."""
+
+    @jax.jit
+    @jax.value_and_grad
+    def mean_risk(theta):
+        step, scale = jax.nn.sigmoid(theta[0]), jnp.exp(theta[1])
+        return curve(config.n, config.d, config.noise_var, step, 1.0, scale)[1:].mean()
+
+    theta = minimize(mean_risk, np.array([-2.0, 0.0]), method="L-BFGS-B", jac=True).x
+    return np.array([1 / (1 + np.exp(-theta[0])), np.exp(theta[1])])
+
+
+def closed_curves(config, constants):  # -> [rules, T]
+    """Return E |ŵ_t - w|² of every rule; ``constants`` are the step and scale of two of them."""
+    sizes = config.times[-1] * config.n, config.d, config.noise_var
+    (lms, lms_scale), (delta, delta_scale) = constants
+    curves = [theory.additive(*sizes), theory.lms(*sizes, lms, 1.0, lms_scale)]
+    curves += [theory.gated_delta(*sizes, delta, 1.0, delta_scale), theory.ridge(*sizes)]
+    return np.stack(curves)
+
+
+def curve_of_step(config, step):  # -> [T]
+    """Return the closed curve of DeltaNet with this step and the scale that is best in training.
+
+    At scale c the risk is c²q - 2cm + 1; the risks at 1 and at -1 give q and m.
+    """
+    sizes = config.d, config.noise_var, step, 1.0
+    plus, minus = (theory.gated_delta(config.n, *sizes, sign)[1:] for sign in (1.0, -1.0))
+    scale = (minus - plus).mean() / (2 * (plus + minus - 2).mean())
+    return theory.gated_delta(config.times[-1] * config.n, *sizes, scale)
+
+
+def predict_by_rules(prompt, config, constants):  # -> [rules, T]
+    """Return ŷ of every rule at x_1, ..., x_n and the query."""
+    x, y, d = prompt.x, prompt.y, config.d
+
+    def recursion(keys, step, scale):  # -> [n, d]
+        def write(w, row):
+            w = w + step * (scale * row[1] - w @ row[0]) * row[0]
+            return w, w
+
+        return jax.lax.scan(write, jnp.zeros(d), (keys, y))[1]
+
+    shrunk = 1 / (jnp.arange(1.0, len(y) + 1) + d + 1 + d * config.noise_var)
+    weights = jnp.stack([
+        shrunk[:, None] * jnp.cumsum(y[:, None] * x, axis=0),
+        recursion(x, *constants[0]),
+        recursion(x / jnp.linalg.norm(x, axis=1, keepdims=True), *constants[1]),
+        estimators.recursive_ridge(prompt, d * config.noise_var)[1:],
+    ])  # fmt: skip
+    weights = jnp.pad(weights, ((0, 0), (1, 0), (0, 0)))
+    return jnp.einsum("rtd,td->rt", weights, jnp.concatenate([x, prompt.x_query[None]]))
+
+
+@partial(jax.jit, static_argnames=("kind", "depth", "config"))
+def measure(params, prompts, targets, by_rules, kind, depth, config):
+    """Return a run's risk after each prefix [T], and its distance to each rule [rules].
+
+    The distance is the mean squared one over 1 to n demonstrations. Predictions are clipped at
+    twice the largest label of their prompt, which is also taken where one is not finite: a state
+    that explodes would be most of the mean.
+    """
+    forward, _ = make_forward(kind, depth, config)
+    answers = jax.lax.map(partial(prefixes.predictions, forward, params), prompts, batch_size=100)
+    most = 2 * jnp.abs(prompts.y).max(1, keepdims=True)
+    answers = jnp.clip(jnp.where(jnp.isfinite(answers), answers, most), -most, most)
+    trained = slice(1, config.n + 1)
+    gaps = answers[:, None, trained] - by_rules[..., trained]
+    return {"risk": ((answers - targets) ** 2).mean(0), "distance": (gaps**2).mean((0, 2))}
+
+
+def mean_step(params, prompts):  # -> []
+    """Return the mean step β of a layer of DeltaNet over tokens that hold a demonstration."""
+    rows = jax.vmap(bound_tokens)(prompts)[:, 1:] @ params.read_in.T
+    raw = rows @ params.w_step[0, 0, 0] + params.b_step[0, 0, 0]
+    return jax.nn.sigmoid(raw).mean()
+
+
+def compute(config, models):
+    """Train all stacks; each run is tested on prompts of its own, the same for all kinds."""
+    constants = [find_constants(config, curve) for curve in (theory.lms, theory.gated_delta)]
+    rngs = [np.random.default_rng([config.seed, run]) for run in range(config.runs)]
+    tests = [draw_prompts(rng, config) for rng in rngs]
+    answer = jax.jit(jax.vmap(partial(predict_by_rules, config=config, constants=constants)))
+    by_rules = [answer(prompts) for prompts, _ in tests]
+    steps, rows = [], {"risk": [], "distance": []}
+    for kind in config.kinds:
+        for depth in DEPTHS:
+            params = jax.tree.map(lambda leaf: leaf.astype(float), train(config, kind, depth))
+            for run, test in enumerate(tests):
+                stack = jax.tree.map(lambda leaf, run=run: leaf[run], params)
+                measured = measure(stack, *test, by_rules[run], kind, depth, config)
+                rows = {name: [*values, measured[name]] for name, values in rows.items()}
+                if (kind, depth) == ("delta", 1):
+                    steps.append(mean_step(stack, test[0]))
+    axes, grid = ("kind", "depth", "run"), (len(config.kinds), len(DEPTHS), config.runs)
+    rows = {name: np.stack(values).reshape(*grid, -1) for name, values in rows.items()}
+    data = {"risk": ((*axes, "prefix"), rows["risk"])}
+    data["distance"] = ((*axes, "rule"), rows["distance"])
+    data["closed"] = (("rule", "prefix"), closed_curves(config, constants))
+    data["closed_of_step"] = (("run", "prefix"), [curve_of_step(config, step) for step in steps])
+    coordinates = {"kind": list(config.kinds), "depth": list(DEPTHS), "rule": list(RULES)}
+    return xr.Dataset(data, coordinates, {"n": config.n})
+
+
+def select(result, name, kind, depth):  # -> DataArray (run, ...), or None
+    return result[name].sel(kind=kind, depth=depth) if kind in result["kind"] else None
+
+
+def find_mean(risk, result, times=1):  # DataArray (..., prefix) -> (...)
+    """Return the mean over 1 to n demonstrations, or over the last n/2 of a longer prompt."""
+    n = result.attrs["n"]
+    first = 1 if times == 1 else times * n - n // 2 + 1
+    return risk.isel(prefix=slice(first, times * n + 1)).mean("prefix")
+
+
+def curve_ratio(result, kind, depth=1):  # -> [R]
+    """Return the risk over 1 to n demonstrations over that of the rule's closed curve."""
+    risk = select(result, "risk", kind, depth)
+    if risk is None:
+        return None
+    closed = find_mean(result["closed"].sel(rule=RULE[kind]), result)
+    return (find_mean(risk, result) / closed).values
+
+
+def has_learned(result, kind, depth):  # -> [R] of 0 and 1
+    """Return whether a run's risk is nearer to its closed curve than to that of the answer 0."""
+    ratio = curve_ratio(result, kind, depth)
+    if ratio is None:
+        return None
+    closed = float(find_mean(result["closed"].sel(rule=RULE[kind]), result))
+    return (ratio * closed < (1 + closed) / 2).astype(float)
+
+
+def own_over_others(result, kind):  # -> [R]
+    """Return the distance of one layer to its own rule over that to the nearest other rule."""
+    distance = select(result, "distance", kind, 1)
+    if distance is None:
+        return None
+    others = distance.drop_sel(rule=RULE[kind]).min("rule")
+    return (distance.sel(rule=RULE[kind]) / others).values
+
+
+def ridge_over_rule(result, kind):  # -> [R]
+    """Return the distance of two layers to ridge over that to one pass of the layers' rule."""
+    distance = select(result, "distance", kind, 2)
+    if distance is None:
+        return None
+    return (distance.sel(rule="ridge") / distance.sel(rule=RULE[kind])).values
+
+
+def floor_ratio(result, times):  # -> [R]
+    """Return DeltaNet's risk over the closed curve of its mean step, at longer prompts."""
+    risk = select(result, "risk", "delta", 1)
+    if risk is None or times * result.attrs["n"] >= result.sizes["prefix"]:
+        return None
+    closed = result["closed_of_step"]
+    return (find_mean(risk, result, times) / find_mean(closed, result, times)).values
+
+
+FULL = TIERS["full"]
+derived = partial(Claim, source="derived here", statistic="median")
+CLAIMS = (
+    derived("curve", statement="One trained {kind} layer reaches the closed learning curve of its "
+            "rule or does better", quantity=f"the mean risk over 1 to {FULL.n} demonstrations over "
+            "that of the closed curve, of all runs", sample=curve_ratio, at_most=1.05,
+            over={"kind": FULL.kinds}, null="none: the prediction has no free parameter"),
+    derived("floor", statement="On prompts {times} times as long as in training one layer of "
+            "DeltaNet has the risk that the closed curve of its mean step gives",
+            quantity=f"the mean risk over the last {FULL.n // 2} prefixes over that of the curve",
+            sample=floor_ratio, at_least=0.9, at_most=1.1, over={"times": FULL.times},
+            null="none: the scale of the labels is fixed by theory, the step by the layer"),
+    derived("own_rule", statement="One trained {kind} layer is nearer to its own rule than to the "
+            "rules of the other layers", quantity="the mean squared distance of predictions to "
+            "the own rule over that to the nearest other rule", sample=own_over_others, at_most=1.0,
+            over={"kind": FULL.kinds}, null="none: the ratio is paired, and 1 between two rules"),
+    derived("two_layers", statement="Two trained {kind} layers are nearer to ridge regression than "
+            "to one pass of their rule", quantity="the mean squared distance of predictions to "
+            "ridge over that to the rule", sample=ridge_over_rule, at_most=1.0,
+            over={"kind": FULL.kinds[:-1]}, null="none: the ratio is paired, and 1 half-way"),
+    Claim("learned", "derived here", "The share of trainings of {kind} with {depth} layers that "
+          "learn", "1 for a run whose risk is nearer to the closed curve than to that of the "
+          "answer 0, else 0", has_learned, over={"kind": FULL.kinds, "depth": DEPTHS},
+          null="none: an estimate"),
+)  # fmt: skip
+
+LOOKS = dict(zip(RULE, zip(plotting.COLOURS, "osD^p", strict=False), strict=True))
+
+
+def plot(result, config):  # -> Figure, caption
+    figure, axes = plotting.figure(6.75, 2.8, (1, 2), width_ratios=(1.2, 1))
+    for kind in [kind for kind in config.kinds if kind in ("delta", "mesa")]:
+        draw_curves(axes[0], result, kind)
+    axes[0].axvline(config.n, color=plotting.GREY, lw=0.8, ls="--")
+    ticks = sorted({1, config.n // 4, config.n, *(config.n * k for k in config.times)})
+    plotting.log_axes(axes[0], x=True, y=True, ticks=ticks)
+    axes[0].set(xlabel="demonstrations", ylabel="excess risk", title="Learning curves")
+    axes[0].legend()
+    draw_seeds(axes[1], result, config)
+    ratios = [np.median(curve_ratio(result, kind)) for kind in config.kinds]
+    two = [np.median(ridge_over_rule(result, kind)) for kind in config.kinds if kind != "mesa"]
+    learned = [sum(has_learned(result, kind, depth).sum() for kind in config.kinds)
+               for depth in DEPTHS]  # fmt: skip
+    count = len(config.kinds) * config.runs
+    return figure, (
+        f"The median layer of each kind has {min(ratios):.2f} to {max(ratios):.2f} times the risk "
+        f"of its rule's closed curve (lines in a); {learned[0]:.0f} of {count} trainings of one "
+        f"layer learned, and {learned[1]:.0f} of {count} of two. The distance of two layers to "
+        f"ridge is {min(two):.2g} to {max(two):.2g} times that to one pass of their rule. Points "
+        "in a are medians of seeds, those in b seeds; the dashed line is the length in training."
+    )
+
+
+def draw_curves(ax, result, kind):
+    color, marker = LOOKS[kind]
+    prefix = np.arange(1, result.sizes["prefix"])
+    closed = result["closed"].sel(rule=RULE[kind]).values[1:]
+    plotting.line(ax, prefix, closed, RULE[kind] + ", closed form", color)
+    places = np.unique(np.geomspace(1, prefix[-1], 10).round().astype(int))
+    for depth, face, style in zip(DEPTHS, (color, "white"), ("", ":"), strict=True):
+        runs = select(result, "risk", kind, depth).transpose("run", "prefix").values[:, places]
+        look = dict(color=color, marker=marker, mfc=face, ls=style, lw=0.7)
+        label = f"{NAMES[kind]}, {depth} layer{'s' * (depth > 1)}"
+        plotting.mean_points(ax, places, runs, label, "median", **look)
+
+
+def draw_seeds(ax, result, config):
+    """Draw each run's risk over that of the closed curve."""
+    for i, kind in enumerate(config.kinds):
+        color, marker = LOOKS[kind]
+        for depth, face in zip(DEPTHS, (color, "white"), strict=True):
+            ratios = np.sort(curve_ratio(result, kind, depth))
+            x = i + 0.4 * (depth - 1.5) + np.linspace(-0.12, 0.12, len(ratios))
+            ax.plot(x, ratios, marker, color=color, mfc=face, ms=3, mew=0.6)
+    ax.axhline(1, color=plotting.BLACK, lw=0.8)
+    plotting.log_axes(ax, y=True)
+    ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20, 50) if tick < ax.get_ylim()[1]]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    names = [NAMES[kind].replace(" ", "\n") for kind in config.kinds]
+    ax.set_xticks(range(len(names)), names)
+    ax.set(ylabel="risk / closed form's", title="Seeds: one layer, two (open)")
+
+
+if __name__ == "__main__":
+    main(__file__)

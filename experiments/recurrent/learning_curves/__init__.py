@@ -1,1 +1,0 @@
-"""Does training find the learning curve of a layer's rule, and does it last on longer prompts?"""
