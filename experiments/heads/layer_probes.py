@@ -182,7 +182,7 @@ def compute(config, models):
     dims |= {"risk": ("rule",), "descent": ("feature",)}
     for name, runs in models.items():
         finished = np.flatnonzero(runs.finished[-1])[: config.runs]
-        rows = lab.each(name, finished.tolist(), partial(measure_run, config, runs))
+        rows = lab.compute_each(name, finished.tolist(), partial(measure_run, config, runs))
         rows = [row for row in rows if row["risk"][0] < row["risk"][1]]  # better than the answer 0
         if not rows:
             raise ArithmeticError(f"no training of {name} is better than the answer 0")

@@ -120,7 +120,7 @@ def choose(risks):  # [R, 2, ..., P] -> [R, ...]
 
 def compute(config, models):
     keys = jax.random.split(jax.random.key(config.seed), config.runs)
-    rows = lab.each("runs", range(config.runs), lambda run: measure_run(keys[run], config))
+    rows = lab.compute_each("runs", range(config.runs), lambda run: measure_run(keys[run], config))
     stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     heads, for_all = stacked["heads"], stacked["for_all"]  # [R, 2, H, shares, E, T]
     flat = heads.reshape(*heads.shape[:4], -1)
@@ -173,12 +173,13 @@ CLAIMS = (
     ratio("fewer_heads", "A4, Heads needed", "Descent on what fewer than d heads write has a "
           "higher risk than descent on what d heads write",
           f"{OVER_D}, the geometric mean over numbers of heads", fewer_heads, at_least=1.0),
-    ratio("fewer_heads_at", "A4, Heads needed", f"Descent on what {{heads}} heads write has a "
-          f"higher risk than descent on what {FULL.d} heads write", OVER_D, fewer_ratio,
-          at_least=1.0, over=FEWER),
-    ratio("beside_raw", "A4, Heads needed", "With the raw covariates beside them, descent on what "
-          f"{{heads}} heads write has a higher risk than on what {FULL.d} heads write", OVER_D,
-          partial(fewer_ratio, features="beside raw"), at_least=1.0, over=FEWER),
+    ratio("fewer_heads_at", "A4, Heads needed", "With H = {heads} heads in the first layer "
+          f"descent on what they write has a higher risk than with H = {FULL.d}", OVER_D,
+          fewer_ratio, at_least=1.0, over=FEWER),
+    ratio("beside_raw", "A4, Heads needed", "With H = {heads} heads in the first layer "
+          "descent on what they write, beside the raw covariates, has a higher risk than with "
+          f"H = {FULL.d}", OVER_D, partial(fewer_ratio, features="beside raw"), at_least=1.0,
+          over=FEWER),
     ratio("over_ridge", "A4, Risk, against descent and ridge", "With {step}, descent on all "
           "preprocessed covariates has a lower risk than ridge regression",
           "the risk of preprocessed descent over that of ridge", ridge_ratio, at_most=1.0,
@@ -205,8 +206,9 @@ def plot(result, config):  # -> Figure, caption
         relative = (result["risk"].sel(features=features) / result["ridge"]).transpose(
             "run", "heads"
         )
-        look = LOOKS["preprocessed"] | dict(mfc=face, lw=0.9)
+        look = LOOKS["preprocessed"] | dict(mfc=face, lw=0.9, marker="o", ms=4)
         label = {"alone": "features alone", "beside raw": "beside raw covariates"}[features]
+        look |= dict(ls="--") if features == "beside raw" else {}
         plotting.mean_points(axes[1], config.heads, relative, label, "ratio", **look)
     plotting.log_axes(axes[1], y=True)
     axes[1].set(xlabel="heads of the first layer", title="Fewer heads", xticks=config.heads)

@@ -38,7 +38,7 @@ class Config:
     lengths: tuple[int, ...] = (2048, 4096, 8192, 16_384)  # n of the rates; they have flat weights
     rate_d: int = 48  # where n or s grows
     rate_sparsities: tuple[int, ...] = (1, 2, 4, 8)  # at the longest n
-    rate_widths: tuple[int, ...] = (16, 32, 64, 128)  # at the longest n
+    rate_widths: tuple[int, ...] = (12, 24, 48, 96)  # at the longest n
     doublings: int = 12  # of the number of steps, at most
     prompts: int = 64  # of a run
     tuning: int = 256  # other prompts, which choose the number of steps and the Lasso's penalty
@@ -156,7 +156,7 @@ def list_places(config):  # -> {panel: ({axis: values}, [Place])}
     growing = (config.lengths, config.rate_sparsities, config.rate_widths)
     for axis, values in zip(RATES, growing, strict=True):
         panels[f"rate_{axis}"] = (
-            {f"rate_{axis}": values},
+            {f"long_{axis}": values},
             [still._replace(**{axis: value}) for value in values],
         )
     return panels
@@ -165,7 +165,7 @@ def list_places(config):  # -> {panel: ({axis: values}, [Place])}
 def compute(config, models):
     panels = list_places(config)
     places = list(dict.fromkeys(place for _, row in panels.values() for place in row))
-    rows = lab.each("places", range(len(places)), partial(measure_place, config, places))
+    rows = lab.compute_each("places", range(len(places)), partial(measure_place, config, places))
     risks, data, coordinates = dict(zip(places, rows, strict=True)), {}, {"rule": list(RULES)}
     for panel, (axes, row) in panels.items():
         values = np.stack([risks[place] for place in row])
@@ -200,8 +200,8 @@ def ratio_by_s(result, s):  # -> [R]
 
 def excess_slope(result, rule, axis):  # -> [R]
     """Return each run's slope of log risk over log n, s or d, less the expected exponent."""
-    risk = result[f"rate_{axis}"].sel(rule=rule).transpose(f"rate_{axis}", "run")
-    slopes = np.polyfit(np.log(risk[f"rate_{axis}"].values), np.log(risk.values), 1)[0]
+    risk = result[f"rate_{axis}"].sel(rule=rule).transpose(f"long_{axis}", "run")
+    slopes = np.polyfit(np.log(risk[f"long_{axis}"].values), np.log(risk.values), 1)[0]
     return slopes - EXPONENTS[rule][RATES.index(axis)]
 
 
@@ -221,7 +221,7 @@ CLAIMS = (
           partial(mean_ratio, rule=RIDGE, laws=LAWS[:1]), at_most=1.0),
     ratio("over_ridge_at", ON_RIDGE, f"{AT} preprocessed descent has a lower risk than ridge "
           "regression", f"{OVER} ridge", partial(ratio_at, rule=RIDGE), at_most=1.0, over=PLACES),
-    ratio("by_sparsity", ON_RIDGE, f"With {{s}} Gaussian non-zeros of {FULL.widths[0]} "
+    ratio("by_sparsity", ON_RIDGE, f"With s = {{s}} Gaussian non-zeros of {FULL.widths[0]} "
           "preprocessed descent has a lower risk than ridge regression", f"{OVER} ridge",
           ratio_by_s, at_most=1.0, over={"s": FULL.sparsities[:-1]}, null="dense"),
     ratio("dense", "derived here", "Without zeros preprocessed descent has a higher risk than "
@@ -249,7 +249,7 @@ def plot(result, config):  # -> Figure, caption
         draw_ratios(ax, result, config, rule)
     axes[0].set_ylabel("risk of preprocessed descent / rule's")
     axes[1].axhspan(0.8, 1.25, color=plotting.GREY, alpha=0.2, lw=0)
-    axes[0].legend()
+    axes[0].legend(loc="lower left")
     best = np.exp(np.log(mean_ratio(result, RIDGE, LAWS[:1])).mean())
     ends = []
     for rule in (RIDGE, LASSO):

@@ -29,17 +29,16 @@ RULES = ("linear attention", "LMS", "DeltaNet", "ridge")
 RULE = {"additive": "linear attention", "lms": "LMS", "delta": "DeltaNet"}
 RULE |= {"gated_delta": "DeltaNet", "mesa": "ridge"}  # where the task stays the best gate is 1
 NAMES = RULE | {"gated_delta": "gated DeltaNet", "mesa": "mesa"}
-DEPTHS = (1, 2)
 
 
 @dataclass(frozen=True)
 class Config:
     kinds: tuple[str, ...] = tuple(RULE)  # layers
-    d: int = 5  # covariates; E 1/|x|² is infinite at 2
-    n: int = 20  # demonstrations of a prompt in training
+    d: int = 4  # covariates; E 1/|x|² is infinite at 2
+    n: int = 12  # demonstrations of a prompt in training
     times: tuple[int, ...] = (2, 8)  # longer prompts, in units of n
-    noise_var: float = 0.25  # of a label, whose signal has variance 1
-    stream: int = 16  # width of the residual stream; keys are d wide
+    noise_var: float = 0.16  # of a label, whose signal has variance 1
+    stream: int = 12  # width of the residual stream; keys are d wide
     steps: int = 1500
     batch: int = 32
     learning_rate: float = 0.01
@@ -50,10 +49,9 @@ class Config:
 
 TIERS = {
     "smoke": Config(("delta",), 3, 4, stream=8, steps=4, batch=4, test_prompts=8, runs=3, seed=1),
-    "quick": Config(("additive", "delta"), 4, 12, (2,), stream=10, steps=500, test_prompts=300,
-                    runs=6, seed=2),
+    "quick": Config(("delta",), n=8, times=(2,), steps=1000, test_prompts=300, runs=6, seed=2),
     "full": Config(),
-}  # fmt: skip
+}
 
 
 def make_forward(kind, depth, config):
@@ -76,7 +74,7 @@ def train(config, kind, depth):  # -> Params [R, ...]
         sample=lambda key: sample_batch(key, task, config.batch),
         optimizer=optax.chain(optax.clip_by_global_norm(0.3), optax.adam(rate, b2=0.99)),
         steps=steps,
-        label=f"{NAMES[kind]}, {depth} layer{'s' * (depth > 1)}",
+        label=name_stack(kind, depth),
     )
     key = jax.random.fold_in(jax.random.key(config.seed), 10 * list(RULE).index(kind) + depth)
     key_init, key_data = (jax.random.split(each, config.runs) for each in jax.random.split(key))
@@ -85,8 +83,9 @@ def train(config, kind, depth):  # -> Params [R, ...]
     return run.params  # a run that diverged has its last finite params, and did not learn
 
 
-def draw_prompts(rng, config):  # -> Prompt [B] of the longest prompts, targets [B, T]
-    """Draw test prompts with NumPy; the targets are w·x at every x."""
+def draw_prompts(config, run):  # -> Prompt [B] of the longest prompts, targets [B, T]
+    """Draw test prompts of a run with NumPy; the targets are w·x at every x."""
+    rng = np.random.default_rng([config.seed, run])
     count, length, d = config.test_prompts, config.times[-1] * config.n, config.d
     x = rng.standard_normal((count, length + 1, d))
     targets = np.einsum("btd,bd->bt", x, rng.standard_normal((count, d)) / d**0.5)
@@ -176,32 +175,40 @@ def mean_step(params, prompts):  # -> []
 def compute(config, models):
     """Train all stacks; each run is tested on prompts of its own, the same for all kinds."""
     constants = [find_constants(config, curve) for curve in (theory.lms, theory.gated_delta)]
-    rngs = [np.random.default_rng([config.seed, run]) for run in range(config.runs)]
-    tests = [draw_prompts(rng, config) for rng in rngs]
+    tests = [draw_prompts(config, run) for run in range(config.runs)]
     answer = jax.jit(jax.vmap(partial(predict_by_rules, config=config, constants=constants)))
     by_rules = [answer(prompts) for prompts, _ in tests]
-    steps, rows = [], {"risk": [], "distance": []}
-    for kind in config.kinds:
-        for depth in DEPTHS:
-            params = jax.tree.map(lambda leaf: leaf.astype(float), train(config, kind, depth))
-            for run, test in enumerate(tests):
-                stack = jax.tree.map(lambda leaf, run=run: leaf[run], params)
-                measured = measure(stack, *test, by_rules[run], kind, depth, config)
-                rows = {name: [*values, measured[name]] for name, values in rows.items()}
-                if (kind, depth) == ("delta", 1):
-                    steps.append(mean_step(stack, test[0]))
-    axes, grid = ("kind", "depth", "run"), (len(config.kinds), len(DEPTHS), config.runs)
-    rows = {name: np.stack(values).reshape(*grid, -1) for name, values in rows.items()}
-    data = {"risk": ((*axes, "prefix"), rows["risk"])}
-    data["distance"] = ((*axes, "rule"), rows["distance"])
+    steps, rows = [], []
+    for kind, depth in list_stacks(config):
+        params = jax.tree.map(lambda leaf: leaf.astype(float), train(config, kind, depth))
+        for run, test in enumerate(tests):
+            stack = jax.tree.map(lambda leaf, run=run: leaf[run], params)
+            rows.append(measure(stack, *test, by_rules[run], kind, depth, config))
+            if (kind, depth) == ("delta", 1):
+                steps.append(mean_step(stack, test[0]))
+    data = {}
+    for name, axis in (("risk", "prefix"), ("distance", "rule")):
+        values = np.stack([row[name] for row in rows])
+        data[name] = (("stack", "run", axis), values.reshape(-1, config.runs, values.shape[1]))
     data["closed"] = (("rule", "prefix"), closed_curves(config, constants))
     data["closed_of_step"] = (("run", "prefix"), [curve_of_step(config, step) for step in steps])
-    coordinates = {"kind": list(config.kinds), "depth": list(DEPTHS), "rule": list(RULES)}
-    return xr.Dataset(data, coordinates, {"n": config.n})
+    coordinates = {"stack": [name_stack(*stack) for stack in list_stacks(config)]}
+    return xr.Dataset(data, coordinates | {"rule": list(RULES)}, {"n": config.n})
+
+
+def list_stacks(config):  # -> [(kind, depth)]
+    """Return one and two layers of each kind; one layer of mesa is ridge regression already."""
+    stacks = [(kind, depth) for kind in config.kinds for depth in (1, 2)]
+    return [stack for stack in stacks if stack != ("mesa", 2)]
+
+
+def name_stack(kind, depth):
+    return f"{NAMES[kind]}, {depth} layer{'s' * (depth > 1)}"
 
 
 def select(result, name, kind, depth):  # -> DataArray (run, ...), or None
-    return result[name].sel(kind=kind, depth=depth) if kind in result["kind"] else None
+    stack = name_stack(kind, depth)
+    return result[name].sel(stack=stack) if stack in result["stack"] else None
 
 
 def find_mean(risk, result, times=1):  # DataArray (..., prefix) -> (...)
@@ -213,11 +220,8 @@ def find_mean(risk, result, times=1):  # DataArray (..., prefix) -> (...)
 
 def curve_ratio(result, kind, depth=1):  # -> [R]
     """Return the risk over 1 to n demonstrations over that of the rule's closed curve."""
-    risk = select(result, "risk", kind, depth)
-    if risk is None:
-        return None
-    closed = find_mean(result["closed"].sel(rule=RULE[kind]), result)
-    return (find_mean(risk, result) / closed).values
+    risk, closed = select(result, "risk", kind, depth), result["closed"].sel(rule=RULE[kind])
+    return None if risk is None else (find_mean(risk, result) / find_mean(closed, result)).values
 
 
 def has_learned(result, kind, depth):  # -> [R] of 0 and 1
@@ -275,9 +279,9 @@ CLAIMS = (
             "to one pass of their rule", quantity="the mean squared distance of predictions to "
             "ridge over that to the rule", sample=ridge_over_rule, at_most=1.0,
             over={"kind": FULL.kinds[:-1]}, null="none: the ratio is paired, and 1 half-way"),
-    Claim("learned", "derived here", "The share of trainings of {kind} with {depth} layers that "
-          "learn", "1 for a run whose risk is nearer to the closed curve than to that of the "
-          "answer 0, else 0", has_learned, over={"kind": FULL.kinds, "depth": DEPTHS},
+    Claim("learned", "derived here", "The share of trainings that learn: {kind}, depth {depth}",
+          "1 for a run whose risk is nearer to the closed curve than to that of the "
+          "answer 0, else 0", has_learned, over={"kind": FULL.kinds, "depth": (1, 2)},
           null="none: an estimate"),
 )  # fmt: skip
 
@@ -296,45 +300,38 @@ def plot(result, config):  # -> Figure, caption
     draw_seeds(axes[1], result, config)
     ratios = [np.median(curve_ratio(result, kind)) for kind in config.kinds]
     two = [np.median(ridge_over_rule(result, kind)) for kind in config.kinds if kind != "mesa"]
-    learned = [sum(has_learned(result, kind, depth).sum() for kind in config.kinds)
-               for depth in DEPTHS]  # fmt: skip
-    count = len(config.kinds) * config.runs
+    learned = [has_learned(result, *stack) for stack in list_stacks(config)]
     return figure, (
         f"The median layer of each kind has {min(ratios):.2f} to {max(ratios):.2f} times the risk "
-        f"of its rule's closed curve (lines in a); {learned[0]:.0f} of {count} trainings of one "
-        f"layer learned, and {learned[1]:.0f} of {count} of two. The distance of two layers to "
-        f"ridge is {min(two):.2g} to {max(two):.2g} times that to one pass of their rule. Points "
-        "in a are medians of seeds, those in b seeds; the dashed line is the length in training."
+        f"of its rule's closed curve (lines in a). The distance of two layers to ridge is "
+        f"{min(two):.2g} to {max(two):.2g} times that to one pass of their rule. "
+        f"{np.sum(learned):.0f} of {np.size(learned)} trainings learned. Points in a are medians "
+        "of seeds, those in b seeds; the dashed line is the length in training."
     )
 
 
 def draw_curves(ax, result, kind):
     color, marker = LOOKS[kind]
-    prefix = np.arange(1, result.sizes["prefix"])
     closed = result["closed"].sel(rule=RULE[kind]).values[1:]
-    plotting.line(ax, prefix, closed, RULE[kind] + ", closed form", color)
-    places = np.unique(np.geomspace(1, prefix[-1], 10).round().astype(int))
-    for depth, face, style in zip(DEPTHS, (color, "white"), ("", ":"), strict=True):
-        runs = select(result, "risk", kind, depth).transpose("run", "prefix").values[:, places]
-        look = dict(color=color, marker=marker, mfc=face, ls=style, lw=0.7)
-        label = f"{NAMES[kind]}, {depth} layer{'s' * (depth > 1)}"
-        plotting.mean_points(ax, places, runs, label, "median", **look)
+    plotting.line(ax, np.arange(1, len(closed) + 1), closed, RULE[kind] + ", closed form", color)
+    places = np.unique(np.geomspace(1, len(closed), 10).round().astype(int))
+    runs = select(result, "risk", kind, 1).transpose("run", "prefix").values[:, places]
+    look = dict(color=color, marker=marker, ls="", mfc="white")
+    plotting.mean_points(ax, places, runs, name_stack(kind, 1), "median", **look)
 
 
 def draw_seeds(ax, result, config):
     """Draw each run's risk over that of the closed curve."""
-    for i, kind in enumerate(config.kinds):
+    for kind, depth in list_stacks(config):
         color, marker = LOOKS[kind]
-        for depth, face in zip(DEPTHS, (color, "white"), strict=True):
-            ratios = np.sort(curve_ratio(result, kind, depth))
-            x = i + 0.4 * (depth - 1.5) + np.linspace(-0.12, 0.12, len(ratios))
-            ax.plot(x, ratios, marker, color=color, mfc=face, ms=3, mew=0.6)
+        ratios, face = np.sort(curve_ratio(result, kind, depth)), (color, "white")[depth - 1]
+        x = config.kinds.index(kind) + 0.4 * (depth - 1.5) + np.linspace(-0.12, 0.12, len(ratios))
+        ax.plot(x, ratios, marker, color=color, mfc=face, ms=3, mew=0.6)
     ax.axhline(1, color=plotting.BLACK, lw=0.8)
     plotting.log_axes(ax, y=True)
     ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20, 50) if tick < ax.get_ylim()[1]]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    names = [NAMES[kind].replace(" ", "\n") for kind in config.kinds]
-    ax.set_xticks(range(len(names)), names)
+    ax.set_xticks(range(len(config.kinds)), [NAMES[k].replace(" ", "\n") for k in config.kinds])
     ax.set(ylabel="risk / closed form's", title="Seeds: one layer, two (open)")
 
 

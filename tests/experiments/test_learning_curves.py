@@ -21,7 +21,7 @@ def constants():
 
 @pytest.fixture(scope="module")
 def longer():
-    return experiment.draw_prompts(np.random.default_rng(0), CONFIG)
+    return experiment.draw_prompts(CONFIG, 0)
 
 
 def test_every_rule_has_its_closed_curve_and_no_curve_rises(constants, longer):

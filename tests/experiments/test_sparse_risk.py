@@ -81,9 +81,9 @@ def test_slopes_are_those_of_the_laws_and_of_no_other():
     for axis, power in zip("nsd", ((-1, -1), (1, 0), (0, 1)), strict=True):
         values = np.array([1.0, 2.0, 4.0])
         risk = np.stack([7 * values**exponent for exponent in power], axis=1)
-        name = f"rate_{axis}"
-        data[name] = ((name, "rule", "run"), np.repeat(risk[..., None], 2, axis=2))
-        coordinates[name] = values
+        name, data_axes = f"rate_{axis}", (f"long_{axis}", "rule", "run")
+        data[name] = (data_axes, np.repeat(risk[..., None], 2, axis=2))
+        coordinates[data_axes[0]] = values
     result = xr.Dataset(data, coordinates)
     for rule in (PREPROCESSED, RIDGE):
         for axis in "nsd":
