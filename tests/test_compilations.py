@@ -154,8 +154,6 @@ CALLS = [
     partial(estimators.discrete_posterior_means, PROMPT, I2, 0.1),
     partial(estimators.recursive_ridge, PROMPT, 0.1),
     partial(estimators.prefixes, estimators.ols, PROMPT),
-    partial(estimators.rotation_equivariant_posterior_mean, PROMPT, 1, 1.0, 0.1),
-    partial(estimators.rotation_equivariant_posterior_mean, PROMPT, 1, 1.0, 0.1, signal="flat"),
     partial(linear_attention.init, KEY, 2, 2, D),
     partial(linear_attention.forward, MERGED, TOKENS),
     partial(linear_attention.forward, MERGED, TOKENS, keys="all"),

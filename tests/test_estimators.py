@@ -10,10 +10,8 @@ import pytest
 
 from draws import jit_numpy, seed_and, seeds
 from lsa_lab import estimators
-from lsa_lab.estimators import equivariant
 from lsa_lab.prompts import Prompt
 
-equivariant_mean = estimators.rotation_equivariant_posterior_mean
 ols, ridge, lasso = map(jit_numpy, (estimators.ols, estimators.ridge, estimators.lasso))
 descend, largest_step = map(jit_numpy, (estimators.gradient_descent, estimators.largest_step))
 STEPS = jnp.full(3, 0.1)
@@ -190,9 +188,6 @@ REFUSED = [
         lambda p: estimators.sparse_posterior_mean(draw(0, 6, 24, 6), 8, 1.0, 0.1),
         "735471 supports of 8 among 24",
     ),
-    (lambda p: equivariant_mean(p, 1, -1.0, 0.1), "weight_std = -1.0"),
-    (lambda p: equivariant_mean(p, 1, 0.0, 0.1), "weight_std = 0.0: expected a finite number > 0"),
-    (lambda p: equivariant_mean(p, 1, 1.0, 0), "noise_std = 0.0.*divides by 0"),
     (lambda p: estimators.descent_predictions(p.x_query, p.x_query, [np.nan], [4]), "step_sizes"),
     (
         lambda p: estimators.descent_predictions(p.x_query, p.x_query, [0.1], np.array([-4])),
@@ -209,7 +204,7 @@ REFUSED = [
         (lambda p, rule=rule: rule(cast(p, jnp.float16)), "no matrix is factored in it")
         for rule in (
             *(estimators.ols, RULES["ridge"], RULES["lasso"], lambda p: largest_step(p.x)),
-            *(estimators.descent_modes, lambda p: equivariant_mean(p, 1, 1.0, 1.0)),
+            estimators.descent_modes,
         )
     ),
 ]
@@ -221,37 +216,11 @@ def test_arguments_without_a_meaning_are_refused(call, message):
         call(draw(0, 6, 4, 4))
 
 
-def test_counts_and_spreads_may_be_numbers_of_numpy_and_jax():
+def test_counts_may_be_numbers_of_jax():
     prompt = draw(0, 6, 4, 4)
     sparse = estimators.sparse_posterior_mean
     ours, expected = (sparse(prompt, count, 1.0, 0.1) for count in (jnp.array(2), 2))
     np.testing.assert_array_equal(ours, expected)
-    ours, expected = (equivariant_mean(prompt, 2, std, 0.1) for std in (np.int64(2), 2.0))
-    np.testing.assert_array_equal(ours, expected)
-    single, one = cast(prompt, "float32"), np.float64(1)
-    for signal in ("gaussian", "flat"):
-        assert equivariant_mean(single, 2, one, one, signal=signal).dtype == np.float32
-
-
-@pytest.mark.parametrize("signal", ["gaussian", "flat"])
-def test_twice_the_nodes_do_not_change_the_equivariant_mean(signal, monkeypatch):
-    prompt = draw(0, 6, 5, 5)
-    expected = equivariant_mean(prompt, 2, 1.0, 0.5, signal=signal)
-    monkeypatch.setattr(equivariant, "_NODES", 512)
-    fine = equivariant_mean(prompt, 2, 1.0, 0.5, signal=signal)
-    np.testing.assert_allclose(fine, expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [2, 6])
-def test_with_ever_less_noise_the_equivariant_mean_goes_to_the_least_norm(n, dtype):
-    """Where no demonstration reaches, w and its mirror image are equally likely."""
-    prompt = draw(0, n, 4, 2)  # of rank 2, whatever n
-    prompt = prompt.replace(y=prompt.x @ jnp.full(4, 0.5))  # of length 1
-    expected = np.linalg.pinv(prompt.x) @ prompt.y
-    for signal, noise_std in itertools.product(("gaussian", "flat"), (1e-4, 1e-6)):
-        mean = equivariant_mean(cast(prompt, dtype), 2, 1.0, noise_std, signal=signal)
-        np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

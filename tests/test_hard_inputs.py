@@ -157,19 +157,6 @@ def test_a_probe_reads_beside_a_direction_that_is_much_larger():
     np.testing.assert_allclose(probe, turn[1:2].T, atol=1e-4)
 
 
-@pytest.mark.parametrize("scales", [(1, 0.01), (1e-9, 1, 1e-4)])
-@pytest.mark.parametrize("signal", ["gaussian", "flat"])
-def test_the_rule_that_commutes_with_rotations_learns_from_small_columns_too(scales, signal):
-    x, y, weights = table(np.array(scales), 3000)
-    y = y / np.linalg.norm(weights)
-    rule = estimators.rotation_equivariant_posterior_mean
-    ours, expected = (
-        rule(prompt(x, y, dtype), 1, 1.0, 0.1 * min(scales), signal=signal)
-        for dtype in (SINGLE, DOUBLE)
-    )
-    np.testing.assert_allclose(ours, expected, rtol=1e-4)
-
-
 @pytest.mark.parametrize("sizes", [(2e-19,) * 3, (1e19,) * 3, (1e-9, 1.0, 1e9)])
 @pytest.mark.parametrize("n", [40, 2])
 def test_ridge_and_the_lasso_take_covariates_of_any_unit(sizes, n):

@@ -63,7 +63,6 @@ forward = linear_attention.forward
 config_of = partial(transformer.Config, 3, 2, 2, 2)
 recurrent_of = partial(recurrent.Config, token_width=3)
 decoder_of = partial(lm_config.Config, 2, 2, 2, 4, 8, 16, 10, 5)
-equivariant = partial(estimators.rotation_equivariant_posterior_mean, PROMPT)
 
 
 def fit(params=A[3,], key=KEY, optimizer=None, steps=2, **options):
@@ -180,7 +179,6 @@ WRONG_VALUES = [  # a call, and words of the message
     (lambda: estimators.ridge(SINGLE, 1e50), "inf in float32"),
     (lambda: estimators.recursive_ridge(SINGLE, 1e-50), "penalty"),
     (lambda: estimators.sparse_posterior_mean(SINGLE, 1, 1e-50, 1.0), "signal_var"),
-    (lambda: estimators.rotation_equivariant_posterior_mean(SINGLE, 1, 1.0, 1e-25), "noise_std"),
     (lambda: SENTENCES.select_classes("bad", "bad"), "two or more"),
     (lambda: SENTENCES.take([True, False, False, True]), "flatnonzero"),
     (lambda: readings.shift_scores(np.ones((2, 3)), 1.0), "B, 2"),
@@ -372,7 +370,6 @@ EDGES = {  # a call, what it accepts, what it refuses
     "sparsity of weights": (
         lambda s: estimators.sparse_posterior_mean(FIVE, s, 1.0, 1.0), [1, 2], [0, 3, 1.0]
     ),
-    "sparsity of rotated weights": (lambda s: equivariant(s, 1.0, 1.0), [1, 2, None], [0, 3, 1.0]),
     "steps": (
         lambda steps: estimators.preprocessed_gradient_descent(FIVE, 0.1, steps), [0], [-1, 1.0]
     ),

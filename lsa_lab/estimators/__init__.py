@@ -27,9 +27,6 @@ from lsa_lab.estimators.descent import (
     preprocessed_gradient_descent as preprocessed_gradient_descent,
 )
 from lsa_lab.estimators.descent import preprocessed_step_limit as preprocessed_step_limit
-from lsa_lab.estimators.equivariant import (
-    rotation_equivariant_posterior_mean as rotation_equivariant_posterior_mean,
-)
 from lsa_lab.estimators.lasso import lasso as lasso
 from lsa_lab.estimators.least_squares import ols as ols
 from lsa_lab.estimators.least_squares import ridge as ridge
