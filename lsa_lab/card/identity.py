@@ -13,9 +13,9 @@ from lsa_lab.arguments import check_at_least
 from lsa_lab.card.batches import PromptDistribution
 from lsa_lab.card.model_checks import Forward, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, take_prefix
+from lsa_lab.card.probe import Interval, mean_interval
 from lsa_lab.card.prompt_sets import draw_prompt_sets
 from lsa_lab.card.rules import Family, make_discrete_bayes, make_families
-from lsa_lab.judging.statistics import Interval, mean_interval
 from lsa_lab.tasks.linear import LinearTask
 
 SAME, LIKE = 0.01, 0.1  # largest distances of "ridge" and "ridge-like"; else "none of these"

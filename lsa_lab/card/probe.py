@@ -7,8 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.judging.claims import verdict_of
-from lsa_lab.judging.statistics import Interval, mean_interval
+Interval = tuple[float, float]
+
+
+def mean_interval(samples: np.ndarray) -> Interval:  # [R]
+    """Return Student's interval for the mean of R runs, everything if there is one run."""
+    if len(samples) < 2:
+        return -math.inf, math.inf
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(len(samples) - 1, 0.975)) * samples.std(ddof=1) / len(samples) ** 0.5
+    return float(samples.mean() - half), float(samples.mean() + half)
+
+
+def compare(interval: Interval, at_least: float | None, at_most: float | None) -> str:
+    """Return holds if the whole interval is in the bounds, fails if none of it is."""
+    low, high = interval
+    floor = -math.inf if at_least is None else at_least
+    ceiling = math.inf if at_most is None else at_most
+    if floor <= low and high <= ceiling:
+        return "holds"
+    return "fails" if high < floor or ceiling < low else "undecided"
 
 
 @dataclass(frozen=True)
@@ -59,5 +78,5 @@ def make_probe(
     if ratio:
         low, high = (math.exp(min(end, 700)) for end in interval)
         value, interval = math.exp(value), (low, high)
-    verdict = verdict_of(interval, at_least, at_most) if bound else ""
+    verdict = compare(interval, at_least, at_most) if bound else ""
     return Probe(name, group, says, value, interval, bound, verdict, **fields)
