@@ -31,7 +31,7 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "*.egg-info", "**/__pycache__", "out", "build", "dist"]
 # Findings that cite results of 0.2; each comes back when its theme is drawn again.
-OLD_FINDINGS = ("README", "exact_matching", "heads_and_importance")
+OLD_FINDINGS = ("README", "exact_matching")
 exclude_patterns += [f"docs/findings/{name}.md" for name in OLD_FINDINGS]
 nitpicky = True
 nitpick_ignore_regex = [("py:class", ".*")]  # annotations also name types of other packages
