@@ -6,6 +6,7 @@ property of what a layer computes where its heads are identifiable: softmax head
 heads. Merged heads as wide as a token can be mixed without any change of a prediction (docs/theory,
 "Heads are not unique"), which changes their importances; we measure by how much. Removed heads are
 chosen on other prompts than those on which the risk is measured. Nothing is trained again.
+Predictions are clipped at twice the largest label, which bounds the risk of a pruned model.
 """
 
 from dataclasses import dataclass
