@@ -404,25 +404,26 @@ A4 = (
     Statement("A4, Attention patterns",
         "We read: the attention patterns of trained heads can be compared across layers and seeds.",
         "attention_patterns", "same_heads[sparse softmax]",
-        "After alignment the heads of two softmax models are {value} times as far apart as heads "
-        "that are exchanged between them.",
+        "After alignment the heads of two trainings of softmax attention on sparse regression are "
+        "{value} times as far apart as heads that are exchanged between them.",
         null="1"),
     Statement("A4, Figure 1c, first layer",
         "All heads of the first layer matter.",
         "head_pruning", "first_layer[sparse softmax]",
-        "The number of effective heads in the first layer of softmax models, less that in a layer "
-        "chosen at random, is {value}.",
+        "In softmax attention trained on sparse regression the number of effective heads in the "
+        "first layer, less that in a layer chosen at random, is {value}.",
         null="0"),
     Statement("A4, Figure 1c, later layers",
         "One head dominates each later layer.",
         "head_pruning", "later_layers[sparse softmax]",
-        "The later layers of softmax models have {value} effective heads on average.",
+        "The later layers of softmax attention trained on sparse regression have {value} effective "
+        "heads of four on average.",
         null="all heads of the layer"),
     Statement("A4, Figure 1d",
         "Removing all but the top head of each later layer, without retraining, changes little.",
         "head_pruning", "pruned[sparse softmax]",
-        "Removing all but the top head of each later layer multiplies the risk of softmax models "
-        "by {value}.",
+        "In softmax attention trained on sparse regression, removing all but the top head of each "
+        "later layer multiplies the risk by {value}.",
         null="1"),
     Statement("A4, Mechanism",
         "The first layer preprocesses the covariates, and later layers descend on them.",
