@@ -2,6 +2,7 @@
 
 import pytest
 
+import lowering
 from lsa_lab.lab import catalogue
 from lsa_lab.lab.run import Job
 
@@ -17,8 +18,10 @@ def test_the_smoke_tier_is_computed_judged_and_drawn(name, tmp_path):
     experiment = EXPERIMENTS[name]
     module = experiment.load()
     config = module.TIERS["smoke"]
-    models = Job(experiment, "smoke", config, tmp_path).load_models()
-    result = module.compute(config, models)
+    with lowering.operations() as kinds:
+        models = Job(experiment, "smoke", config, tmp_path).load_models()
+        result = module.compute(config, models)
+    assert lowering.lacking(kinds, "cuda") == []
     assert any(claim.judge(result) for claim in module.CLAIMS)
     picture, caption = module.plot(result, config)
     assert picture.axes

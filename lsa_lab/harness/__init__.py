@@ -1,1 +1,0 @@
-"""Settings of a process, bounds of configurations, and the look of figures."""

@@ -1,1 +1,0 @@
-"""The look of every figure, and the files that a figure becomes."""

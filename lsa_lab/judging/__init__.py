@@ -1,1 +1,0 @@
-"""Claims about samples: statements, intervals, verdicts."""

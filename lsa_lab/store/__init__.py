@@ -1,1 +1,0 @@
-"""Results of the experiments that are not yet one file each."""
