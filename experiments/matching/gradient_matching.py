@@ -363,7 +363,7 @@ def plot_rules(ax, result):
         look = dict(color=color, marker=marker)
         measures.draw_rows(ax, [i], ratios[rule][:, None], **look)
     ax.axvline(1, color=plotting.GREY, lw=1.2)
-    plotting.log_axes(ax, x=True)
+    plotting.log_axes(ax, x=True, ticks=(0.2, 0.5, 1))
     ax.set_yticks(range(len(order)), order)
     ax.set(ylim=(len(order) - 0.5, -0.5), xlabel="error / that of random subsets")
     ax.set_title("All rules")

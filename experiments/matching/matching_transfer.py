@@ -312,6 +312,8 @@ CLAIMS = (
 )  # fmt: skip
 
 
+TUNED_NAMES = dict(zip(TUNED, ("tuned w·x", "tuned prefix"), strict=True))
+LARGEST = 30.0  # ratio that is drawn
 LOOKS = {
     "linear model": (plotting.BLUE, "o"),
     "prefix": (plotting.VERMILION, "s"),
@@ -336,18 +338,19 @@ def plot(result, config):  # -> Figure, caption
         f"random subset's error. Errors of its own prefix, tuned on a random subset, correlate by "
         f"{raw:.2g} with its errors in context, and by {given:.2g} given the Bayes rule's ranks. "
         f"After random subsets every model has at most {worst:.2g} of the error of the answer 0. "
-        f"Medians (a) and means (b) of trainings."
+        f"Medians (a), those above {LARGEST:g} drawn at {LARGEST:g}, and means (b) of trainings."
     )
 
 
 def plot_errors(ax, result, targets):
     for i, (rule, (color, marker)) in enumerate(LOOKS.items()):
         samples = np.stack([error_ratio(result, rule, target) for target in targets], axis=1)
+        samples = np.minimum(samples, LARGEST)
         places = np.arange(len(targets)) + 0.13 * (i - 2)
         look = dict(color=color, marker=marker, label=rule)
         measures.draw_rows(ax, places, samples, "median", **look)
     ax.axvline(1, color=plotting.GREY, lw=1.2)
-    plotting.log_axes(ax, x=True)
+    plotting.log_axes(ax, x=True, ticks=(0.1, 1, 10))
     ax.set_yticks(range(len(targets)), targets)
     ax.set(ylim=(len(targets) - 0.5, -0.5), xlabel="error / that of a random subset")
     ax.set_title("Chosen subsets")
@@ -356,7 +359,7 @@ def plot_errors(ax, result, targets):
 
 def plot_ranks(ax, result):
     rows = {
-        f"{learner}, tuned: {model}": partial(tuned_correlation, result, learner, model)
+        f"{TUNED_NAMES[learner]}, {model}": partial(tuned_correlation, result, learner, model)
         for learner in TUNED
         for model in TRAINED
     }
