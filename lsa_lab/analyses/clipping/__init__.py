@@ -15,7 +15,6 @@ from lsa_lab.analyses.clipping.edits import Terms as Terms
 from lsa_lab.analyses.clipping.edits import clip as clip
 from lsa_lab.analyses.clipping.edits import count_parameters as count_parameters
 from lsa_lab.analyses.clipping.edits import kept_ranks as kept_ranks
-from lsa_lab.analyses.clipping.edits import random_terms as random_terms
 from lsa_lab.analyses.clipping.edits import rebuild as rebuild
 from lsa_lab.analyses.clipping.edits import sorted_magnitudes as sorted_magnitudes
 from lsa_lab.analyses.clipping.edits import svd_terms as svd_terms

@@ -12,7 +12,6 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.analyses.clipping.edits import (
-    Decompose,
     Edit,
     Layers,
     Pieces,
@@ -58,7 +57,6 @@ def curve(
     layers: Sequence[Layers] | None = None,
     rates: Sequence[Rate] = RATES,
     shots: Sequence[int] | None = None,
-    decompose: Decompose = svd_terms,
 ) -> Curve:
     """Return the risk of every model after every single edit; errors that overflow make it NaN.
 
@@ -70,7 +68,6 @@ def curve(
         layers: by default each layer alone; those in a tuple are cut together.
         rates: shares of the singular values to cut, or "drop".
         shots: numbers of demonstrations; the first ones of the same prompts. All by default.
-        decompose: the baseline ``sorted_magnitudes``, or ``random_terms`` with a key.
 
     Raises:
         ValueError: leaves without a common axis of runs; a module, layer or number of shots that
@@ -84,7 +81,7 @@ def curve(
         layers = range(next(iter(stacks.values())).shape[1])
     edits = [Edit(*edit) for edit in itertools.product(layers, together, rates)]
     table, places, whole = tabulate(jax.tree.map(lambda leaf: leaf[0], params), names, edits)
-    models, batches = (params, decompose(stacks)), _shorten(batch, shots)
+    models, batches = (params, svd_terms(stacks)), _shorten(batch, shots)
     cells = [_average(models, table, part, whole, risk=risk) for part in batches]
     risks, changes = jax.tree.map(lambda *shots: np.stack(shots, axis=1), *cells)  # [R, S, C]
     shape = (num_runs, len(batches), len(layers), len(together), len(rates))

@@ -4,12 +4,12 @@ A2 truncates a projection as it is stored, with its heads joined into one matrix
 the merged w_kq and w_pv [L, H, e, e] are products of one head's projections and are edited per
 head. Heads that a layer lacks are stored as zeros and count towards the joined matrix.
 
-A matrix has min(p, q) places: the terms of its SVD, terms along random directions, or parts of its
-entries in order of magnitude. All three keep the same number of parameters at the same rate.
+A matrix has min(p, q) places: the terms of its SVD, or parts of its entries in order of magnitude.
+Both keep the same number of parameters at the same rate.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import flax.struct
@@ -55,23 +55,11 @@ class Pruning(flax.struct.PyTreeNode):
 
 
 Pieces = Mapping[str, Terms] | Mapping[str, Pruning]  # by the name of the matrix
-Decompose = Callable[[Mapping[str, Array]], Pieces]
 
 
 def svd_terms(stacks: Mapping[str, Array]) -> dict[str, Terms]:
     """Return the singular value decomposition of each matrix [..., p, q] of ``matrices``."""
     return {name: Terms(*ranks.svd(stack)) for name, stack in stacks.items()}
-
-
-def random_terms(key: Array, stacks: Mapping[str, Array]) -> dict[str, Terms]:
-    """Return W = Σ_i (W o_i) o_iᵀ along a random orthonormal basis o_i, drawn for each matrix.
-
-    Keeping r of them is W O_r O_rᵀ, a random projection to the rank that clipping keeps. The basis
-    is on the smaller side, (p < q: O_r O_rᵀ W), so that all terms together are W.
-    """
-    keys = jax.random.split(key, len(stacks))
-    pairs = zip(keys, stacks.items(), strict=True)
-    return {name: _project(key, jnp.asarray(stack)) for key, (name, stack) in pairs}
 
 
 def sorted_magnitudes(stacks: Mapping[str, Array]) -> dict[str, Pruning]:
@@ -166,13 +154,3 @@ def as_tuple(values: Any) -> tuple:
 def _check_layers(layers: tuple[int, ...], count: int) -> None:
     if not layers or not all(0 <= check_whole(layer, "layer") < count for layer in layers):
         raise ValueError(f"layers {layers}: this model has 0 to {count - 1}")
-
-
-def _project(key: Array, matrix: Array) -> Terms:
-    *lead, p, q = matrix.shape
-    side = min(p, q)
-    basis = jnp.linalg.qr(jax.random.normal(key, (*lead, side, side), matrix.dtype))[0]
-    values = jnp.ones((*lead, side), matrix.dtype)
-    if p < q:
-        return Terms(basis, values, basis.mT @ matrix)
-    return Terms(matrix @ basis, values, basis.mT)
