@@ -64,11 +64,8 @@ def find_shares(config, kind):  # -> [K]
 
 
 def draw_pools(config, kind, keys):  # -> Pool [R, m], Pool [R, K queries]
-    law = {"noise_std": config.noise_std}
-    if kind in CLASSES:
-        law = {"labels": "cluster"}
-    elif kind == TASKS:
-        law["num_weights"] = "cluster"
+    regression = dict(noise_std=config.noise_std, num_weights=1 if kind == ONE_TASK else "cluster")
+    law = dict(labels="cluster") if kind in CLASSES else regression
     shares = tuple(find_shares(config, kind).tolist())
     task = pools.PoolTask(config.m, config.d, shares, config.separation, **law)
     return measures.draw_pools(task, config.queries, keys)
@@ -161,10 +158,9 @@ def measure_errors(config, kind, pool, queries, chosen):  # leaves [R, ...] -> [
         def errors(indices):
             weights = descend(config, kind, pool.x[indices], targets[indices])
             outputs = add_constant(queries.x, 1.0) @ weights.T
-            if kind in CLASSES:
-                errors = (outputs.argmax(1) != queries.cluster).astype(outputs.dtype)
-            else:
-                errors = (outputs[:, 0] - queries.y) ** 2
+            wrong = outputs.argmax(1) != queries.cluster
+            squares = (outputs[:, 0] - queries.y) ** 2
+            errors = wrong.astype(squares.dtype) if kind in CLASSES else squares
             return errors.reshape(-1, config.queries).mean(1)
 
         return jax.lax.map(errors, indices)
@@ -287,18 +283,15 @@ def plot(result, config):  # -> Figure, caption
         y = np.arange(len(CLASSES)) + 0.17 * (place - 1.5)
         measures.draw_rows(axes[0], y, np.stack(values, axis=1), "mean", **look)
     axes[0].set_yticks(range(len(CLASSES)), CLASSES)
-    axes[0].set(xlabel="KL divergence from a test set", title="Shares of classes")
-    axes[0].set_ylim(len(CLASSES) - 0.5, -0.5)
+    axes[0].set(xlabel="KL divergence from a test set", title="Shares of classes", ylim=(1.5, -0.5))
     axes[0].set_xlim(left=0)
     axes[0].legend()
     draw_groups(axes[1], result)
     figure.legend(*axes[1].get_legend_handles_labels(), ncols=4, loc="outside lower center")
     divergences = select(result, "divergence", CLASSES[-1], "intercept", "no intercept", "random")
     means = [values.mean() for values in divergences]
-    left = [
-        100 * np.exp(np.log(divide(result, TASKS, group)).mean())
-        for group in ("minority", "majority")
-    ]
+    ratios = [divide(result, TASKS, group) for group in ("minority", "majority")]
+    left = [100 * np.exp(np.log(ratio).mean()) for ratio in ratios]
     return figure, (
         f"In pools of {CLASSES[-1]} matched subsets have a KL divergence of {means[0]:.2g} from "
         f"the test set's shares with an intercept and {means[1]:.2g} without, random ones "
@@ -315,15 +308,13 @@ def draw_groups(ax, result):
         for j, group in enumerate(("majority", "minority")):
             color, marker = LOOKS[baseline]
             values = np.stack([divide(result, kind, group, baseline) for kind in kinds], axis=1)
-            places = np.arange(len(kinds)) + 0.25 * j + 0.08 * i - 0.16
+            places, label = np.arange(2) + 0.25 * j + 0.08 * i - 0.16, f"{group}, over {baseline}"
             look = dict(color=color, marker=marker if j else "v", mfc=face or color, ls="none")
-            label = f"{group}, over {baseline}"
             plotting.mean_points(ax, places, values, label, "ratio", capsize=2, **look)
     ax.axhline(1, color="grey", lw=0.8)
     measures.label_ticks(ax, (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2))
-    ax.set_xticks(range(len(kinds)), kinds)
-    ax.set_xlim(-0.5, len(kinds) - 0.5)
-    ax.set(ylabel="error of matched / baseline", title="Errors in regression")
+    ax.set_xticks(range(2), kinds)
+    ax.set(xlim=(-0.5, 1.5), ylabel="error of matched / baseline", title="Errors in regression")
 
 
 if __name__ == "__main__":
