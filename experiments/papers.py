@@ -453,7 +453,7 @@ A4 = (
         "We read: its excess risk is comparable with that of the Lasso.",
         "sparse_risk", "over_lasso",
         "Preprocessed descent has {value} times the excess risk of the Lasso, in the geometric "
-        "mean over settings.",
+        "mean over settings, which lie on either side of 1.",
         null="not 1: equal risks give 1"),
     Statement("A4, Figure 5",
         "We read: the answer becomes more readable from layer to layer.",

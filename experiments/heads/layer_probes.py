@@ -267,7 +267,7 @@ CLAIMS = (
 
 LOOKS = dict(zip(NAMES, ((plotting.BLUE, "o"), (plotting.GREEN, "^"), (plotting.VERMILION, "s")),
                  strict=True))  # fmt: skip
-PLACES = ("the model", *FEATURES)
+PLACES = ("the\nmodel", "layer 1", "layer 1,\nuntrained", "raw\ncovariates", "$r_j x_j$")
 
 
 def plot(result, config):  # -> Figure, caption
@@ -280,10 +280,10 @@ def plot(result, config):  # -> Figure, caption
         ax.axhline(1, color=plotting.BLACK, lw=0.8)
         plotting.log_axes(ax, y=True)
         low, high = ax.get_ylim()
-        ticks = [tick for tick in (0.2, 0.3, 0.5, 1, 2, 3, 5, 10) if low <= tick <= high]
+        ticks = [tick for tick in (0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10) if low <= tick <= high]
         ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes[0].set(xlabel="layer", ylabel="risk / ridge's", title="Linear reader of the query's token")
-    axes[1].set_xticks(range(len(PLACES)), [name.replace(" ", "\n") for name in PLACES])
+    axes[1].set_xticks(range(len(PLACES)), PLACES)
     axes[1].set_title("Descent on features")
     factors, gaps = (
         [np.exp(np.log(function(result, model)).mean()) for model in config.names]

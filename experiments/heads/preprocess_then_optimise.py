@@ -215,7 +215,7 @@ def plot(result, config):  # -> Figure, caption
     for ax in axes:
         ax.axhline(1, color=plotting.BLACK, lw=0.8)
         low, high = ax.get_ylim()
-        ticks = [tick for tick in (0.3, 0.5, 1, 2, 3, 5, 10) if low <= tick <= high]
+        ticks = [tick for tick in (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10) if low <= tick <= high]
         ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.legend()
     means = {step: np.exp(np.log(ridge_ratio(result, step)).mean()) for step in STEPS}

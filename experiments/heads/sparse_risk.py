@@ -98,7 +98,7 @@ def preprocessed_path(prompt, doublings):  # -> [C, d]
     hessian, r = measure_moments(prompt)
     curvatures, basis = jnp.linalg.eigh(r[:, None] * hessian * r[None])
     curvatures = jnp.maximum(curvatures, 1e-15 * curvatures[-1])
-    steps = 2.0 ** jnp.arange(doublings + 1)
+    steps = jnp.asarray(2.0 ** np.arange(doublings + 1), r.dtype)
     fractions = jnp.minimum(curvatures / curvatures[-1], 1)
     gains = -jnp.expm1(steps[:, None] * jnp.log1p(-fractions)[None]) / curvatures[None]
     return (gains * (basis.T @ (r * r))[None]) @ basis.T * r[None]
