@@ -17,16 +17,10 @@ REGRESSION = ("linear attention", "softmax attention", "causal attention", "tran
 CLIPPED_STEPS = 12_000
 SPARSE_STEPS = 20_000
 
-Named = tuple[tuple[str, Spec], ...]  # as configs of experiments that are folders hold models
-
 
 def choose_models(names: Iterable[str], *, small: bool = False) -> dict[str, Spec]:
     """Return the Specs of these names, or small ones of the same kinds that train in seconds."""
     return {name: tiny(name) if small else MODELS[name] for name in names}
-
-
-def choose_pairs(names: Iterable[str], *, small: bool = False) -> Named:
-    return tuple(choose_models(names, small=small).items())
 
 
 def tiny(name: str) -> Spec:
@@ -75,42 +69,23 @@ def _dense() -> dict[str, Spec]:
     return dict(zip(REGRESSION, specs, strict=True))
 
 
-def _classes() -> Spec:
-    """Softmax transformers with norms and MLPs, on two classes at 4 and 10 shots as in A2."""
-    shape = dict(kernel="softmax", key_width=8, width=16, mlp_width=32)
+def _sparse(variants, *, sparsity=1, kernel="linear", key_width=None, **training) -> Spec:
+    """Models of regression with d = 5 and E |w|² = 1, which read prompts in their own units."""
+    d, width = 5, max(map(max, variants))
+    recipe = dict(steps=SPARSE_STEPS, batch=64, learning_rate=0.005, clip=0.1, beta_2=0.99)
     return Spec(
-        Task(4, (4, 10, 20), noise_std=0.5, labels="signs"),
-        Architecture(depth=4, heads=2, norm=True, init_scale=0.5, **shape),
-        Recipe(steps=16_000, batch=64, learning_rate=3e-3, seeds=9),
-    )
-
-
-def _sparse(
-    variants,
-    *,
-    d=4,
-    sparsity: int | None = 1,
-    noise_std=0.5,
-    kernel="linear",
-    key_width=None,
-    padding_slots=4,
-    **training,
-) -> Spec:
-    """Models of regression with E |w|² = 1, which read prompts in their own units."""
-    recipe = dict(steps=30_000, batch=128, learning_rate=0.005, seeds=5, clip=0.1)
-    return Spec(
-        Task(d, (8, 16, 32), sparsity, noise_std, (sparsity or d) ** -0.5),
+        Task(d, (8, 16, 32), sparsity, 0.5, (sparsity or d) ** -0.5),
         Architecture(
             len(variants[0]),
-            max(map(max, variants)),
+            width,
             variants,
             kernel,
             key_width,
-            padding_slots=padding_slots,
+            padding_slots=4,
             normalise_prompt=True,
             init_scale=0.1 if key_width is None else 1.0,
         ),
-        Recipe(**recipe | {"beta_2": 0.99, "checkpoints": 5} | training),
+        Recipe(**recipe | {"checkpoints": 0} | training),
     )
 
 
@@ -130,39 +105,21 @@ def _clipped() -> dict[str, Spec]:
 
 
 def _heads() -> dict[str, Spec]:
-    """Models of sparse regression with d = 5 that differ in their heads or in their sparsity."""
-    common = dict(d=5, steps=SPARSE_STEPS, batch=64, checkpoints=0)
+    """Models of sparse regression that differ in their heads or in their sparsity."""
     rows = ((1, 1, 1), (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 4))
-    few = (rows[0], rows[-1])
+    few, one, four = (rows[0], rows[-1]), rows[:1], rows[-1:]
     softmax = dict(learning_rate=0.003, batch=32, clip=1.0, steps=6000, kernel="softmax")
     # As many parameters in a layer: one head with keys of eight, or four with keys of two.
-    wide = dict(learning_rate=0.003, key_width=8)
+    equal = dict(learning_rate=0.003, seeds=16)
     return {
-        "sparse": _sparse(rows, seeds=20, seed=3201, **common),
-        "eight heads": _sparse(((8, 8, 8),), seeds=20, seed=3202, **common),
-        "two non-zeros": _sparse(few, sparsity=2, seeds=16, seed=3203, **common),
-        "no zeros": _sparse(few, sparsity=None, seeds=16, seed=3204, **common),
-        "one wide head": _sparse(few[:1], seeds=16, seed=3205, **common | wide),
-        "four narrow heads": _sparse(
-            few[1:], seeds=16, seed=3206, **common | wide | dict(key_width=2)
-        ),
-        "sparse softmax": _sparse(few[1:], key_width=8, seeds=16, seed=3207, **common | softmax),
+        "sparse": _sparse(rows, seeds=20, seed=3201),
+        "eight heads": _sparse(((8, 8, 8),), seeds=20, seed=3202),
+        "two non-zeros": _sparse(few, sparsity=2, seeds=16, seed=3203),
+        "no zeros": _sparse(few, sparsity=None, seeds=16, seed=3204),
+        "one wide head": _sparse(one, key_width=8, seed=3205, **equal),
+        "four narrow heads": _sparse(four, key_width=2, seed=3206, **equal),
+        "sparse softmax": _sparse(four, key_width=8, seeds=16, seed=3207, **softmax),
     }
 
 
-def _models() -> dict[str, Spec]:
-    single, all4 = (1, 1, 1), (4, 4, 4)
-    deep = ((1,) * 5, (2,) * 5, (4, 1, 1, 1, 1), (1, 4, 4, 4, 4), (4, 4, 1, 1, 1), (4,) * 5)
-    return {
-        **_dense(),
-        **_clipped(),
-        **_heads(),
-        "classes": _classes(),
-        "depth 3": _sparse((single, (2, 2, 2), (4, 1, 1), (1, 4, 4), (4, 4, 1), all4)),
-        "depth 5": _sparse(deep, learning_rate=0.002),  # at 0.005 runs of five layers overflow
-        "little noise": _sparse((single, all4), noise_std=0.25),
-        "much noise": _sparse((single, all4), noise_std=1.0),
-    }
-
-
-MODELS: Mapping[str, Spec] = _models()
+MODELS: Mapping[str, Spec] = {**_dense(), **_clipped(), **_heads()}

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 KERNELS = ("linear", "softmax")
-# Field names and fields of results of version 0.2, which experiments that are folders still draw.
-_OLD_NAMES = {"own_units": "normalise_prompt", "scratch": "padding_slots"}
 
 
 @dataclass(frozen=True)
@@ -83,15 +81,6 @@ class Architecture:
         """The heads of each layer, for every variant, or for the model that has none."""
         return self.variants or ((self.heads,) * self.depth,)
 
-    @property
-    def places(self) -> dict[str, int]:
-        """The variants that experiments compare, by name: one head in each layer, all heads in the
-        first layer alone, in all later ones alone, and the last row."""
-        single, many = (1,) * (self.depth - 1), (self.heads,) * (self.depth - 1)
-        wanted = {"single": (1, *single), "first": (self.heads, *single), "later": (1, *many)}
-        wanted["full"] = self.rows[-1]
-        return {name: self.rows.index(row) for name, row in wanted.items() if row in self.rows}
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -160,23 +149,6 @@ def plain(spec: Spec) -> dict[str, Any]:
         return list(map(listed, value)) if isinstance(value, tuple) else value
 
     return listed(dataclasses.asdict(spec))
-
-
-def restored(saved: Any) -> Spec:
-    """Return the Spec of plain values: a dictionary or a namespace; a Spec stays as it is."""
-
-    def frozen(value):
-        return tuple(map(frozen, value)) if isinstance(value, list) else value
-
-    def build(kind, values):
-        values = values if isinstance(values, dict) else vars(values)
-        values = {_OLD_NAMES.get(name, name): frozen(value) for name, value in values.items()}
-        names = {field.name for field in dataclasses.fields(kind)}
-        return kind(**{name: value for name, value in values.items() if name in names})
-
-    groups = {"task": Task, "architecture": Architecture, "training": Recipe}
-    saved = saved if isinstance(saved, dict) else vars(saved)
-    return Spec(**{group: build(kind, saved[group]) for group, kind in groups.items()})
 
 
 def _check_counts(config: Any, *names: str) -> None:

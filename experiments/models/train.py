@@ -36,9 +36,8 @@ from lsa_lab.training import Files, Run, fit
 from lsa_lab.training.status import refuse_divergence
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
-# The parts of a training after which checkpoints are committed too; the transformer's are large.
-CHECKPOINTS = dict.fromkeys(("depth 3", "depth 5"), (1, 2, 3, 4, 5))
-CHECKPOINTS["transformer"] = (1,)
+# The parts of a training after which checkpoints are committed too.
+CHECKPOINTS = {"transformer": (1,)}
 
 
 def load_models(models: Mapping[str, Spec], label: str = "", progress=None) -> dict[str, Runs]:

@@ -1,7 +1,6 @@
 """Models are what their Specs say, and weights those of the Spec that is asked for."""
 
 import dataclasses
-import json
 import shutil
 
 import jax
@@ -11,7 +10,7 @@ import pytest
 
 from experiments.models import model, named, runs, tasks, train
 from experiments.models.model import Model
-from experiments.models.specs import Spec, dense_spec, plain, restored
+from experiments.models.specs import Spec, dense_spec
 from lsa_lab import prompts
 from lsa_lab.interop.weights import read_arrays, write_arrays
 from lsa_lab.lab import catalogue
@@ -233,11 +232,6 @@ def test_a_risk_is_finite_where_a_model_explodes():
     batch = jax.device_get(draw(jax.random.key(4), tasks.distribution(VARIANTS.task, 4), 8))
     largest = 2 * np.abs(batch.y).max(1)
     assert 0 < risk(exploding, batch) <= ((largest + np.abs(batch.y_query)) ** 2).mean()
-
-
-def test_a_spec_is_restored_from_json():
-    for spec in (*named.MODELS.values(), MERGED, VARIANTS):
-        assert restored(json.loads(json.dumps(plain(spec)))) == spec == restored(spec)
 
 
 @pytest.mark.parametrize("name", named.MODELS)
