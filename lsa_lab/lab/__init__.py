@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from lsa_lab.lab import plotting as plotting
     from lsa_lab.lab.claims import Claim as Claim
     from lsa_lab.lab.command import main as main
-    from lsa_lab.lab.intervals import cluster_means as cluster_means
     from lsa_lab.lab.intervals import mean_interval as mean_interval
     from lsa_lab.lab.intervals import median_interval as median_interval
     from lsa_lab.lab.intervals import ratio_interval as ratio_interval
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 else:
     _MODULES = {"Claim": "claims", "main": "command", "load_claims": "results"}
     _MODULES |= {"checkpoint": "session", "compute_each": "session", "plotting": ""}
-    for _name in ("cluster_means", "mean_interval", "median_interval", "ratio_interval"):
+    for _name in ("mean_interval", "median_interval", "ratio_interval"):
         _MODULES[_name] = "intervals"
 
     def __getattr__(name: str) -> Any:

@@ -52,19 +52,6 @@ def median_interval(samples: Any, confidence: float = 0.95) -> Interval:
     return UNKNOWN if rank == 0 else (float(x[rank - 1]), float(x[-rank]))
 
 
-def cluster_means(samples: Any, clusters: Any) -> np.ndarray:  # [N], [N] -> [R]
-    """Return the mean of the samples in each cluster, in the order in which clusters first appear.
-
-    Samples that share a cluster (sets of one collection, layers of one model) are not independent;
-    the clusters are.
-    """
-    x, labels = check_samples(samples), np.asarray(clusters)
-    if labels.shape != x.shape:
-        raise ValueError(f"clusters of shape {labels.shape}: expected one label for each sample")
-    names = dict.fromkeys(labels.tolist())
-    return np.array([x[labels == name].mean() for name in names])
-
-
 def check_samples(samples: Any) -> np.ndarray:  # [R]
     """Return samples as floats [R]; raise ValueError if there are none or one is not finite."""
     x = np.asarray(samples, float)

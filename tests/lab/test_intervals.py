@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from lsa_lab.lab import cluster_means, mean_interval, median_interval, ratio_interval
+from lsa_lab.lab import mean_interval, median_interval, ratio_interval
 
 DRAWS = 4000
 
@@ -54,11 +54,6 @@ def test_formulas():
     assert ratio_interval([1e-300, 1e300]) == (0.0, np.inf)
 
 
-def test_cluster_means_are_one_number_for_a_cluster():
-    means = cluster_means([1.0, 3.0, 10.0, 5.0], ["b", "b", "a", "b"])
-    np.testing.assert_array_equal(means, [3.0, 10.0])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -67,7 +62,6 @@ def test_cluster_means_are_one_number_for_a_cluster():
         (lambda: median_interval([1.0, np.nan]), "1 of 2 samples are not finite"),
         (lambda: ratio_interval([1.0, 0.0]), "1 of 2 ratios are not positive"),
         (lambda: mean_interval([1.0, 2.0], 95), "confidence = 95"),
-        (lambda: cluster_means([1.0, 2.0], ["a"]), "one label for each sample"),
     ],
 )
 def test_refusals(call, message):
