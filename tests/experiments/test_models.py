@@ -172,13 +172,13 @@ def test_damaged_bytes_are_refused(committed):
             load(VARIANTS)
 
 
-def test_every_named_model_has_its_weights_in_eight_megabytes():
+def test_every_named_model_has_its_weights_in_nine_megabytes():
     for name, spec in named.MODELS.items():
         read = runs.read(train.weights_file(name), spec)
         assert read.parts == train.CHECKPOINTS.get(name, ())
         assert read.loss.shape[:2] == (len(spec.architecture.rows), spec.training.seeds)
         assert float(read.facts["seconds"]) > 0
-    assert sum(file.stat().st_size for file in train.WEIGHTS.iterdir()) < 8 << 20
+    assert sum(file.stat().st_size for file in train.WEIGHTS.iterdir()) < 9 << 20
 
 
 def test_the_lab_hands_models_to_compute_and_describes_them(tmp_path):
