@@ -77,22 +77,6 @@ TIERS = {
 }  # fmt: skip
 
 
-def draw_pools(config, task, runs):  # -> Pool [R P, m], queries [R P, Q] without noise
-    law = pools.PoolTask(config.m, task.d, noise_std=task.noise_std)
-    keys = jax.random.split(jax.random.key(config.seed), runs * config.pools)
-    return measures.draw_pools(law, config.queries, keys)
-
-
-def train_prefixes(config, models, pool):  # {rule: Model [R P]} -> {rule: [R P, C, k, e]}
-    sizes = dict(epochs=config.epochs, batch=config.batch, saves=config.checkpoints)
-    recipe = prefix.Recipe(learning_rate=config.rate, **sizes)
-    keys = jax.random.split(jax.random.key(config.seed + 1), len(pool.y))
-    return {
-        rule: measures.train_prefixes(model, pool, recipe, keys, rule)
-        for rule, model in models.items()
-    }
-
-
 def collect_features(config, pool, models, paths):  # of one pool -> [F, m, p], as GRADIENTS
     steps = jnp.full(config.checkpoints - 1, 0.3)  # from w = 0, in small steps
     whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
@@ -119,18 +103,24 @@ def choose(config, n, *rows):  # pool, models, paths and keys [R P] -> indices [
 
 
 def draw_subsets(config, stack):  # Model [R] -> x [R, P, S, n, d], y, queries' x and y
-    """Draw the pools and choose subsets; return their demonstrations."""
+    """Draw pools, train prefixes on them and choose subsets; return their demonstrations."""
     task, runs = stack.spec.task, jax.tree.leaves(stack.params)[0].shape[0]
-    n, pool_queries = max(task.lengths), draw_pools(config, task, runs)
-    pool, queries = pool_queries
+    n, count = max(task.lengths), runs * config.pools
+    keys = [jax.random.split(jax.random.key(config.seed + i), count) for i in range(3)]
+    law = pools.PoolTask(config.m, task.d, noise_std=task.noise_std)
+    pool, queries = measures.draw_pools(law, config.queries, keys[0])
     models = {
-        "prefix": measures.build_one_layer(task.d, n, task.noise_std, len(pool.y)),
+        "prefix": measures.build_one_layer(task.d, n, task.noise_std, count),
         "stack prefix": jax.tree.map(lambda leaf: np.repeat(leaf, config.pools, 0), stack),
     }
-    paths = train_prefixes(config, models, pool)
-    keys = jax.random.split(jax.random.key(config.seed + 2), len(pool.y))
-    chosen = np.asarray(choose(config, n, pool, models, paths, keys))
-    rows = np.arange(len(chosen))[:, None, None]
+    sizes = dict(epochs=config.epochs, batch=config.batch, saves=config.checkpoints)
+    recipe = prefix.Recipe(learning_rate=config.rate, **sizes)
+    paths = {
+        rule: measures.train_prefixes(model, pool, recipe, keys[1], rule)
+        for rule, model in models.items()
+    }
+    chosen = np.asarray(choose(config, n, pool, models, paths, keys[2]))
+    rows = np.arange(count)[:, None, None]
     parts = (np.asarray(pool.x)[rows, chosen], np.asarray(pool.y)[rows, chosen])
     parts += (np.asarray(queries.x), np.asarray(queries.y))
     return [part.reshape(runs, config.pools, *part.shape[1:]) for part in parts]
