@@ -7,8 +7,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
-KERNELS = ("linear", "softmax")
-
 
 @dataclass(frozen=True)
 class Task:
