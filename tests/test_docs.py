@@ -6,22 +6,18 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import jax
 import pytest
-from docutils import nodes, utils
 
 from lsa_lab import lm
 from lsa_lab.lab import arguments
-from lsa_lab.lab.catalogue import UsageError
 from lsa_lab.lm import decoder, sources, tokens, weights
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "docs" / "_ext")]
 
 from check import check, without_notation  # noqa: E402
-from notation import set_notation  # noqa: E402
 
 
 def build(source: Path, out: Path) -> subprocess.CompletedProcess:
@@ -97,21 +93,6 @@ def test_control_a_letter_that_leads_to_no_notation_is_seen(tmp_path):
     assert without_notation(tmp_path) == ["docs/theory/flow.html: no notation of \\Lambda"]
 
 
-def test_a_letter_that_stands_alone_is_a_link_where_it_comes_first():
-    formulas = (r"\Gamma", "w_t", r"\Gamma")
-    page = utils.new_document("flow")
-    page += nodes.section("", nodes.title("", "", nodes.math("", "w")))
-    page[0] += nodes.paragraph("", "", *(nodes.math("", formula) for formula in formulas))
-    set_notation(SimpleNamespace(env=SimpleNamespace(docname="docs/theory/flow")), page)
-    title, box, text = page[0]
-    assert [link["refuri"] for link in box.findall(nodes.reference)] == [
-        f"README.html#letter-{letter}" for letter in ("Gamma", "t", "w")
-    ]
-    assert [type(node) for node in text] == [nodes.reference, nodes.math, nodes.math]
-    assert text[0]["refuri"] == "README.html#letter-Gamma"
-    assert isinstance(title[0], nodes.math)  # a title is a link already
-
-
 SHOWN = re.compile(
     r"^(?:\.venv/bin/)?lsa-lab ([^#\n]+)|`(?:\.venv/bin/)?lsa-lab ([a-z][^`]+)`", re.M
 )
@@ -126,9 +107,3 @@ def test_every_command_that_is_shown_is_parsed(page, least):
     assert len(lines) >= least
     for line in lines:
         arguments.parse(shlex.split(line))
-
-
-def test_control_a_command_that_is_none_is_refused():
-    for line in ("runs depth", "run depth --teir smoke", "list --tier smoke"):
-        with pytest.raises(UsageError):
-            arguments.parse(line.split())

@@ -53,6 +53,8 @@ def test_the_byte_order_does_not_matter(kind):
 def test_a_count_may_be_an_integer_of_any_kind(count):
     assert risk.ols(count, 2, 1.0) == risk.ols(4, 2, 1.0)
     optimum.one_layer(I2, I2, count, 0.0)
+    found, expected = (estimators.sparse_posterior_mean(PROMPT, k // 4, 1, 1) for k in (count, 4))
+    np.testing.assert_array_equal(found, expected)
 
 
 PLAIN = np.array([[2, 1], [1, 1]])  # symmetric

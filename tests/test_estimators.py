@@ -168,61 +168,6 @@ def test_each_rule_can_be_batched_compiled_and_differentiated_in_both_precisions
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes(empty)))
 
 
-SQUARE = jnp.ones((4, 4))
-REFUSED = [
-    (lambda p: estimators.lasso(p, float("nan")), "penalty = nan"),
-    (lambda p: estimators.gaussian_posterior_mean(p, 1.0, 0.0), "noise_var = 0.0.*use ols"),
-    (lambda p: estimators.gaussian_posterior_mean(p, 0.0, 1.0), "signal_var = 0.0"),
-    (
-        lambda p: estimators.gaussian_posterior_mean(p, 1.0, 1.0, prior_covariance=-jnp.eye(4)),
-        "not positive definite",
-    ),
-    (
-        lambda p: estimators.gaussian_posterior_mean(
-            p, 1.0, 1.0, prior_covariance=jnp.triu(SQUARE)
-        ),
-        "not symmetric",
-    ),
-    (lambda p: estimators.sparse_posterior_mean(p, 2, 1.0, 0.0), "noise_var = 0.0.*use ols"),
-    (
-        lambda p: estimators.sparse_posterior_mean(draw(0, 6, 24, 6), 8, 1.0, 0.1),
-        "735471 supports of 8 among 24",
-    ),
-    (lambda p: estimators.descent_predictions(p.x_query, p.x_query, [np.nan], [4]), "step_sizes"),
-    (
-        lambda p: estimators.descent_predictions(p.x_query, p.x_query, [0.1], np.array([-4])),
-        "numbers of steps are whole and not negative",
-    ),
-    (lambda p: estimators.gradient_descent(p, [0.1, np.inf]), "step_sizes holds 1 NaN"),
-    (lambda p: estimators.preprocessed_gradient_descent(p, 0.0, 3), "step_size = 0.0"),
-    (lambda p: estimators.ols(p.replace(x=p.x.at[2, 1].set(np.nan))), r"x holds 1 .*\(2, 1\)"),
-    (lambda p: estimators.ols(p.replace(y=p.y.at[0].set(np.inf))), r"y holds 1 .*\(0,\)"),
-    (lambda p: estimators.largest_step(p.x.at[2, 1].set(np.nan)), r"x holds 1 .*\(2, 1\)"),
-    (lambda p: estimators.ols(p.replace(x=p.x.astype(int))), "one floating dtype"),
-    (lambda p: estimators.ols(p.replace(x=p.x[:0], y=p.y[:0])), "at least one demonstration"),
-    *(
-        (lambda p, rule=rule: rule(cast(p, jnp.float16)), "no matrix is factored in it")
-        for rule in (
-            *(estimators.ols, RULES["ridge"], RULES["lasso"], lambda p: largest_step(p.x)),
-            estimators.descent_modes,
-        )
-    ),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_arguments_without_a_meaning_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(draw(0, 6, 4, 4))
-
-
-def test_counts_may_be_numbers_of_jax():
-    prompt = draw(0, 6, 4, 4)
-    sparse = estimators.sparse_posterior_mean
-    ours, expected = (sparse(prompt, count, 1.0, 0.1) for count in (jnp.array(2), 2))
-    np.testing.assert_array_equal(ours, expected)
-
-
 @pytest.mark.parametrize(
     ("n", "d", "sparsity", "noise_var"),
     [(1, 4, 2, 1e-8), (2, 4, 3, 1e-8), (3, 4, 3, 1e-8), (9, 13, 3, 0.1)],  # 286: two chunks

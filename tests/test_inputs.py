@@ -1,6 +1,7 @@
 """Bad inputs are refused in a sentence that names the argument; values at the edge are accepted."""
 
 import functools
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -12,10 +13,14 @@ import pytest
 from lsa_lab import estimators, prompts, training
 from lsa_lab.analyses import amplification, clipping, disparity, heads, implicit_gd, probes
 from lsa_lab.analyses.common_map import best_common_map
+from lsa_lab.lm import cached_stream, decoder, readings, text
 from lsa_lab.lm import config as lm_config
-from lsa_lab.lm import readings, text
+from lsa_lab.lm import flow as lm_flow
+from lsa_lab.lm import prefix as lm_prefix
 from lsa_lab.lm.sentences import Sentences
 from lsa_lab.lm.templates import Template
+from lsa_lab.lm.weights import check_params
+from lsa_lab.lm.weights import init as init_decoder
 from lsa_lab.models import (
     constructions,
     effective,
@@ -24,6 +29,7 @@ from lsa_lab.models import (
     prefixes,
     recurrent,
     sparse_constructions,
+    trace,
     transformer,
 )
 from lsa_lab.prompts import Prompt
@@ -32,7 +38,22 @@ from lsa_lab.tasks import linear, pools, tables
 from lsa_lab.tasks.linear import LinearTask
 from lsa_lab.tasks.pools import PoolTask
 from lsa_lab.theory import amplification as flows
-from lsa_lab.theory import asymptotics, generalization, optimum, risk, training_dynamics
+from lsa_lab.theory import (
+    asymptotics,
+    correlated_prompts,
+    depth,
+    drift,
+    generalization,
+    iteration,
+    learning_curves,
+    matching,
+    optimum,
+    plateaus,
+    risk,
+    rotating_covariance,
+    training_dynamics,
+)
+from lsa_lab.theory.alignment import aligned_risk
 
 # n = 3, d = 2, e = 3, L = H = 2, m = 5; one array of every shape, so that no call makes one.
 SHAPES = [(), (1,), (2,), (3,), (4,), (2, 1), (3, 1), (1, 2), (2, 2), (3, 3), (2, 3), (5, 3)]
@@ -52,6 +73,11 @@ RUNS = jax.tree.map(lambda leaf: leaf[None], WEIGHTS)
 UNEQUAL = WEIGHTS.replace(w_pv=WEIGHTS.w_pv[:1])
 CONFIG = transformer.Config(3, 2, 2, 2)
 FACTORS = transformer.init(KEY, CONFIG)
+WITH_MLP = transformer.init(KEY, transformer.Config(3, 2, 2, 2, mlp_width=4))
+EMPTY, HOLED = PROMPT.replace(x=PROMPT.x[:0], y=A[3,][:0]), PROMPT.x.at[2, 1].set(jnp.nan)
+HALF = jax.tree.map(lambda leaf: leaf.astype("float16"), PROMPT)
+BROAD = Prompt(jnp.ones((6, 24)), jnp.ones(6), jnp.ones(24), A[()])
+MANY = jnp.ones((80, 4))
 DELTA = recurrent.Config("delta", 5, layout="bound")
 DELTA_PARAMS = recurrent.init(KEY, DELTA)
 TASK = LinearTask(3, 2)
@@ -63,6 +89,19 @@ forward = linear_attention.forward
 config_of = partial(transformer.Config, 3, 2, 2, 2)
 recurrent_of = partial(recurrent.Config, token_width=3)
 decoder_of = partial(lm_config.Config, 2, 2, 2, 4, 8, 16, 10, 5)
+WORDS = decoder_of()
+DECODER = init_decoder(KEY, WORDS)
+
+
+def token_flow(**options):
+    read = lm_flow.margin(DECODER, WORDS, 7, 2)
+    return lm_flow.token_flow(DECODER, jnp.ones((3, 8)), WORDS, read, **options)
+
+
+def unread(params, tokens):
+    """Run a model whose trace has no label slot."""
+    walked = forward(params, tokens)
+    return trace.Walk(walked.stream, walked.heads)
 
 
 def fit(params=A[3,], key=KEY, optimizer=None, steps=2, **options):
@@ -252,6 +291,154 @@ WRONG_VALUES = [  # a call, and words of the message
     (lambda: fit(per_run=A[()]), "per_run"),
     (lambda: fit(files="fit.ckpt"), "Files"),
     (lambda: fit(progress=True), "Progress"),
+    (lambda: risk.ols(8, 8, 0.5), "n = 8"),
+    (lambda: risk.ols(7, 9, 0.5), "min_norm"),
+    (lambda: risk.min_norm(10, 8, 0.5), "ols"),
+    (lambda: risk.min_norm(True, 8, 0.1), "n = True"),
+    (lambda: risk.rotation_invariant_bound(5, 5, 0.5, 0.0), "signal_norm_sq"),
+    (lambda: risk.rotation_invariant_bound(400, 301, 0.5), "301"),
+    (lambda: optimum.one_layer(I2, 0 * I2, 3, 0.0), "label"),
+    (lambda: optimum.rank_limited_risk(I2, jnp.eye(3), 3, 0.1), "task_covariance"),
+    (lambda: depth.best_descent(1.0, 0.1, -1), "depth"),
+    (lambda: depth.best_descent_at(0, 3, 0.1, 2), "n = 0"),
+    (lambda: depth.best_descent_at(4, 3, 0.1, 10_000), "depth"),
+    (lambda: rotating_covariance.best_descent([1.0, -0.1], 2), "eigenvalues"),
+    (lambda: rotating_covariance.moving_inverse([0.0, 0.0]), "eigenvalues"),
+    (lambda: iteration.iterated_risk(16, 8, 0.1, 400), "steps"),
+    (lambda: drift.lms(4, 0.1, 1.1), "rho"),
+    (lambda: drift.best_weights(0 * I2, 2, 0.0), "task_covariance"),
+    (lambda: drift.best_weights(-I2, 2, 0.1), "task_covariance"),
+    (lambda: correlated_prompts.additive(4, 3, 0.1, [0.9]), "correlation"),
+    (lambda: learning_curves.additive(4, 3, 0.1, -0.1), "drift"),
+    (lambda: learning_curves.delta_rule(4, 3, np.ones(3)), "noise_var"),
+    (lambda: learning_curves.delta(4, 3, 0.1, drift=0.9), "drift"),
+    (lambda: learning_curves.delta(4, 2, 0.1), "d = 2"),
+    (lambda: learning_curves.delta(4, 3, 0.1, 2.0), "step"),
+    (lambda: learning_curves.gated_delta(4, 3, 0.1, 0.5, 1.0, np.nan), "scale"),
+    (lambda: learning_curves.lms(3, 4, 0.3, 0.0), "step"),
+    (lambda: learning_curves.ridge(4, 3, 0.1, 0.0), "penalty"),
+    (lambda: asymptotics.ridge_risk(1.0, 1.0, 2.0, 0.1, 0.0), "penalty"),
+    (lambda: aligned_risk([1.0, -1.0], A[2,], 1.0, 0.5, 2.0, 0.1), "train"),
+    (lambda: aligned_risk([0.0], [1.0], 1.0, 0.5, 2.0, 0.1), "train"),
+    (lambda: training_dynamics.loss(1.0, I2, SKEW, 3), "covariance"),
+    (lambda: training_dynamics.loss(A[2,], I2, I2, 2), "u is"),
+    (lambda: training_dynamics.solve(A[2,], I2, 2.5, 0.1, I2), "n = 2.5"),
+    (lambda: training_dynamics.solve(A[2,][:0], I2, 2, 0.1, I2), "times"),
+    (lambda: training_dynamics.isotropic_step(1.0, 2, 3, 1.0, -A[2,]), "initial_step"),
+    (lambda: plateaus.plateaus(0 * A[2,], 5), "σ² = 0"),
+    (lambda: matching.moment_spread(I2[:1]), "x has 1 rows"),
+    (lambda: matching.least_squares_gap(I2, A[2,], -0.1), "objective"),
+    (lambda: generalization.summands(I2[None], 0.1, centred=True), "centred"),
+    (lambda: generalization.summands(I2[None], 0.0), "noise_cov"),
+    (lambda: generalization.summands(I2[None], jnp.eye(4).at[0, 1].set(0.5)), "symmetric"),
+    (lambda: generalization.summands(I2[None], 0 * jnp.eye(4)), "definite"),
+    (lambda: generalization.measured_gap(A[2,], A[2,], 2.0, 2.0), "low"),
+    (lambda: flows.geometric_gain(jnp.array(-1.0), -4), "num_layers"),
+    (lambda: implicit_gd.trajectory(WEIGHTS, PROMPT, keys="causal"), "no common layer map"),
+    (lambda: implicit_gd.trajectory(WEIGHTS, PROMPT, keys="demonstration"), "'demonstration'"),
+    (lambda: implicit_gd.trajectory(FACTORS, PROMPT), r"not .*transformer.*\.Params: softmax"),
+    (lambda: implicit_gd.implied_weights(unread, WEIGHTS, PROMPT), r"label slot.*flow\(read"),
+    (lambda: amplification.demonstration_flow(forward, WEIGHTS, BATCH), "vmap"),
+    (lambda: amplification.demonstration_flow(unread, WEIGHTS, PROMPT), "not the Trace .*flow"),
+    (lambda: amplification.moment_flow(WEIGHTS, EMPTY), "at least one demonstration"),
+    (lambda: amplification.moment_flow(FACTORS, PROMPT), "moment form exists for"),
+    (lambda: amplification.flow(lambda x: x, TOKENS), "one number for each layer"),
+    (lambda: heads.losses(jnp.sum, jnp.zeros((2, 2, 2))), "head_mask 0 of 2 is all zero"),
+    *((lambda counts=counts: heads.prune(A[3, 3], counts), "pass the head_counts of the config")
+      for counts in ((3, 1), (2, 1, 1), (3, 0, 1))),
+    (lambda: heads.prune(INF * A[2, 3]), r"6 NaN or infinite.*\(0, 0\)"),
+    (lambda: heads.effective_heads(jnp.array([[1.0, jnp.nan]])), r"1 NaN.*\(0, 1\)"),
+    (lambda: heads.mask_heads(FACTORS, ("w_q", "w_o"), A[2, 2]), "one of them"),
+    (lambda: heads.mask_heads(WITH_MLP, "mlp_in", A[2, 2]), "have no heads"),
+    (lambda: clipping.truncate(jnp.nan * I2, 0.5), "NaN or infinity"),
+    (lambda: clipping.Edit(0, "w_q", 1.0), r"lies in \[0, 1\); for rank 0 use 'drop'"),
+    (lambda: clipping.clip(WEIGHTS, 0, "mlp", 0.5), "called 'mlp': this model has w_"),
+    (lambda: clipping.clip(FACTORS, (0, 5), "w_q", 0.5), "has 0 to 1"),
+    (lambda: clipping.clip(FACTORS, -1, "w_q", 0.5), "has 0 to 1"),
+    (lambda: clipping.kept_ranks(FACTORS, clipping.Edit((), "w_q", 0.5)), "0 to 1"),
+    (lambda: clipping.clip(RUNS, 0, "w_kq", 0.5), "an axis of runs, use jax.vmap"),
+    (lambda: clipping.condition_numbers(RUNS, "w_kq"), "use jax.vmap"),
+    (lambda: probes.fit(MANY[:79], MANY[:79]), "79 prompts for a probe of width 4.*80 or more"),
+    (lambda: probes.fit(MANY, MANY[:79]), "one row for each of states"),
+    (lambda: probes.fit(MANY, jnp.nan * MANY), "targets"),
+    (lambda: probes.r_squared(MANY[:4, :1], MANY[:3], MANY[:3, 0]), "a row for each of states"),
+    (lambda: probes.r_squared(MANY[:4, :1], MANY[:3], 0 * MANY[:3, :1]), "nothing to explain"),
+    (lambda: probes.descend(MANY[:4], A[4,], 3), "and one for the query"),
+    (lambda: probes.descend(MANY[:5], A[4,], 2.5), "num_steps = 2.5: it is a whole number"),
+    (lambda: probes.descend(MANY[:5], A[4,], 2, 1.5), "share = 1.5: choose one between 0"),
+    (lambda: probes.embed_as_queries(forward, WEIGHTS, PROMPT, layer=3), "that after 0 to"),
+    (lambda: probes.preprocess(BATCH), r"use jax\.vmap for a batch"),
+    (lambda: probes.head_contributions(unread(WEIGHTS, TOKENS)), "needs a label slot"),
+    (lambda: best_common_map(A[3, 3], A[2, 3, 3]), "3 tokens of width 3 always have a common map"),
+    (lambda: best_common_map(A[5, 4], A[2, 3, 3]), "T as in tokens"),
+    (lambda: estimators.lasso(PROMPT, jnp.nan), "penalty = nan"),
+    (lambda: estimators.gaussian_posterior_mean(PROMPT, 1.0, 0.0), "noise_var = 0.0.*use ols"),
+    (lambda: estimators.gaussian_posterior_mean(PROMPT, 0.0, 1.0), "signal_var = 0.0"),
+    (lambda: estimators.gaussian_posterior_mean(PROMPT, 1, 1, prior_covariance=-I2), "definite"),
+    (lambda: estimators.gaussian_posterior_mean(PROMPT, 1, 1, prior_covariance=SKEW), "symmetric"),
+    (lambda: estimators.sparse_posterior_mean(PROMPT, 2, 1.0, 0.0), "noise_var = 0.0.*use ols"),
+    (lambda: estimators.sparse_posterior_mean(BROAD, 8, 1.0, 0.1), "735471 supports of 8 among 24"),
+    (lambda: estimators.descent_predictions(A[2,], A[2,], [np.nan], [4]), "step_sizes"),
+    (lambda: estimators.descent_predictions(A[2,], A[2,], [0.1], np.array([-4])), "not negative"),
+    (lambda: estimators.gradient_descent(PROMPT, [0.1, np.inf]), "step_sizes holds 1 NaN"),
+    (lambda: estimators.preprocessed_gradient_descent(PROMPT, 0.0, 3), "step_size = 0.0"),
+    (lambda: estimators.ols(PROMPT.replace(x=HOLED)), r"x holds 1 .*\(2, 1\)"),
+    (lambda: estimators.ols(PROMPT.replace(y=INF * A[3,])), r"y holds 3 .*\(0,\)"),
+    (lambda: estimators.largest_step(HOLED), r"x holds 1 .*\(2, 1\)"),
+    (lambda: estimators.ols(PROMPT.replace(x=PROMPT.x.astype(int))), "one floating dtype"),
+    (lambda: estimators.ols(EMPTY), "at least one demonstration"),
+    *((lambda rule=rule: rule(HALF), "no matrix is factored in it")
+      for rule in (estimators.ols, partial(estimators.ridge, penalty=0.1),
+                   partial(estimators.lasso, penalty=0.1), estimators.descent_modes,
+                   lambda p: estimators.largest_step(p.x))),
+    (lambda: constructions.scale_skip(transformer.init(KEY, config_of(norm=True)), 0.5), "homogen"),
+    (lambda: constructions.scale_skip(WITH_MLP, 0.5), "not homogeneous"),
+    (lambda: constructions.preprocess_then_optimise(5, 0, A[2,]), "num_heads = 0 .*choose 1 to 5"),
+    (lambda: constructions.preprocess_then_optimise(5, 6, A[2,]), "num_heads = 6 .*choose 1 to 5"),
+    (lambda: constructions.preprocess_then_optimise(5, 5, A[2,], A[1,]), "raw_step_sizes"),
+    (lambda: gradient_matching.match(A[5, 3].at[3, 0].set(jnp.nan), 2), "gradients"),
+    (lambda: gradient_matching.match(INF * A[4, 3], 2), "gradients"),
+    (lambda: gradient_matching.match(np.ones((4, 2), int), 2), "gradients"),
+    (lambda: gradient_matching.match(A[5, 3], 2, max_swaps=-1), "max_swaps"),
+    (lambda: readings.auc(np.zeros((3, 2)), [1, 1, 1]), "none of class 0: take queries of every"),
+    (lambda: readings.best_shift(np.zeros((3, 3)), [0, 1, 2]), "scores of 3 labels: .* needs two"),
+    (lambda: readings.accuracy(np.zeros((3, 2)), [0, 1]), r"shapes \(3, 2\) and \(2,\); expected"),
+    (lambda: readings.accuracy(np.zeros((3, 2)), [0, 1, 2]), "whole numbers from 0 to C - 1"),
+    (lambda: readings.accuracy([[0, np.nan]], [0]), "1 scores are NaN or infinite"),
+    (lambda: fit(steps=0), "steps = 0"),
+    (lambda: fit(chunk=0), "chunk = 0"),
+    (lambda: fit(A[2, 3][:0], KEYS[:0]), "key has shape"),
+    (lambda: fit(key=KEYS[None]), "key has shape"),
+    (lambda: fit({"w": A[5, 3]}, KEYS), r"params.w has shape \(5, 3\): with 2 keys"),
+    (lambda: fit(A[2, 3], KEYS, per_run=A[2,]), "optimizer is no function"),
+    (lambda: fit(per_run=KEY, optimizer=optax.sgd), "per_run has a typed key"),
+    (lambda: fit({"w": jnp.nan * A[3,]}), "w is not finite"),
+    (lambda: fit({"w": jnp.arange(3)}), "w is int64: give floats"),
+    (lambda: fit({"w": "a"}), "w is <U1: give floats"),
+    (lambda: fit({}), "params is {}: it has no array to train"),
+    (lambda: replace(WORDS, num_groups=3), "does not divide num_heads = 2"),
+    (lambda: decoder_of(rotary_width=3), "an even number up to key_width = 4"),
+    (lambda: replace(WORDS, num_layers=2.0), "num_layers = 2.0: it is a whole"),
+    (lambda: decoder.embed(DECODER, jnp.zeros(6, int), WORDS), "6 tokens, .* context is 5"),
+    (lambda: decoder.embed(DECODER, jnp.zeros((1, 3), int), WORDS), "one prompt"),
+    (lambda: decoder.embed(DECODER, np.array([1, 10]), WORDS), "words are numbers from 0"),
+    (lambda: decoder.embed(DECODER, np.array([1.0]), WORDS), "expected whole numbers"),
+    (lambda: decoder.logits(DECODER, jnp.ones(8), WORDS, np.array([10])), "are numbers from 0"),
+    (lambda: check_params(DECODER.replace(mlp_gate=None), WORDS), "params lacks mlp_gate"),
+    (lambda: check_params(DECODER, decoder_of(gated=False)), "has mlp_gate"),
+    (lambda: cached_stream.resume(DECODER, None, WORDS, 2), "this model has layers 0 to 1"),
+    (lambda: cached_stream.check_edit(DECODER, DECODER), "one layer's Params without the axis L"),
+    (lambda: cached_stream.take_layer(DECODER, 2), "of 2 layers are numbers from 0 to 1"),
+    (lambda: cached_stream.embed_questions(DECODER, np.zeros(2, int), np.array([[10]]), WORDS),
+     "words are numbers from"),
+    (lambda: token_flow(layers=(0,)), "after layers 1 to 2"),
+    (lambda: token_flow(layers=(2, 1)), r"layers \(2, 1\): name each once, in ascending order"),
+    (lambda: token_flow(layers=np.array([1, 2]), place=3), "place = 3: the prompt has 3 tokens"),
+    (lambda: token_flow(layers=(1,), place=-4), "place = -4"),
+    (lambda: lm_flow.margin(DECODER, WORDS, 7, 10), "words are numbers from 0 to 9"),
+    (lambda: lm_prefix.init(KEY, DECODER, 0), "one row at least"),
+    (lambda: lm_prefix.loss(A[1, 2], DECODER, None, config=WORDS, label_ids=jnp.array([1, 2])),
+     r"a prefix is \[k, D\]"),
 ]  # fmt: skip
 
 

@@ -7,11 +7,6 @@ import pytest
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 IMPORTS = re.findall(r"^\| .* \| `(from lsa_lab.*?)` \|$", README, re.MULTILINE)
-MODULES = ("amplification", "implicit_gd", "clipping", "heads", "probes", "gradient_matching")
-
-
-def test_the_map_names_the_modules_of_the_papers():
-    assert all(any(name in line for line in IMPORTS) for name in MODULES)
 
 
 @pytest.mark.parametrize("line", IMPORTS)

@@ -80,13 +80,6 @@ def test_other_models_have_none_and_the_map_is_that_of_least_squares(name):
     np.testing.assert_allclose(result.residual[-1], missed)
 
 
-def test_too_few_tokens_are_refused():
-    with pytest.raises(ValueError, match="4 tokens of width 4 always have a common map"):
-        common_map.best_common_map(jnp.ones((4, 4)), jnp.ones((L + 1, 4, 9)))
-    with pytest.raises(AssertionError, match="T as in tokens"):
-        common_map.best_common_map(jnp.ones((5, 4)), jnp.ones((L + 1, 6, 4)))
-
-
 def test_a_decomposition_that_fails_is_repeated_by_another_algorithm(swap):
     """LAPACK's divide and conquer does not converge on some prompts whose tokens repeat."""
     rng = np.random.default_rng(0)

@@ -130,27 +130,3 @@ def test_the_contributions_of_heads_sum_to_the_prediction():
     assert contributions[1:, 0].all()
     merged = traces.Trace(stream=TRACE.stream, heads=TRACE.heads)  # the label slot is last here
     np.testing.assert_array_equal(probes.head_contributions(merged), contributions)
-
-
-ONES = jnp.ones((80, 4))
-REFUSED = [
-    (lambda: probes.fit(ONES[:79], ONES[:79]), "79 prompts for a probe of width 4.*80 or more"),
-    (lambda: probes.fit(ONES, ONES[:79]), "one row for each of states"),
-    (lambda: probes.fit(ONES, jnp.nan * ONES), "targets"),
-    (lambda: probes.r_squared(ONES[:4, :1], ONES[:3], ONES[:3, 0]), "a row for each of states"),
-    (lambda: probes.r_squared(ONES[:4, :1], ONES[:3], 0 * ONES[:3, :1]), "nothing to explain"),
-    (lambda: probes.descend(ONES[:4], jnp.ones(4), 3), "and one for the query"),
-    (lambda: probes.descend(ONES[:5], jnp.ones(4), 2.5), "num_steps = 2.5: it is a whole number"),
-    (lambda: probes.descend(ONES[:5], jnp.ones(4), 2, 1.5), "share = 1.5: choose one between 0"),
-    (
-        lambda: probes.embed_as_queries(forward, PARAMS, PROMPT, layer=len(TRACE.stream)),
-        "this stream is that after 0 to",
-    ),
-    (lambda: probes.preprocess(draw_batch()[0]), r"use jax\.vmap for a batch"),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_calls_without_a_meaning_are_refused(call, message):
-    with pytest.raises((AssertionError, ValueError), match=message):
-        call()

@@ -87,6 +87,9 @@ def test_signs_that_the_output_does_not_have_are_replaced(package, encoding, wor
     left = run_program(words, package.root, PYTHONIOENCODING=encoding)
     assert left.returncode == 0, left.stderr
     assert left.stdout.count("Is ? ? 0?") == 2
+    if words.startswith("run"):
+        assert "1 of 2 done" in left.stdout
+        assert (package.root / ".cache/figures/smoke/index.html").exists()
 
 
 def test_an_output_that_is_full_is_told_in_one_sentence(package):
@@ -155,15 +158,6 @@ def test_a_script_runs_by_itself(package):
     )
     assert left.returncode == 0, left.stderr
     assert "question, smoke tier --config.n 4" in left.stdout
-
-
-def test_all_experiments_two_at_a_time(package):
-    second = package.script.with_name("another.py")
-    second.write_text(package.script.read_text())
-    left = run_program(f"run all --jobs 2 --package {package.name}", package.root)
-    assert left.returncode == 0, left.stderr
-    assert "1 of 2 done" in left.stdout
-    assert (package.root / ".cache/figures/index.html").exists()
 
 
 def test_a_sweep_plots_a_claim(package):

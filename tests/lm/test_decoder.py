@@ -9,7 +9,7 @@ import pytest
 
 from lsa_lab.lm import cached_stream, decoder, flow
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.weights import check_params, init
+from lsa_lab.lm.weights import init
 
 LLAMA = Config(
     num_layers=3, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6, vocabulary=11,
@@ -103,36 +103,3 @@ def test_an_edit_evaluated_from_a_cached_stream_has_the_bits_of_the_whole_run(la
         alone = walk(whole, config, ids).stream[-1, num_shared:]
         np.testing.assert_allclose(answer, alone, atol=1e-12)
     assert jnp.abs(rows - cached_stream.resume(params, kept[layer], config, layer)).max() > 1e-2
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda p, c: dataclasses.replace(c, num_groups=3), "does not divide num_heads = 4"),
-        (lambda p, c: dataclasses.replace(c, rotary_width=3), "an even number up to key_width = 4"),
-        (lambda p, c: walk(p, c, jnp.zeros(17, int)), "17 tokens, and the model's context is 16"),
-        (lambda p, c: walk(p, c, IDS[None]), "one prompt"),
-        (lambda p, c: check_params(p.replace(mlp_gate=None), c), "params lacks mlp_gate"),
-        (lambda p, c: check_params(p, dataclasses.replace(c, gated=False)), "has mlp_gate"),
-        (lambda p, c: cached_stream.resume(p, None, c, 3), "this model has layers 0 to 2"),
-        (lambda p, c: cached_stream.check_edit(p, p), "one layer's Params without the axis L"),
-        (
-            lambda p, c: cached_stream.take_layer(p, 3),
-            "indices of 3 layers are numbers from 0 to 2",
-        ),
-        (lambda p, c: decoder.embed(p, np.array([1, c.vocabulary]), c), "words are numbers from 0"),
-        (
-            lambda p, c: cached_stream.embed_questions(p, IDS, np.array([[c.vocabulary]]), c),
-            "words are numbers from",
-        ),
-        (lambda p, c: decoder.embed(p, np.array([1.0]), c), "expected whole numbers"),
-        (
-            lambda p, c: decoder.logits(p, jnp.ones(c.width), c, words=np.array([c.vocabulary])),
-            "words are numbers from 0",
-        ),
-        (lambda p, c: dataclasses.replace(c, num_layers=2.0), "num_layers = 2.0: it is a whole"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call, said):
-    with pytest.raises((ValueError, AssertionError), match=said):
-        call(*model(LLAMA))

@@ -71,21 +71,6 @@ def test_a_shift_is_not_judged_where_it_is_fitted():
     assert np.mean(apart) < 0.51
 
 
-@pytest.mark.parametrize(
-    ("reading", "scores", "labels", "sentence"),
-    [
-        ("auc", np.zeros((3, 2)), [1, 1, 1], "none of class 0: take queries of every class"),
-        ("best_shift", np.zeros((3, 3)), [0, 1, 2], "scores of 3 labels: .* needs two"),
-        ("accuracy", np.zeros((3, 2)), [0, 1], r"shapes \(3, 2\) and \(2,\); expected"),
-        ("accuracy", np.zeros((3, 2)), [0, 1, 2], "whole numbers from 0 to C - 1"),
-        ("accuracy", [[0, np.nan]], [0], "1 scores are NaN or infinite"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(reading, scores, labels, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        getattr(readings, reading)(scores, labels)
-
-
 def test_shares_of_an_affine_map_do_not_feel_the_size_of_a_change():
     rng = np.random.default_rng(1)
     z, noise = rng.normal(size=(2, 4000))

@@ -1,13 +1,11 @@
 """Predictions of prefixes and of batches are those of single prompts."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab import estimators, prompts
+from lsa_lab import prompts
 from lsa_lab.interop import as_forward
 from lsa_lab.models import linear_attention, moments, prefixes, recurrent, transformer
 from lsa_lab.models.trace import predict
@@ -80,15 +78,6 @@ def test_any_causal_function_has_predictions_of_prefixes():
         prefixes.predictions(as_forward(jnp.sum, causal=True), None, PROMPT)
     with pytest.raises(ValueError, match="query"):
         prefixes.predictions(as_forward(jnp.sum), None, PROMPT)
-
-
-def test_recursive_ridge_is_ridge_on_every_prefix():
-    each = jax.jit(partial(estimators.prefixes, lambda p: estimators.ridge(p, 0.7 / p.x.shape[0])))
-    every = each(PROMPT)
-    np.testing.assert_allclose(jax.jit(estimators.recursive_ridge)(PROMPT, 0.7), every, atol=1e-12)
-    assert not every[0].any()
-    with pytest.raises(ValueError, match="penalty = 0"):
-        estimators.recursive_ridge(PROMPT, 0.0)
 
 
 PARAMS = linear_attention.Params(np.full((2, 1, 3, 3), 0.1), np.full((2, 1, 3, 3), 0.1))

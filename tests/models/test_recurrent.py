@@ -1,4 +1,4 @@
-"""Recurrent layers are the recurrences of their papers, in scans and in chunks."""
+"""Recurrent layers: heads, attention, scans and chunks; tests/golden has the recurrences."""
 
 import dataclasses
 import functools
@@ -41,83 +41,6 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def loop(kind, head, rows, inner=1):  # one head's states [T, k, v], from the papers' equations
-    state, every, product = np.zeros((K, V)), [], np.zeros((K, V))
-    moment = np.zeros((K, K))
-    for u in rows:
-        keys, values = (head["w_k"] @ u).reshape(-1, K), (head["w_v"] @ u).reshape(-1, V)
-        raw = None if "w_step" not in head else head["w_step"] @ u + head["b_step"]
-        softplus = None if raw is None else np.log1p(np.exp(raw))
-        g = None if "w_gate" not in head else sigmoid(head["w_gate"] @ u + head["b_gate"])
-        k, v = keys[0], values[0]
-        unit = k / np.linalg.norm(k)
-        if kind == "retention":
-            state = sigmoid(head["b_gate"]) * state + np.outer(k, v)
-        elif kind == "ssd":
-            state = np.exp(-np.exp(head["b_gate"]) * softplus) * state + softplus * np.outer(k, v)
-        elif kind == "lms":
-            state = state - softplus * np.outer(k, k @ state - v)
-        elif kind == "longhorn":  # the new state's own error: argmin |S - S_t|² + β |Sᵀk - v|²
-            state = np.linalg.solve(
-                np.eye(K) + softplus * np.outer(k, k), state + softplus * np.outer(k, v)
-            )
-        elif kind == "delta":
-            state = (np.eye(K) - sigmoid(raw) * np.outer(unit, unit)) @ state
-            state = state + sigmoid(raw) * np.outer(unit, v)
-        elif kind == "gated_delta":
-            decayed = np.diag(np.broadcast_to(g, K)) @ state
-            state = decayed - sigmoid(raw) * np.outer(unit, unit @ decayed - v)
-        elif kind == "gdn2":  # Erase with its own gate for each key channel, write with one for v's
-            decayed, write = np.diag(g) @ state, sigmoid(head["w_write"] @ u + head["b_write"])
-            state = decayed - np.outer(unit, sigmoid(raw) * unit) @ decayed
-            state = state + np.outer(unit, write * v)
-        elif kind == "delta_product":
-            for key, value, step in zip(keys, values, 2 * sigmoid(raw), strict=True):
-                key = key / np.linalg.norm(key)
-                state = state - step * np.outer(key, key @ state - value)
-        elif kind == "ttt":
-            for _ in range(inner):
-                state = state - raw * np.outer(k, k @ state - v)
-        elif kind == "mesa":
-            moment = g * moment + sigmoid(raw) * np.outer(k, k)
-            product = g * product + sigmoid(raw) * np.outer(k, v)
-            penalised = moment + np.exp(head["log_penalty"]) * np.eye(K)
-            state = np.linalg.solve(penalised, product)
-        every.append(state)
-    return np.stack(every)
-
-
-def by_hand(config, params, tokens):
-    stream, states = np.asarray(tokens), []
-    names = [f.name for f in dataclasses.fields(params) if getattr(params, f.name) is not None]
-    for layer in range(config.num_layers):
-        total, of_heads = 0, []
-        for h in range(config.num_heads):
-            head = {name: np.asarray(getattr(params, name)[layer, h]) for name in names}
-            every = loop(config.kind, head, stream, config.inner)
-            read = np.einsum("tkv,tk->tv", every, stream @ head["w_q"].T)
-            total = total + read @ head["w_o"].T
-            of_heads.append(every)
-        stream = stream + total
-        states.append(of_heads)
-    return stream, np.array(states)
-
-
-# The recurrences of the others are beside other people's code in tests/golden.
-VARIANTS = [(kind, ()) for kind in ("retention", "ssd", "lms", "longhorn", "delta", "ttt")]
-VARIANTS += [("delta_product", ()), ("gated_delta", (("diagonal", True),)), ("gdn2", ())]
-VARIANTS += [("mesa", (("solve", "cholesky"),))]
-
-
-@pytest.mark.parametrize(("kind", "changes"), VARIANTS)
-def test_a_layer_is_the_recurrence_of_its_paper(kind, changes):
-    config, params, tokens = drawn(kind, **dict(changes))
-    last, states = by_hand(config, params, tokens)
-    found = np.asarray(forward(params, tokens, config).stream)
-    np.testing.assert_allclose(found[-1], last, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(states_of(params, tokens, config), states, atol=1e-11)
-
-
 def test_both_ways_of_a_mesa_layer_are_one_regression_where_nothing_is_forgotten():
     config, params, tokens = drawn("mesa")
     kept = params.replace(b_gate=np.full_like(params.b_gate, np.inf))
@@ -130,6 +53,20 @@ def test_both_ways_of_a_mesa_layer_are_one_regression_where_nothing_is_forgotten
 
 
 attention = jax.jit(recurrent.attention, static_argnums=2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_head_alone_in_one_layer_writes_and_keeps_the_same(kind):
+    config, params, tokens = drawn(kind)
+    walked, states = forward(params, tokens, config), states_of(params, tokens, config)
+    alone = dataclasses.replace(config, num_layers=1, num_heads=1)
+    for layer, head in ((0, 1), (1, 0)):
+        one = jax.tree.map(lambda leaf, at=(layer, head): leaf[at][None, None], params)
+        own = forward(one, walked.stream[layer], alone).heads[0, 0]
+        np.testing.assert_allclose(own, walked.heads[layer, head], atol=1e-12)
+        found = states_of(one, walked.stream[layer], alone)[0, 0]
+        np.testing.assert_allclose(found, states[layer, head], atol=1e-12)
+    np.testing.assert_allclose(np.diff(walked.stream, axis=0), walked.heads.sum(1), atol=1e-12)
 
 
 def one_value(kind, layout="bound"):
@@ -168,17 +105,6 @@ def test_attention_and_values_explain_what_every_head_writes(kind, layout):
     itself = np.diagonal(weights, axis1=2, axis2=3)
     assert (itself[..., -1] == 0).all() == (layout == "merged")  # nor, if merged, the query itself
     assert itself[..., :-1].all()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_control_scores_alone_explain_no_layer_that_divides_forgets_or_erases(kind):
-    config, params, tokens = one_value(kind)
-    walked = jax.device_get(forward(params, tokens, config))
-    queries, keys = (
-        np.einsum("lhke,lte->lhtk", leaf, walked.stream[:-1]) for leaf in (params.w_q, params.w_k)
-    )
-    scores = np.tril(queries @ keys.swapaxes(2, 3))
-    assert np.abs(read_through(scores, config, params, walked) - walked.heads).max() > 1e-3
 
 
 def test_attention_of_a_batch_by_chunks_is_that_of_each_prompt_and_both_mesa_ways_have_one():

@@ -23,6 +23,7 @@ SHAPES = {
     "rich": RICH,
     "uneven": dataclasses.replace(RICH, num_layers=3, heads=(3, 1, 1)),
     "interleaved": dataclasses.replace(INTERLEAVED, width=4, mlp_width=3),
+    "biased": dataclasses.replace(RICH, heads=(2, 1), mlp_width=None, biases=True),
 }
 init = jax.jit(transformer.init, static_argnames="dtype")
 forward, predict = jit_numpy(transformer.forward), jit_numpy(transformer.predict)
@@ -106,9 +107,11 @@ def test_attention_and_values_explain_what_every_head_writes(name, kernel):
         rows = rows * params.attention_norm_scale[:, None] + params.attention_norm_offset[:, None]
     weights = attention(params, trace, config)
     values = np.einsum("lhkd,lid->lhik", params.w_v, rows)
+    values = values + params.b_v[:, :, None] if config.biases else values
     close(trace.heads, np.einsum("lhti,lhik,lhdk->lhtd", weights, values, params.w_o))
     if config.mlp_width is None:
-        close(trace.stream[1:] - trace.stream[:-1], trace.heads.sum(1))
+        bias = params.b_o[:, None] if config.biases else 0.0
+        close(trace.stream[1:] - trace.stream[:-1], trace.heads.sum(1) + bias)
 
 
 @pytest.mark.parametrize(("layout", "keys"), LAYOUTS)
@@ -124,7 +127,7 @@ def test_softmax_weights_sum_to_one_over_the_readable_keys(layout, keys):
 
 
 def test_absent_heads_write_nothing_and_learn_nothing():
-    config = SHAPES["uneven"]
+    config = dataclasses.replace(SHAPES["uneven"], biases=True)
     params, tokens = draw(config)
     absent = np.array([[0, 0, 0], [0, 1, 1], [0, 1, 1]], bool)
     gradient = jit_numpy(jax.grad(transformer.predict))(params, tokens, config)
@@ -132,6 +135,8 @@ def test_absent_heads_write_nothing_and_learn_nothing():
         for weights in (getattr(params, name), getattr(gradient, name)):
             assert not weights[absent].any()
             assert (np.abs(weights[~absent]).max((1, 2)) > 0).all()
+    assert not gradient.b_q[absent].any()
+    assert not gradient.b_v[absent].any()
     trace = forward(params, tokens, config)
     assert not trace.heads[absent].any()
     assert not attention(params, trace, config)[absent].any()
@@ -154,30 +159,14 @@ def test_an_interleaved_token_reads_the_mean_over_itself_and_those_before_it():
 
 @pytest.mark.parametrize("kernel", ["softmax", "linear"])
 def test_a_prefix_is_predicted_as_if_it_were_the_prompt(kernel):
-    config = dataclasses.replace(INTERLEAVED, kernel=kernel, width=4, norm=True, mlp_width=3)
+    config = dataclasses.replace(
+        INTERLEAVED, kernel=kernel, width=4, norm=True, mlp_width=3, num_positions=9
+    )
     params, tokens = draw(config)
+    params = params.replace(positions=np.random.default_rng(1).normal(size=(9, 4)))
     prefixes = predict_prefixes(params, tokens, config)
     alone = [predict(params, tokens[:length], config) for length in (1, 3, 7)]
     close(prefixes[[0, 1, 3]], alone)
-
-
-def test_the_read_out_is_the_label_slot_behind_a_read_in():
-    params, tokens = draw(RICH)
-    trace = forward(params, tokens, RICH)
-    close(trace.stream[0], tokens @ params.read_in.T)
-    close(label_slots(trace), trace.stream @ params.read_out)
-    close(predict(params, tokens, RICH), -trace.stream[-1, -1] @ params.read_out)
-    assert forward(*draw(BASE), BASE).read_out is None
-
-
-def test_the_mlp_writes_to_the_stream_only():
-    params, tokens = draw(RICH)
-    trace = forward(params, tokens, RICH)
-    middle = trace.stream[:-1] + trace.heads.sum(1)
-    rows = (middle - middle.mean(-1, keepdims=True)) / np.sqrt(middle.var(-1, keepdims=True) + 1e-5)
-    hidden = np.einsum("lmd,ltd->ltm", params.mlp_in, rows)
-    hidden = 0.5 * hidden * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3)))
-    close(trace.stream[1:] - middle, np.einsum("ldm,ltm->ltd", params.mlp_out, hidden))
 
 
 @pytest.mark.parametrize(("layout", "keys"), LAYOUTS)

@@ -85,17 +85,3 @@ def test_whitened_matching_is_matching_of_whitened_rows():
     assert chosen.objective < 0.8 * random_gap(rows, 8)
     away = match(gradients, 8, reverse=True, whiten=True)
     assert away.objective > 1.2 * random_gap(rows, 8)
-
-
-@pytest.mark.parametrize(
-    ("gradients", "options"),
-    [
-        (np.where(np.arange(5) == 3, np.nan, 1.0)[:, None], {}),
-        (np.full((4, 2), np.inf), {}),
-        (np.ones((4, 2), int), {}),
-        (draw(), {"max_swaps": -1}),
-    ],
-)
-def test_impossible_pools_and_budgets_are_refused(gradients, options):
-    with pytest.raises(ValueError, match=r"gradients|max_swaps"):
-        match(gradients, 2, **options)
