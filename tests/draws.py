@@ -1,6 +1,7 @@
 """Random inputs and comparisons that theorem tests share."""
 
 from collections.abc import Callable
+from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
@@ -8,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from lsa_lab.models import linear_attention
+from lsa_lab.models import linear_attention, transformer
 from lsa_lab.prompts import Prompt
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -83,6 +84,25 @@ def draw_stack(
 ) -> linear_attention.Params:
     """Draw linear attention, all of whose weights are normal."""
     return linear_attention.Params(*scale * rng.normal(size=(2, num_layers, num_heads, e, e)))
+
+
+def draw_transformer(
+    rng: np.random.Generator,
+    num_layers: int,
+    num_heads: int,
+    key_width: int,
+    e: int,
+    scale: float = 1.0,
+) -> transformer.Params:
+    """Draw attention with separate keys, queries, values and outputs, all of them normal."""
+    w_q, w_k, w_v, w_o = scale * rng.normal(size=(4, num_layers, num_heads, key_width, e))
+    return transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3))
+
+
+def draw_weights(rng: np.random.Generator, init: Callable, config: Any, scale: float = 1.0) -> Any:
+    """Draw normal weights with the shapes of ``init(key, config)``."""
+    shapes = jax.eval_shape(init, jax.random.key(0), config)
+    return jax.tree.map(lambda leaf: scale * rng.normal(size=leaf.shape), shapes)
 
 
 def temporal_difference(step_sizes: np.ndarray, d: int) -> linear_attention.Params:

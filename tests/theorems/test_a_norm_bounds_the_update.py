@@ -8,11 +8,10 @@ Papers: A2, Remark 4. docs/theory, "A norm bounds the update".
 
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import jit_numpy, seed_and
+from draws import draw_weights, jit_numpy, seed_and
 from lsa_lab.models import transformer
 
 D, HEADS, N = 6, 2, 9
@@ -27,10 +26,7 @@ def written(params, tokens, num_heads=HEADS, norm=True):  # |what the layer adds
 
 def draw(seed, norm=True):  # weights, scales and offsets, and tokens
     rng, config = np.random.default_rng(seed), transformer.Config(D, 1, HEADS, 4, norm=norm)
-    shapes = jax.eval_shape(transformer.init, jax.random.key(0), config)
-    return jax.tree.map(lambda leaf: 0.5 * rng.normal(size=leaf.shape), shapes), rng.normal(
-        size=(N + 1, D)
-    )
+    return draw_weights(rng, transformer.init, config, 0.5), rng.normal(size=(N + 1, D))
 
 
 def bound(params):  # of |ΔW|_F times the largest |u|

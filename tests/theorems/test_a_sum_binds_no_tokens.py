@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy, seeds
+from draws import draw_weights, jit_numpy, seeds
 from lsa_lab.models import prefixes, recurrent
 from lsa_lab.prompts import Prompt
 
@@ -31,8 +31,7 @@ def answers_to_opposite_tasks(kind, layers, seed, constant=0.0):  # [2, n+1], an
         kind, D + 2, layers, 2, key_width=2, width=5, norm=True, layout="bound"
     )
     rng = np.random.default_rng(seed)
-    shapes = jax.eval_shape(recurrent.init, jax.random.key(0), config)
-    params = jax.tree.map(lambda leaf: rng.normal(size=leaf.shape), shapes)
+    params = draw_weights(rng, recurrent.init, config)
     params = params.replace(attention_norm_offset=0 * params.attention_norm_offset)
     x, w = rng.normal(size=(N + 1, D)), rng.normal(size=D)
     labels, covariates = np.stack([x @ w, -x @ w]), np.stack([x, x])

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy, seeds
+from draws import draw_weights, jit_numpy, seeds
 from lsa_lab.models import effective, recurrent, recurrent_state
 from lsa_lab.models.recurrent_weights import Kind
 
@@ -96,8 +96,7 @@ def test_layers_of_this_library_read_what_their_raw_arrays_say(kind):
     shape = dict(key_width=K, value_width=V, layout="bound", normalise=False, inner=inner)
     largest = 2.0 if kind == "delta_product" else 1.0
     config = recurrent.Config(kind, 5, **shape, largest_step=largest)
-    shapes = jax.eval_shape(recurrent.init, jax.random.key(0), config)
-    params = jax.tree.map(lambda leaf: 0.4 * rng.normal(size=leaf.shape), shapes)
+    params = draw_weights(rng, recurrent.init, config, 0.4)
     rows = rng.normal(size=(11, 5))
 
     @jit_numpy

@@ -1,7 +1,7 @@
 """t steps of descent with one step size are a sum over the modes of H, for all t at once.
 
-ŷ_t = Σ_k c_k (1 - (1 - ηκ_k)^t)/κ_k, with raw and with preprocessed covariates, and for steps that
-diverge too; derived here. docs/theory, "Descent is a spectral filter".
+ŷ_t = Σ_k c_k (1 - (1 - ηκ_k)^t)/κ_k, for steps that diverge too; derived here.
+docs/theory, "Descent is a spectral filter".
 """
 
 import jax.numpy as jnp
@@ -27,12 +27,6 @@ def loop(prompt, step_sizes):  # [STEPS] -> [STEPS+1]
     return estimators.gradient_descent(prompt, step_sizes) @ prompt.x_query
 
 
-@jit_numpy
-def preprocessed(prompt, share):  # -> the step size, [STEPS+1]
-    size = share * estimators.preprocessed_step_limit(prompt)
-    return size, estimators.preprocessed_gradient_descent(prompt, size, STEPS)
-
-
 @sizes
 @seed_and(share=(0.05, 1.2))
 def test_the_sum_over_modes_is_the_loop(n, d, seed, share):
@@ -40,16 +34,6 @@ def test_the_sum_over_modes_is_the_loop(n, d, seed, share):
     step_sizes = np.array([share, 0.5]) * limit(prompt)
     for size, stated in zip(step_sizes, closed_form(prompt, step_sizes), strict=True):
         assert relative_error(stated, loop(prompt, np.full(STEPS, size))) < 1e-10
-
-
-@sizes
-@seed_and(share=(0.05, 0.95))
-def test_with_preprocessed_covariates_it_is_preprocessed_descent(n, d, seed, share):
-    prompt = draw_prompt(np.random.default_rng(seed), n, d)
-    r = prompt.x.T @ prompt.y / n
-    weighed = prompt.replace(x=prompt.x * r[None], x_query=prompt.x_query * r)
-    size, path = preprocessed(prompt, share)
-    assert relative_error(closed_form(weighed, size[None])[0], path) < 1e-10
 
 
 def test_control_a_step_size_that_changes_is_no_such_sum():

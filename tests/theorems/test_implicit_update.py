@@ -8,7 +8,7 @@ import functools
 import numpy as np
 import pytest
 
-from draws import jit_numpy, seeds
+from draws import draw_transformer, jit_numpy, seeds
 from lsa_lab.models import transformer
 
 SHAPES = [(2, 5, 6, 1), (9, 3, 2, 2), (1, 1, 1, 1)]  # n, d, k, H
@@ -17,8 +17,7 @@ shapes = pytest.mark.parametrize("shape", SHAPES)
 
 def draw(seed, shape):
     (n, d, k, num_heads), rng = shape, np.random.default_rng(seed)
-    w_q, w_k, w_v, w_o = rng.normal(size=(4, 1, num_heads, k, d + 1))
-    return transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3)), rng.normal(size=(n + 1, d + 1))
+    return draw_transformer(rng, 1, num_heads, k, d + 1), rng.normal(size=(n + 1, d + 1))
 
 
 @functools.partial(jit_numpy, static_argnames="keys")

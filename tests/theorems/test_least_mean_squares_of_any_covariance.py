@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from draws import jit_numpy
-from lsa_lab.theory import learning_curves
 from population import constant_layer, gauss_hermite, linear_risk, recurrent_answer
 
 N, D, NOISE = 2, 2, 0.4
 VALUES, TURN = np.array([1.5, 0.3]), np.array([[0.8, 0.6], [-0.6, 0.8]])
 ROOT = TURN * np.sqrt(VALUES)
-cases = pytest.mark.parametrize("case", [(0.2, 1.0, 1.0), (0.3, 0.8, 0.7)])  # step, gate, scale
 
 
 def lms(n, values, step, gate=1.0, scale=1.0):  # [n+1]
@@ -43,18 +41,11 @@ def risk(step, gate, scale):  # of the layer after all tokens -> []
     return linear_risk(answer, x, masses, jnp.full(N, NOISE), queries=queries)
 
 
-@cases
+@pytest.mark.parametrize("case", [(0.2, 1.0, 1.0), (0.3, 0.8, 0.7)])  # step, gate, scale
 def test_the_layer_follows_the_recursion(case):
     step, gate, scale = case
     stated = lms(N, VALUES, *case)[-1]
     np.testing.assert_allclose(risk(step, gate - 1e-15, scale), stated, rtol=1e-10)
-
-
-@cases
-def test_eigenvalues_of_one_give_the_curve_without_them(case):
-    numbers = case[0] / 2, *case[1:]
-    stated = learning_curves.lms(30, 5, NOISE, *numbers)
-    np.testing.assert_allclose(lms(30, np.ones(5), *numbers), stated, rtol=1e-12)
 
 
 LENGTH, WIDTH, STEP, PROMPTS = 40, 8, 0.1, 20_000

@@ -12,9 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy, seed_and
+from draws import draw_transformer, jit_numpy, seed_and
 from lsa_lab.analyses import clipping, implicit_gd
-from lsa_lab.models import transformer
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt, tokens
 
@@ -88,22 +87,13 @@ def test_control_norms_that_are_not_claimed_to_fall_are_found_to_grow(norm):
     assert max(growth(seed, name, t, 0.5)[ratio] for seed in range(50)) > 0.01
 
 
-def test_control_a_tenfold_growth_by_hand():
-    """S = I: truncating the second key direction uncovers what had cancelled the first."""
-    w_v, w_k = np.array([[1.0, 1.0], [0.0, 0.0]]), np.diag([1.0, 0.9])
-    w_q = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    before, after = (np.linalg.norm(w_v @ k.T @ w_q) for k in (w_k, truncate(w_k, 0.5)))
-    np.testing.assert_allclose([before, after], [0.1, 1.0], atol=1e-12)
-
-
 clip = jit_numpy(lambda params, name, rate: clipping.clip(params, 0, name, rate), static_argnums=1)
 
 
 def growth_with_outputs(seed, name, rate, head=None):
     """|Σ_h W_O^h W_V^h S W_{K,h}ᵀ W_Q^h| with a matrix, or a head's, truncated: ratio minus one."""
     rng = np.random.default_rng(seed)
-    w_q, w_k, w_v, w_o = rng.normal(size=(4, 1, 2, 3, E))
-    params, rows = transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3)), rng.normal(size=(N, E))
+    params, rows = draw_transformer(rng, 1, 2, 3, E), rng.normal(size=(N, E))
     clipped = clip(params, name, rate)
     if head is not None:
         heads = getattr(params, name).copy()
@@ -127,23 +117,14 @@ def test_control_values_under_outputs_and_outputs_of_one_head_let_it_grow(name, 
     assert max(growth_with_outputs(seed, name, 0.5, head) for seed in range(30)) > 0.01
 
 
-def growth_after_mlp(seed, scale, share, read):
-    """What an MLP makes of an update, with W_MLP truncated, over that before, minus one."""
-    weights, rows = draw(seed)
-    w_v, w_k, w_q = (weights[name][0] for name in "vkq")
-    update = w_v @ rows.T @ rows @ w_k.T @ w_q
-    mlp = scale * np.random.default_rng(seed).normal(size=(E, E))
-    before, after = (np.linalg.norm(read(w, update)) for w in (mlp, truncate(mlp, share)))
-    return after / before - 1
+@cases
+def test_an_update_shrinks_with_an_mlp_behind_it(seed, share):
+    mlp, update = np.random.default_rng(seed).normal(size=(2, E, E))
+    before, after = (np.linalg.norm(w @ update) for w in (mlp, truncate(mlp, share)))
+    assert after <= before * (1 + 1e-12)
 
 
-@seed_and(scale=(0.01, 10), share=(0, 0.999))
-def test_what_an_mlp_makes_of_an_update_shrinks_with_it(seed, scale, share):
-    assert growth_after_mlp(seed, scale, share, lambda mlp, update: mlp @ update) < 1e-12
-
-
-def test_control_a_block_with_residuals_is_found_to_grow():
-    def block(mlp, update):  # (I + W_MLP)(I + ΔW) - I
-        return update + mlp + mlp @ update
-
-    assert max(growth_after_mlp(seed, 0.2, 0.5, block) for seed in range(50)) > 0.01
+def test_control_a_block_with_residuals_grows():
+    mlp, update = -np.diag([1.0, 0.5]), np.diag([0.0, 1.0])
+    before, after = (np.linalg.norm(update + w + w @ update) for w in (mlp, truncate(mlp, 0.5)))
+    np.testing.assert_allclose([before, after], [1, 2**0.5], atol=1e-12)

@@ -9,7 +9,7 @@ import functools
 import numpy as np
 import pytest
 
-from draws import draw_rotation, draw_stack, forward, jit_numpy, seeds
+from draws import draw_rotation, draw_stack, draw_transformer, forward, jit_numpy, seeds
 from lsa_lab.models import transformer
 from lsa_lab.models.trace import predict
 
@@ -32,8 +32,7 @@ def effects(seed, kind, layers, keys):
         params = draw_stack(rng, layers, HEADS, E)
         answers = [predict(forward(params, t, keys=keys)) for t in (tokens, tokens[order], rotated)]
     else:
-        w_q, w_k, w_v, w_o = 0.3 * rng.normal(size=(4, layers, HEADS, KEY_WIDTH, E))
-        case = transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3))
+        case = draw_transformer(rng, layers, HEADS, KEY_WIDTH, E, 0.3)
         prompts = tokens, tokens[order], rotated
         answers = [softmax_prediction(case, t, layers, keys) for t in prompts]
     return np.abs(np.subtract(answers[1:], answers[0])) / max(1, abs(answers[0]))

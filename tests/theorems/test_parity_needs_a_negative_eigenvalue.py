@@ -6,12 +6,11 @@ docs/theory, "Parity".
 
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy
+from draws import draw_weights, jit_numpy
 from lsa_lab.models import recurrent
 from lsa_lab.models.recurrent import Config
 
@@ -44,10 +43,10 @@ def most_crossings(kind, largest_step):
     """The most often that a random read [T] of the state changes sides of one threshold."""
     shape = dict(token_width=2, key_width=WIDTH, value_width=1, layout="bound")
     config = Config(kind, **shape, diagonal=kind == "gla", largest_step=largest_step)
-    shapes, most = jax.eval_shape(recurrent.init, jax.random.key(0), config), 0
+    most = 0
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        params = jax.tree.map(lambda leaf, rng=rng: 2 * rng.normal(size=leaf.shape), shapes)
+        params = draw_weights(rng, recurrent.init, config, 2.0)
         for path in rng.normal(size=(8, WIDTH)) @ states(config, params, rng.normal(size=(1, 2))).T:
             levels = np.unique(np.round(path, 9))
             sides = np.sign(path[None] - (levels[1:] + levels[:-1])[:, None] / 2)

@@ -10,7 +10,7 @@ import functools
 import jax
 import numpy as np
 
-from draws import draw_stack, jit_numpy, seeds
+from draws import draw_stack, draw_transformer, jit_numpy, seeds
 from lsa_lab.models import linear_attention, moments, transformer
 from lsa_lab.selection.prefix import prefix_gradients
 from lsa_lab.tasks.pools import Pool
@@ -60,9 +60,7 @@ def test_control_softmax_has_more_directions_and_without_the_mask_there_is_no_su
     ranks, through_softmax = [], gradients_through(SOFTMAX)
     for seed in range(5):
         params, prefix, pool, rng = draw(seed)
-        w_q, w_k, w_v, w_o = rng.normal(size=(4, 2, 2, D, D + 1))
-        softmax = transformer.Params(w_q, w_k, w_v, w_o.swapaxes(2, 3))
-        gradients = through_softmax(softmax, prefix[None], pool)
+        gradients = through_softmax(draw_transformer(rng, 2, 2, D, D + 1), prefix[None], pool)
         ranks.append(np.linalg.matrix_rank(gradients, tol=1e-3 * np.abs(gradients).max()))
     assert np.median(ranks) > D
     unmasked = gradients_through(linear_attention.forward, keys="all")(params, prefix[None], pool)
