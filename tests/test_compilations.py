@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from test_estimators import RULES
 
 from lsa_lab import estimators, interop, prompts, training
 from lsa_lab.analyses import (
@@ -139,18 +140,8 @@ CALLS = [
     partial(linear.sample_weights, KEY, LAW),
     lambda: pools.sample(KEY, pools.PoolTask(m=6, d=2, copies=0.3)),
     partial(prompts.repeat_demonstrations, PROMPT, 2),
-    partial(estimators.ols, PROMPT),
-    partial(estimators.ridge, PROMPT, 0.1),
-    partial(estimators.lasso, PROMPT, 0.1),
-    partial(estimators.gradient_descent, PROMPT, STEPS),
-    partial(estimators.gradient_descent_plus_plus, PROMPT, STEPS, STEPS),
-    partial(estimators.preprocessed_gradient_descent, PROMPT, 0.1, 3),
-    partial(estimators.mixed_gradient_descent, PROMPT, STEPS, STEPS),
-    lambda: estimators.descent_predictions(*estimators.descent_modes(PROMPT), STEPS, [1, 2]),
     partial(estimators.largest_step, PROMPT.x),
     partial(estimators.preprocessed_step_limit, PROMPT),
-    partial(estimators.sparse_posterior_mean, PROMPT, 1, 1.0, 0.1),
-    partial(estimators.gaussian_posterior_mean, PROMPT, 1.0, 0.1, prior_covariance=I2),
     partial(estimators.discrete_posterior_means, PROMPT, I2, 0.1),
     partial(estimators.recursive_ridge, PROMPT, 0.1),
     partial(estimators.prefixes, estimators.ols, PROMPT),
@@ -275,6 +266,7 @@ CALLS = [
     ),
 ]
 
+CALLS += [partial(rule, PROMPT) for rule in RULES.values()]
 CALLS += [of_recurrent(kind, recurrent.forward) for kind in get_args(Kind)]
 CALLS += [of_recurrent(kind, recurrent.states) for kind in ("delta", "mesa")]
 compilations = []

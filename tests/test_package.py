@@ -56,32 +56,12 @@ def test_examples_print_what_they_say(name):
 
 
 ROOMS = ("theory", "models", "analyses", "selection", "estimators", "tasks")
-CONVENTIONS = {
-    "noise_var": 0.0,
-    "noise_std": 0.0,
-    "weight_std": 1.0,
-    "signal_norm_sq": 1.0,
-    "sign": -1.0,
-    "keys": "demonstrations",
-    "centred": False,
-    "per_head": False,
-    "reverse": False,
-    "whiten": False,
-    "max_swaps": 1000,
-    "rtol": 1e-10,
-    "atol": 1e-10,
-    # a model without the extras of a language model
-    "norm": False,
-    "final_norm": False,
-    "biases": False,
-    # pools without twins, flips, clusters or structure
-    "copies": 0.0,
-    "flips": 0.0,
-    "separation": 0.0,
-    "closeness": 1.0,
-    "shares": (1.0,),
-    "num_weights": 1,
-}
+CONVENTIONS = dict(
+    noise_var=0.0, noise_std=0.0, weight_std=1.0, signal_norm_sq=1.0, sign=-1.0,
+    keys="demonstrations", centred=False, per_head=False, reverse=False, whiten=False,
+    max_swaps=1000, rtol=1e-10, atol=1e-10, norm=False, final_norm=False, biases=False,
+    copies=0.0, flips=0.0, separation=0.0, closeness=1.0, shares=(1.0,), num_weights=1,
+)  # fmt: skip
 
 
 def defaults():

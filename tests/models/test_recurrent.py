@@ -157,15 +157,6 @@ def test_chunks_are_the_scan(m):
     assert np.abs(chunked(writes.replace(write=others), queries) - together).max() > 1e-6
 
 
-def test_gates_of_single_channels_go_one_by_one_however_long_the_prompt():
-    writes, queries = changes_of(0, 70, 4, 3, np.ones(70))
-    apart = writes.replace(gate=np.random.default_rng(1).uniform(0, 1, (70, 4)))
-    read = np.asarray(jax.jit(recurrent_state.reads)(apart, queries))
-    np.testing.assert_allclose(read, scanned(apart, queries), atol=1e-12)
-    alike = writes.replace(gate=apart.gate[:, :1])  # Control: a gate that they share
-    assert np.abs(read - scanned(alike, queries)).max() > 1e-3
-
-
 def test_the_derivative_of_unit_rows_is_that_of_keys_over_their_length():
     keys, moves = np.random.default_rng(0).normal(size=(2, 5, 3))
 
