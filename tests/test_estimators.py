@@ -1,4 +1,4 @@
-"""The estimators against scikit-learn and NumPy, at their limits, and the calls they refuse."""
+"""The estimators against scikit-learn and NumPy, and at their limits."""
 
 import itertools
 from functools import partial

@@ -74,6 +74,7 @@ UNEQUAL = WEIGHTS.replace(w_pv=WEIGHTS.w_pv[:1])
 CONFIG = transformer.Config(3, 2, 2, 2)
 FACTORS = transformer.init(KEY, CONFIG)
 WITH_MLP = transformer.init(KEY, transformer.Config(3, 2, 2, 2, mlp_width=4))
+BIASED = transformer.init(KEY, transformer.Config(3, 2, 2, 2, biases=True))
 EMPTY, HOLED = PROMPT.replace(x=PROMPT.x[:0], y=A[3,][:0]), PROMPT.x.at[2, 1].set(jnp.nan)
 HALF = jax.tree.map(lambda leaf: leaf.astype("float16"), PROMPT)
 BROAD = Prompt(jnp.ones((6, 24)), jnp.ones(6), jnp.ones(24), A[()])
@@ -393,6 +394,8 @@ WRONG_VALUES = [  # a call, and words of the message
                    lambda p: estimators.largest_step(p.x))),
     (lambda: constructions.scale_skip(transformer.init(KEY, config_of(norm=True)), 0.5), "homogen"),
     (lambda: constructions.scale_skip(WITH_MLP, 0.5), "not homogeneous"),
+    (lambda: constructions.scale_skip(BIASED, 0.5), "bias"),
+    (lambda: transformer.forward(BIASED, TOKENS, CONFIG), "config"),
     (lambda: constructions.preprocess_then_optimise(5, 0, A[2,]), "num_heads = 0 .*choose 1 to 5"),
     (lambda: constructions.preprocess_then_optimise(5, 6, A[2,]), "num_heads = 6 .*choose 1 to 5"),
     (lambda: constructions.preprocess_then_optimise(5, 5, A[2,], A[1,]), "raw_step_sizes"),

@@ -1,4 +1,4 @@
-"""The implicit updates of a prompt: shapes, refusals, and known paths."""
+"""The implicit updates of a prompt that reads its query, and the implied weights of softmax."""
 
 import functools
 

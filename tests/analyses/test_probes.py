@@ -1,4 +1,4 @@
-"""Probes find the features of the construction, nothing in a control task, and refuse to guess."""
+"""Probes find the features of the construction, and nothing in a control task."""
 
 import functools
 

@@ -1,6 +1,7 @@
 """The transformer: kernels, layouts, uneven heads, gates, merging, prefixes, memory."""
 
 import dataclasses
+import functools
 import json
 
 import jax
@@ -229,3 +230,63 @@ def test_the_linear_kernel_needs_32_mebibytes_for_a_prompt_of_4096():
     gradient = jax.jit(jax.grad(transformer.predict, (0, 1)))
     compiled = gradient.lower(params, tokens, config).compile()
     assert compiled.memory_analysis().temp_size_in_bytes <= 32 * 2**20
+
+
+def test_at_first_the_extras_are_neutral_but_for_the_norm():
+    plain = dataclasses.replace(SHAPES["interleaved"], heads=(2, 1), norm=True)
+    more = dataclasses.replace(plain, biases=True, final_norm=True, num_positions=9)
+    streams = [forward(*draw(config), config).stream for config in (plain, more)]
+    close(*streams)
+
+
+WIDE = dataclasses.replace(
+    BASE, width=5, norm=True, mlp_width=7, biases=True, final_norm=True, num_positions=9
+)
+WIDE_SHAPES = {
+    "wide": WIDE,
+    "prefixes": dataclasses.replace(WIDE, layout="interleaved", keys="causal"),
+    "uneven": dataclasses.replace(BASE, num_layers=3, heads=(3, 1, 1), keys="all", mlp_width=2),
+    "linear": dataclasses.replace(WIDE, kernel="linear"),
+}
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def draw_many(config, dtype):
+    params = transformer.init(jax.random.key(0), config, dtype)
+    params = jax.tree.map(lambda w: (1.1 * w + 0.1).astype(dtype), params)  # norms and biases too
+    key_tokens, key_gates = jax.random.split(jax.random.key(1))
+    tokens = jax.random.normal(key_tokens, (4, 7, config.token_width), dtype)
+    return (
+        params,
+        tokens,
+        jax.random.uniform(key_gates, (config.num_layers, config.num_heads), dtype),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, jnp.float64) for name in WIDE_SHAPES), ("wide", jnp.float32)]
+)
+def test_predictions_are_those_of_the_full_trace(name, dtype):
+    """The last layer of ``predict`` runs for few tokens: same values and gradients."""
+    config, tolerance = WIDE_SHAPES[name], 1e-10 if dtype == jnp.float64 else 1e-5
+    interleaved = config.layout == "interleaved"
+    predict = transformer.predict_prefixes if interleaved else transformer.predict
+    read = slice(None, None, 2) if interleaved else -1
+
+    def read_trace(params, tokens, config, gates):
+        return -label_slots(transformer.forward(params, tokens, config, gates))[-1, read]
+
+    def value_and_grads(form):
+        def loss(params, tokens, gates):
+            predicted = jax.vmap(form, (None, 0, None, None))(params, tokens, config, gates)
+            return (predicted**2).sum(), predicted
+
+        run = jax.jit(jax.value_and_grad(loss, (0, 1, 2), has_aux=True))
+        return run(*draw_many(config, dtype))
+
+    def compare(fast, slow):
+        assert fast.dtype == slow.dtype
+        scale = max(1, np.abs(slow).max())
+        np.testing.assert_allclose(fast / scale, slow / scale, rtol=0, atol=tolerance)
+
+    jax.tree.map(compare, *jax.device_get((value_and_grads(predict), value_and_grads(read_trace))))

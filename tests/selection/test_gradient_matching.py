@@ -1,4 +1,4 @@
-"""Choices by greed and by swaps: units, ties, copies, precision, vmap and refusals."""
+"""Choices by greed and by swaps: units, ties, copies, precision and vmap."""
 
 import jax
 import numpy as np
