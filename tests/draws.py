@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from lsa_lab.models import linear_attention, transformer
+from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.prompts import Prompt
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -120,3 +120,4 @@ def temporal_difference(step_sizes: np.ndarray, d: int) -> linear_attention.Para
 
 
 forward = jit_numpy(linear_attention.forward, static_argnames=("keys", "normalise"))
+preconditioned = jit_numpy(constructions.preconditioned)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from draws import draw_rotation, jit_numpy, seeds
+from draws import draw_rotation, jit_numpy, preconditioned, seeds
 from lsa_lab.models import constructions
 from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.theory import rotating_covariance
@@ -16,7 +16,6 @@ from lsa_lab.theory import rotating_covariance
 EIGENVALUES = np.array([1.0, 0.8, 0.5, 0.25, 0.1])
 descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, 5))
 moving = jit_numpy(lambda *factors: constructions.gradient_descent_plus_plus(*factors, 5))
-preconditioned = jit_numpy(constructions.preconditioned)
 
 
 @jit_numpy

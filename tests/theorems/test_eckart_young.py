@@ -28,12 +28,11 @@ def draw(seed, shape):
 
 
 def competitors(matrix, rank, rng):
-    """B Bᵀ W and W B Bᵀ for random B with r columns, and a step from the truncated matrix."""
+    """B Bᵀ W for random B with r columns, and a step from the truncated matrix."""
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
     for _ in range(5):
-        rows, columns = (np.linalg.qr(rng.normal(size=(side, rank)))[0] for side in matrix.shape)
-        yield rows @ rows.T @ matrix
-        yield matrix @ columns @ columns.T
+        basis = np.linalg.qr(rng.normal(size=(len(matrix), rank)))[0]
+        yield basis @ basis.T @ matrix
         left, right, step = u[:, :rank] * s[:rank], v[:rank], 10.0 ** rng.uniform(-4, 0)
         turned = right + step * rng.normal(size=right.shape)
         yield (left + step * rng.normal(size=left.shape)) @ turned

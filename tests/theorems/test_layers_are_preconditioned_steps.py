@@ -9,11 +9,10 @@ The query is no key. Ahn et al. 2306.00297; with A = η I, B = -γ I GD++ of von
 
 import numpy as np
 
-from draws import draw_prompt, forward, jit_numpy, relative_error, seeds, sizes
+from draws import draw_prompt, forward, jit_numpy, preconditioned, relative_error, seeds, sizes
 from lsa_lab.models import constructions
 
 LAYERS = 4
-preconditioned = jit_numpy(constructions.preconditioned)
 plus_plus = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2)
 
 

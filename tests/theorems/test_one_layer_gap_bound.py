@@ -7,7 +7,7 @@ docs/theory, "The one-layer gap bound".
 import numpy as np
 import pytest
 
-from draws import jit_numpy, seeds
+from draws import jit_numpy, preconditioned, seeds
 from lsa_lab.models import constructions
 from lsa_lab.selection.gradient_matching import match
 from lsa_lab.tasks.pools import Pool
@@ -15,7 +15,6 @@ from population import answer
 
 D, M, SIZE, NOISE = 3, 20, 5, 0.3
 optimum = jit_numpy(lambda covariance: constructions.one_step_optimum(covariance, SIZE, NOISE**2))
-preconditioned = jit_numpy(constructions.preconditioned)
 chosen = jit_numpy(lambda rows, away: match(rows, SIZE, reverse=away).indices, static_argnums=1)
 
 

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 import population
-from draws import draw_covariance, draw_root, jit_numpy, seeds, sizes
+from draws import draw_covariance, draw_root, jit_numpy, preconditioned, seeds, sizes
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
 D = N = 2
 NODES, MASS = population.gauss_hermite([3] * 8)
-preconditioned = jit_numpy(constructions.preconditioned)
 one_layer_risk = jit_numpy(optimum.one_layer_risk, static_argnums=3)
 one_layer = jit_numpy(optimum.one_layer, static_argnums=2)
 label_moments = jit_numpy(optimum.label_moments, static_argnums=2)

@@ -7,14 +7,21 @@ exact and not for a near miss. docs/theory, "Symmetries of predictions".
 import numpy as np
 import pytest
 
-from draws import draw_rotation, draw_stack, forward, jit_numpy, relative_error, seeds, sizes
+from draws import (
+    draw_rotation,
+    draw_stack,
+    forward,
+    jit_numpy,
+    preconditioned,
+    relative_error,
+    seeds,
+    sizes,
+)
 from lsa_lab import estimators
-from lsa_lab.models import constructions
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import Prompt
 
 L = 3
-preconditioned = jit_numpy(constructions.preconditioned)
 largest_step, descent = jit_numpy(estimators.largest_step), jit_numpy(estimators.gradient_descent)
 
 
