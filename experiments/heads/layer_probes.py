@@ -188,7 +188,8 @@ def compute(config, models):
             raise ArithmeticError(f"no training of {name} is better than the answer 0")
         values = {key: (("run", *axes), np.stack([row[key] for row in rows]))
                   for key, axes in dims.items()}  # fmt: skip
-        data[name] = xr.Dataset(values, attrs={"left_out": len(runs.finished[-1]) - len(rows)})
+        tried = min(config.runs, runs.spec.training.seeds)
+        data[name] = xr.Dataset(values, attrs={"left_out": tried - len(rows)})
     coordinates = {"state": list(STATES), "rule": ["model", "0", "ridge"]}
     root = xr.Dataset(coords=coordinates | {"feature": list(FEATURES)})
     return xr.DataTree.from_dict({"/": root, **data})
