@@ -10,7 +10,8 @@ import pytest
 
 from lsa_lab import estimators, prompts, training
 from lsa_lab.analyses import clipping, heads
-from lsa_lab.models import constructions, linear_attention, moments
+from lsa_lab.models import constructions, linear_attention, moments, transformer
+from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import baselines, diversity, gradient_matching
 from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
@@ -101,6 +102,18 @@ def test_arrays_of_numpy_bring_no_warning_where_jax_has_no_float64():
             lambda: heads.remove_at_random(KEY, plain),
         ):
             assert call().dtype == np.float32
+
+
+def test_constructions_keep_single_precision():
+    steps, params = (
+        jnp.array([0.3, 0.2], "float32"),
+        linear_attention.init(KEY, 3, 1, 2, dtype="f4"),
+    )
+    skipped = constructions.scale_skip(params, 0.5)
+    steep, config = constructions.preprocess_then_optimise(5, 3, steps)
+    path = transformer.forward(steep, jnp.ones((4, 6), "float32"), config)
+    for leaf in jax.tree.leaves((skipped, steep, layer_predictions(path))):
+        assert leaf.dtype == np.float32
 
 
 @pytest.mark.parametrize("name", ["covariance", "task_covariance"])
