@@ -48,6 +48,11 @@ def mean_is_near(samples: np.ndarray, expected: np.ndarray | float) -> bool:
     return bool(np.all(np.abs(samples.mean(0) - expected) <= 5 * standard_error + 1e-12))
 
 
+def lags(count: int) -> np.ndarray:
+    """Return |i - j| of all places: [count, count]."""
+    return np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
+
+
 def draw_rotation(rng: np.random.Generator, d: int) -> np.ndarray:
     """Draw an orthogonal matrix [d, d]."""
     return np.linalg.qr(rng.normal(size=(d, d)))[0]

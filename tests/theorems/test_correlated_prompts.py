@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy, z_score
+from draws import jit_numpy, lags, z_score
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.theory import correlated_prompts, learning_curves
 
@@ -37,8 +37,8 @@ def test_drawn_prompts_at_their_best_scale_have_the_risk_of_the_curve():
 
 def sum_over_pairs(t, c):
     """1 - m²/q of Σ_{i≤t} y_i x_i by E (x_i·x_j)² = (dc)² + d(1 + c²) of every pair."""
-    lags = c[np.abs(np.subtract.outer(np.arange(t), np.arange(t)))]
-    pairs = ((D * lags) ** 2 + D * (1 + lags**2)) / D
+    correlations = c[lags(t)]
+    pairs = ((D * correlations) ** 2 + D * (1 + correlations**2)) / D
     np.fill_diagonal(pairs, D + 2 + D * NOISE)
     return 1 - t**2 / pairs.sum()
 
@@ -51,13 +51,13 @@ def test_the_curve_is_the_sum_over_all_pairs(correlation):
 
 
 def test_without_lags_it_is_the_curve_of_independent_prompts_and_with_noise_no_shorter_one():
-    lags, plain = np.arange(40), learning_curves.additive(40, D, NOISE)
+    lag, plain = np.arange(40), learning_curves.additive(40, D, NOISE)
     independent = correlated_prompts.additive(40, D, NOISE, [1.0])
     np.testing.assert_allclose(independent, plain, rtol=1e-12)
-    t_eff = 40 / (1 + 2 * ((1 - lags / 40) * C ** (2 * lags))[1:].sum())
+    t_eff = 40 / (1 + 2 * ((1 - lag / 40) * C ** (2 * lag))[1:].sum())
     np.testing.assert_allclose(t_eff, 40 * (1 - C**2) / (1 + C**2), rtol=0.05)
     for noise_var, same in ((0.0, True), (NOISE, False)):
         shorter = 1 / (1 + t_eff / (D + 1 + D * noise_var))
-        risk = correlated_prompts.additive(40, D, noise_var, C**lags)[-1]
+        risk = correlated_prompts.additive(40, D, noise_var, C**lag)[-1]
         assert (abs(risk / shorter - 1) < 1e-12) == same
         assert risk < shorter + 1e-12

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from draws import jit_numpy, seeds, z_score
+from draws import jit_numpy, lags, seeds, z_score
 from lsa_lab.estimators import ols
 from lsa_lab.models import recurrent
 from lsa_lab.prompts import Prompt
@@ -22,17 +22,13 @@ answer = jit_numpy(lambda rows: recurrent.predict(MESA, rows, CONFIG))
 least_squares = jit_numpy(jax.vmap(lambda x, y: ols(Prompt(x, y, x[0], y[0]))))
 
 
-def correlation(n):
-    return P ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-
-
 def difference(rows, p=P):  # a convolution of width 2, the first row as it is
     later = (rows[1:] - p * rows[:-1]) / np.sqrt(1 - p**2)
     return np.concatenate([rows[:1], later])
 
 
 def draw(rng, n, *prompts):  # x, w and noise
-    root = np.linalg.cholesky(NOISE * correlation(n))
+    root = np.linalg.cholesky(NOISE * P ** lags(n))
     x, w = rng.normal(size=(*prompts, n, D)), rng.normal(size=(*prompts, D)) / D**0.5
     return x, w, rng.normal(size=(*prompts, n)) @ root.T
 
@@ -41,7 +37,7 @@ def predictions(seed, p):  # of the layer, and the posterior mean's
     rng = np.random.default_rng(seed)
     (x, w, noise), query = draw(rng, N), rng.normal(size=D)
     rows = difference(np.column_stack([x, x @ w + noise]), p)
-    inverse = np.linalg.inv(NOISE * correlation(N))
+    inverse = np.linalg.inv(NOISE * P ** lags(N))
     moment, towards = x.T @ inverse @ x + D * np.eye(D), x.T @ inverse @ (x @ w + noise)
     predicted = answer(np.vstack([rows, np.append(query, 0.0)]))
     return predicted, query @ np.linalg.solve(moment, towards)

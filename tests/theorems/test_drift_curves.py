@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import population
-from draws import jit_numpy, z_score
+from draws import jit_numpy, lags, z_score
 from lsa_lab import prompts
 from lsa_lab.models import recurrent
 from lsa_lab.tasks.linear import LinearTask, sample_batch
@@ -21,7 +21,7 @@ from lsa_lab.theory import drift, learning_curves
 from population import constant_layer, gauss_hermite, linear_risk, recurrent_answer
 
 N, D, NOISE = 3, 2, 0.3
-LAGS = np.abs(np.subtract.outer(np.arange(N + 1.0), np.arange(N + 1.0)))
+LAGS = 1.0 * lags(N + 1)
 
 
 @jit_numpy

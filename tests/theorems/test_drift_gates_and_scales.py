@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from draws import jit_numpy
+from draws import jit_numpy, lags
 from lsa_lab.theory import drift, learning_curves
 
 places = pytest.mark.parametrize("place", [(4, 0.25, 0.9), (16, 0.5, 0.98)])  # d, noise_var, rho
@@ -28,8 +28,8 @@ def search(curve, start):
 @places
 def test_the_best_of_all_weights_has_the_stated_risk_and_is_geometric(place):
     d, noise_var, rho = place
-    stated, lags = drift.additive(*place), np.abs(np.subtract.outer(np.arange(601), np.arange(601)))
-    weights, risk = drift.best_weights(rho**lags, d, noise_var)
+    stated = drift.additive(*place)
+    weights, risk = drift.best_weights(rho ** lags(601), d, noise_var)
     curve = learning_curves.additive(600, d, noise_var, rho)
     np.testing.assert_allclose([stated.risk, curve[-1]], risk, rtol=1e-10)
     geometric = stated.scale * stated.gate ** np.arange(20.0)

@@ -6,7 +6,7 @@ task".
 
 import numpy as np
 
-from draws import draw_prompt, jit_numpy, seed_and, sizes
+from draws import draw_prompt, jit_numpy, lags, seed_and, sizes
 from lsa_lab import estimators
 
 NOISE = 0.4
@@ -16,10 +16,10 @@ kalman, ridge = jit_numpy(estimators.kalman_filter), jit_numpy(estimators.recurs
 def conditional_means(prompt, rho):  # [n+1, d]
     """E[w_{t+1} | y_1, ..., y_t] from the covariances of labels and tasks, by dense solves."""
     x, (n, d) = prompt.x, prompt.x.shape
-    lags = rho ** np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1))) / d
-    labels, means = lags[:n, :n] * (x @ x.T) + NOISE * np.eye(n), [np.zeros(d)]
+    correlations = rho ** lags(n + 1) / d
+    labels, means = correlations[:n, :n] * (x @ x.T) + NOISE * np.eye(n), [np.zeros(d)]
     for t in range(1, n + 1):
-        towards = lags[t, :t, None] * x[:t]  # E y_i w_{t+1}
+        towards = correlations[t, :t, None] * x[:t]  # E y_i w_{t+1}
         means.append(towards.T @ np.linalg.solve(labels[:t, :t], prompt.y[:t]))
     return np.stack(means)
 
