@@ -1,1 +1,1 @@
-"""What one model does with one prompt, while its sizes and gates move: `make explore`."""
+"""An interactive page about one model: `make explore`."""

@@ -1,146 +1,397 @@
-"""The page of the explorer: sliders, the figure, a sentence. `make explore` serves it."""
+"""Explore one model on prompts of linear regression with sliders; `make explore` serves this page.
+
+Every slider is an argument of one compiled program: gates of zero close layers and heads, and a
+prompt of n demonstrations repeats each of them N/n times, which softmax attention cannot
+distinguish. Heads come in pairs,
+
+    softmax attention with scores ε s and values v/ε, minus uniform attention with values v/ε.
+
+As ε falls to 0 their sum tends to linear attention with scores centred over the demonstrations; at
+ε = 1 it is softmax attention minus the mean of the values (derived here). With the weights of
+``descent_weights`` the limit is gradient descent on the prompt with its means subtracted.
+"""
 
 import marimo
 
 app = marimo.App(width="full", app_title="lsa_lab: explorer")
 
 with app.setup:
-    import base64
-    import html
-    import time
-    import urllib.parse
+    from functools import partial
+    from typing import Any, NamedTuple
 
     import marimo as mo
 
     from lsa_lab.lab import settings
 
-    settings.configure()  # before jax is imported
+    if mo.running_in_notebook():
+        settings.configure()  # before jax is imported
 
-    from explorer.picture import Picture, sentence
-    from explorer.views import (
-        BATCH,
-        LAYERS,
-        MATRICES,
-        PRESETS,
-        SHARPNESS,
-        SHOTS,
-        START,
-        WEIGHTS,
-        WIDTH,
-        D,
-        address,
-        addressed,
-        controls,
-        views,
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from jax import Array
+    from matplotlib.axes import Axes
+    from matplotlib.colors import SymLogNorm
+    from matplotlib.figure import Figure
+
+    from lsa_lab import estimators, prompts
+    from lsa_lab.analyses import amplification, clipping, heads
+    from lsa_lab.lab import plotting
+    from lsa_lab.models import transformer
+    from lsa_lab.models.trace import Trace, layer_predictions
+    from lsa_lab.prompts import Prompt
+    from lsa_lab.tasks import linear
+    from lsa_lab.theory import learning_curves
+
+    D, N, LAYERS, HEADS, BATCH = 4, 12, 6, 4, 48  # N, LAYERS and HEADS are the largest sizes
+    WIDTH, HORIZON = D + 1, 40  # of a token; demonstrations of the learning curves
+    SHOTS = [n for n in range(1, N + 1) if N % n == 0]
+    SHARPNESS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
+    MATRICES = ["w_q", "w_k", "w_v"]
+    PAIRED = transformer.Config(WIDTH, LAYERS, 2 * HEADS, WIDTH, kernel="softmax")
+    RANDOM = transformer.Config(WIDTH, LAYERS, HEADS, WIDTH, init_scale=1.0)
+
+    EXAMPLES: dict[str, dict[str, Any]] = {
+        "Layers that are steps of gradient descent": {},
+        "Steps that are too large": {"scale": 1.6, "depth": 6},
+        "Clipping when steps are too large": {"scale": 1.0, "depth": 6, "matrix": 1, "rate": 0.8},
+        "Depth amplifies the flow in random layers": {"random_weights": True, "depth": 6},
+        "Softmax attention": {"sharpness": 1.0},
+        "A delta rule that fits the noise": {"noise_std": 0.5, "step": 1.5},
+    }
+
+
+@app.class_definition
+class Controls(NamedTuple):
+    """The values of the sliders."""
+
+    shots: Any = N  # demonstrations n, one of SHOTS
+    noise_std: Any = 0.25  # of the demonstrations' labels, above 0
+    seed: Any = 0  # of the prompts and the random weights
+    random_weights: Any = False
+    scale: Any = 0.5  # step size of gradient descent, or factor of the random weights
+    depth: Any = 4  # open layers
+    sharpness: Any = 0.1  # ε
+    gates: Any = (1.0,) * HEADS  # 0 removes a head from every layer
+    matrix: Any = 0  # index in MATRICES of the clipped matrix
+    layer: Any = 1  # clipped layer, from 1
+    rate: Any = 0.0  # share of singular values removed
+    step: Any = 1.0  # β of the delta rule
+
+    def as_arrays(self) -> "Controls":
+        """Return the same values as arrays, the arguments of the compiled program."""
+        return Controls(*(jnp.asarray(np.asarray(value)) for value in self))
+
+
+@app.function
+def sample_prompts(controls: Controls) -> Prompt:  # [BATCH]
+    """Draw prompts whose random numbers depend on the seed alone; the first n rows repeat."""
+    dtype = controls.noise_std.dtype
+    task = linear.LinearTask(N, D, noise_std=controls.noise_std, weight_std=D**-0.5, dtype=dtype)
+    keys = jax.random.split(jax.random.key(controls.seed), BATCH)
+    batch = jax.vmap(partial(linear.sample, task=task))(keys)
+    rows = jnp.arange(N) % controls.shots
+    return batch.replace(x=batch.x[:, rows], y=batch.y[:, rows])
+
+
+@app.function
+def descent_weights(step: Array) -> transformer.Params:
+    """Return heads h with scores step · x_ih x_th that subtract Σ_i scores · y_i from the label."""
+    unit = jnp.eye(WIDTH, dtype=step.dtype)
+    covariates = unit[:HEADS, None, :] * unit[0][None, :, None]  # [HEADS, k, e]
+    label = unit[0][:, None] * unit[-1][None]
+    stack = partial(jnp.broadcast_to, shape=(LAYERS, HEADS, WIDTH, WIDTH))
+    return transformer.Params(
+        w_q=step * stack(covariates), w_k=stack(covariates), w_v=stack(label), w_o=-stack(label.T)
     )
-    from lsa_lab.analyses.clipping import every_rate
 
-    BESIDE = (
-        f"Risk: mean squared error of {BATCH} prompts; flow: one of them. More in "
-        "notebooks/does_depth_amplify.py, notebooks/train_and_dissect.py and docs/theory/README.md."
+
+@app.function
+def select_weights(controls: Controls) -> transformer.Params:
+    """Return the weights of gradient descent or random ones, before clipping."""
+    key = jax.random.fold_in(jax.random.key(controls.seed), BATCH)
+    drawn = transformer.init(key, RANDOM, controls.scale.dtype)
+    scaled = jax.tree.map(lambda leaf: controls.scale * leaf, drawn)
+    choose = partial(jnp.where, controls.random_weights)
+    return jax.tree.map(choose, scaled, descent_weights(controls.scale))
+
+
+@app.function
+def pair_heads(params: transformer.Params, sharpness: Array) -> transformer.Params:
+    """Return the heads at ε followed by the uniform heads that are subtracted."""
+    join, values = partial(jnp.concatenate, axis=1), params.w_v / sharpness
+    return transformer.Params(
+        w_q=join([sharpness * params.w_q, jnp.zeros_like(params.w_q)]),
+        w_k=join([params.w_k, params.w_k]),
+        w_v=join([values, -values]),
+        w_o=join([params.w_o, params.w_o]),
     )
-    STYLE = """<style>
-    .wide { overflow-x: auto; }
-    #panels { width: 100%; min-width: 42rem; max-width: 60rem; background: #fff; }
-    #presets a { display: inline-block; margin: 0 0.9rem 0.2rem 0; text-decoration: underline; }
-    @media (prefers-color-scheme: dark) { #panels { filter: invert(0.9) hue-rotate(180deg); } }
-    </style>"""
 
 
-@app.cell
-def _():
-    place = addressed(mo.query_params().to_dict())
+@app.function
+def stack_heads(params: transformer.Params, controls: Controls) -> Array:  # [HEADS k, e]
+    """Return the matrix to clip: the rows of all heads of one layer."""
+    matrices = jnp.stack([getattr(params, name) for name in MATRICES])
+    return matrices[controls.matrix, controls.layer - 1].reshape(-1, WIDTH)
 
-    def slider(name, label, **grid):
-        look = {"label": label, "show_value": True, "full_width": True}
-        return mo.ui.slider(value=place[name], **look, **grid)
 
-    def choice(name, names):
-        places = {text: number for number, text in enumerate(names)}
-        return mo.ui.dropdown(places, names[place[name]], label=name)
+@app.function
+def clip_weights(params: transformer.Params, controls: Controls, rate: Array) -> transformer.Params:
+    """Return the weights with the chosen matrix clipped at this rate."""
+    truncated = clipping.truncate(stack_heads(params, controls), rate)
+    truncated = truncated.reshape(HEADS, WIDTH, WIDTH)[None]
+    in_layer = jnp.arange(1, LAYERS + 1)[:, None, None, None] == controls.layer
+    replaced = {
+        name: jnp.where(in_layer & (controls.matrix == i), truncated, getattr(params, name))
+        for i, name in enumerate(MATRICES)
+    }
+    return params.replace(**replaced)
 
-    heads = [mo.ui.checkbox(bool(g), label=str(h)) for h, g in enumerate(place["gates"], 1)]
-    knobs = mo.ui.dictionary(
-        {
-            "shots": slider("shots", "demonstrations n", steps=SHOTS),
-            "noise_std": slider(
-                "noise_std", "noise of labels (std)", start=0.05, stop=1, step=0.05
-            ),
-            "sparsity": slider("sparsity", f"non-zeros of w, of {D}", start=1, stop=D, step=1),
-            "seed": slider("seed", "seed", start=0, stop=20, step=1),
-            "weights": choice("weights", WEIGHTS),
-            "scale": slider("scale", "step of descent, or scale", start=0.1, stop=2, step=0.05),
-            "depth": slider("depth", "depth in layers", start=1, stop=LAYERS, step=1),
-            "softmax": slider("softmax", "sharpness ε", steps=SHARPNESS),
-            "gates": mo.ui.array(heads),
-            "matrix": choice("matrix", [name.upper() for name in MATRICES]),
-            "layer": slider("layer", "layer clipped", start=1, stop=LAYERS, step=1),
-            "rate": slider("rate", "share of singular values cut", steps=every_rate(WIDTH)),
-            "step": slider("step", "step β of the delta rule", start=0.1, stop=1.9, step=0.1),
+
+@app.function
+def mean_squared_error(batch: Prompt, predictions: Array) -> Array:  # [BATCH, ...] -> [...]
+    """Return the mean over prompts of the squared error."""
+    targets = batch.y_query.reshape(-1, *[1] * (predictions.ndim - 1))
+    return jnp.mean((predictions - targets) ** 2, axis=0)
+
+
+@app.function
+def baseline_risks(batch: Prompt, controls: Controls) -> dict[str, Array]:
+    """Return the risks of descent [LAYERS+1], on prompts less their means, and of ridge []."""
+    steps = jnp.where(jnp.arange(LAYERS) < controls.depth, controls.scale, 0)
+    penalty = controls.noise_std**2 * D / controls.shots.astype(controls.noise_std.dtype)
+
+    def predict(prompt: Prompt) -> dict[str, Array]:
+        centred = prompt.replace(x=prompt.x - prompt.x.mean(0)[None], y=prompt.y - prompt.y.mean())
+        return {
+            "descent": estimators.gradient_descent(centred, steps) @ prompt.x_query,
+            "ridge": estimators.ridge(prompt, penalty) @ prompt.x_query,
+        }
+
+    return {k: mean_squared_error(batch, v) for k, v in jax.vmap(predict)(batch).items()}
+
+
+@app.function
+def compute_views(controls: Controls) -> dict[str, Array]:
+    """Return the data of all panels."""
+    batch, unclipped = sample_prompts(controls), select_weights(controls)
+    params = clip_weights(unclipped, controls, controls.rate)
+    gates = jnp.where(jnp.arange(LAYERS)[:, None] < controls.depth, controls.gates[None], 0)
+
+    def forward(params: transformer.Params, tokens: Array, gates: Array = gates) -> Trace:
+        # Repeated here too, so that a derivative counts every copy of a demonstration.
+        repeated = tokens[jnp.append(jnp.arange(N) % controls.shots, N)]
+        mask = jnp.concatenate([gates, gates], axis=1)
+        return transformer.forward(pair_heads(params, controls.sharpness), repeated, PAIRED, mask)
+
+    def risks(params: transformer.Params, gates: Array = gates) -> Array:  # [LAYERS+1]
+        tokens = jax.vmap(prompts.tokens)(batch)
+        traces = jax.vmap(lambda tokens: forward(params, tokens, gates))(tokens)
+        return mean_squared_error(batch, jax.vmap(layer_predictions)(traces))
+
+    def risk_without(mask: Array) -> Array:  # [LAYERS, HEADS] -> []
+        return risks(params, gates * mask.astype(gates.dtype))[-1]
+
+    rates = jnp.append(controls.rate, jnp.asarray(clipping.every_rate(WIDTH)[::-1]))
+    by_rate = jax.lax.map(lambda rate: risks(clip_weights(unclipped, controls, rate)), rates)
+    first = jax.tree.map(lambda leaf: leaf[0], batch)
+    flow = amplification.demonstration_flow(forward, params, first)
+    sizes, noise_var = jnp.linalg.norm(flow, axis=-1), controls.noise_std**2
+    return (
+        baseline_risks(batch, controls)
+        | {
+            "flow": sizes,  # [LAYERS, N] |∂ŷ_l/∂e_i| of the first prompt; zero beyond n
+            "ratio": amplification.amplification_ratio(
+                flow[:, jnp.argsort(-sizes[0])[:2]]
+            ),  # [LAYERS]
+            "risk": by_rate[0],  # [LAYERS+1]
+            "spectrum": clipping.singular_values(stack_heads(unclipped, controls)),  # [WIDTH]
+            "clipped": by_rate[1:, -1],  # [WIDTH] risk with retained rank 1, ..., WIDTH
+            "importance": heads.importance(risk_without, LAYERS, HEADS),  # [LAYERS, HEADS]
+            "additive": learning_curves.additive(HORIZON, D, noise_var),  # [HORIZON+1] excess risks
+            "delta": learning_curves.delta(HORIZON, D, noise_var, controls.step),
+            "best_delta": learning_curves.delta(HORIZON, D, noise_var),
         }
     )
-    return (knobs,)
 
 
-@app.cell
-def _(knobs):
-    groups = {
-        "Prompt": ("shots", "noise_std", "sparsity", "seed"),
-        "Model": ("weights", "scale", "depth", "softmax"),
-        "Clipping": ("matrix", "layer", "rate"),
-        "Learning curves": ("step",),
-    }
-    sides = {name: [knobs[knob] for knob in group] for name, group in groups.items()}
-    sides["Model"] += [
-        mo.Html("<small>ε = 0.01: nearly linear attention, ε = 1: softmax</small>"),
-        mo.hstack(["heads", *knobs["gates"].elements], justify="start"),
-    ]
-    mo.sidebar(
-        [mo.vstack([mo.Html(f"<b>{name}</b>"), *side], gap=0.3) for name, side in sides.items()],
-        width="310px",
+@app.function
+def draw_flow(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+    """Draw the flow of each demonstration over layers; return the caption."""
+    layers, ratio = 1 + np.arange(controls.depth), views["ratio"]
+    flow = np.ma.masked_equal(views["flow"][: layers[-1], : int(controls.shots)], 0)
+    ax.plot(layers, flow, "o-", color=plotting.BLUE)
+    caption = "Norm of the derivative of one prompt's prediction by each demonstration."
+    if not np.isfinite(ratio[: layers[-1]]).all():  # fewer than two have a flow
+        return caption
+    return (
+        f"{caption} Of the two largest after layer 1, the first has {ratio[0]:.3g} times the flow "
+        f"of the second there and {ratio[layers[-1] - 1]:.3g} times after layer {layers[-1]}."
     )
-    return
+
+
+@app.function
+def draw_risk(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+    """Draw the risks of model, gradient descent and ridge over layers; return the caption."""
+    layers = np.arange(controls.depth + 1)
+    ax.plot(layers, views["risk"][layers], label="model", **plotting.METHOD["softmax"])
+    ax.plot(layers, views["descent"][layers], "--", label="descent", **plotting.METHOD["descent"])
+    ax.axhline(views["ridge"], color=plotting.BLACK, label="ridge")
+    ax.legend()
+    risk = views["risk"][-1]
+    return (
+        f"Mean squared error of {BATCH} prompts. After layer {layers[-1]} the model has "
+        f"{risk / views['ridge']:.3g} times the risk of ridge regression and "
+        f"{risk / views['descent'][-1]:.3g} times the risk of {layers[-1]} steps of descent."
+    )
+
+
+@app.function
+def draw_importance(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+    """Draw how much the risk rises without each head; return the caption."""
+    depth = int(controls.depth)
+    rise = views["importance"][:depth] / views["risk"][-1]
+    norm, extent = SymLogNorm(0.1, vmin=-10, vmax=10), (0.5, HEADS + 0.5, depth + 0.5, 0.5)
+    image = ax.imshow(rise, cmap="RdBu_r", norm=norm, aspect="auto", extent=extent)
+    ax.set(xticks=range(1, HEADS + 1), yticks=range(1, depth + 1))
+    bar = ax.figure.colorbar(image, ax=ax, extend="both", label="rise / risk")
+    bar.set_ticks([-10, -1, 0, 1, 10], labels=["−10", "−1", "0", "1", "10"])
+    bar.minorticks_off()
+    layer, head = np.unravel_index(rise.argmax(), rise.shape)
+    return (
+        "Rise of the risk when one head of one layer is removed, divided by the model's risk. "
+        f"The largest is {rise.max():.3g}, for head {head + 1} of layer {layer + 1}."
+    )
+
+
+@app.function
+def draw_spectrum(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+    """Draw the singular values, the removed ones pale; return the caption."""
+    rank, values = clipping.kept_rank(WIDTH, float(controls.rate)), views["spectrum"]
+    ranks = 1 + np.arange(WIDTH)
+    ax.bar(ranks, values, color=np.where(ranks <= rank, plotting.GREY, "#d9d9d9"))
+    share = (values[:rank] ** 2).sum() / (values**2).sum()
+    return (
+        f"Singular values of {MATRICES[int(controls.matrix)]} in layer {int(controls.layer)}, all "
+        f"heads stacked; clipping removes the pale ones. The first {rank} have {share:.0%} of the "
+        "squared Frobenius norm."
+    )
+
+
+@app.function
+def draw_clipped(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+    """Draw the risk over the retained rank; return the caption."""
+    rank, risks = clipping.kept_rank(WIDTH, float(controls.rate)), views["clipped"]
+    ax.plot(1 + np.arange(WIDTH), risks, mfc="white", **plotting.METHOD["softmax"])
+    ax.plot(rank, risks[rank - 1], **plotting.METHOD["softmax"])
+    ax.axhline(views["ridge"], color=plotting.BLACK)
+    return (
+        "Risk of the model when this matrix keeps its largest singular values; the line is ridge. "
+        f"Rank {rank} has {risks[rank - 1] / risks[-1]:.3g} times the risk of the full matrix."
+    )
+
+
+@app.function
+def draw_curves(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+    """Draw learning curves of recurrent layers; return the caption."""
+    bayes = learning_curves.ridge(HORIZON, D, float(controls.noise_std) ** 2)
+    step, shots = f"β = {float(controls.step):.2g}", np.arange(HORIZON + 1)
+    plotting.line(ax, shots, views["additive"], "additive", plotting.BLUE)
+    plotting.line(ax, shots, views["best_delta"], "delta, best steps", plotting.GREEN)
+    plotting.line(ax, shots, views["delta"], f"delta, {step}", plotting.VERMILION)
+    plotting.line(ax, shots, bayes, "Bayes")
+    ax.legend()
+    return (
+        f"Excess risk of recurrent layers in closed form. After {HORIZON} demonstrations the delta "
+        f"rule with {step} has {views['delta'][-1] / bayes[-1]:.3g} times that of the Bayes rule."
+    )
+
+
+@app.function
+def draw_panels(controls: Controls, views: dict[str, Array]) -> list[tuple[str, Figure, str]]:
+    """Return the title, figure and caption of each panel."""
+    panels = [
+        ("Flow of each demonstration", "layer", "|∂ŷ/∂e|", True, draw_flow),
+        ("Risk by layer", "layer", "risk", True, draw_risk),
+        ("Importance of each head", "head", "layer", False, draw_importance),
+        ("Spectrum of the clipped matrix", "index", "singular value", False, draw_spectrum),
+        ("Risk by retained rank", "retained rank", "risk", True, draw_clipped),
+        ("Learning curves", "demonstrations", "excess risk", True, draw_curves),
+    ]
+    drawn, data = [], {name: np.asarray(value) for name, value in views.items()}
+    for title, x, y, is_log, draw in panels:
+        figure, (ax,) = plotting.figure(3.4, 2.2)
+        with plotting.context():
+            plotting.log_axes(ax, y=is_log)
+            ax.set(xlabel=x, ylabel=y)
+            ax.xaxis.get_major_locator().set_params(integer=True)
+            drawn.append((title, figure, draw(ax, controls, data)))
+    return drawn
 
 
 @app.cell
 def _():
-    with mo.status.spinner(
-        "Compiling", "one program for every position, about ten seconds on a free machine"
-    ):
-        picture = Picture()
-        picture.svg(controls(START), views(controls(START)))
-    return (picture,)
+    example = mo.ui.dropdown(EXAMPLES, next(iter(EXAMPLES)), label="Example", full_width=True)
+    return (example,)
 
 
 @app.cell
-def _(knobs, picture):
-    began = time.perf_counter()
-    values = knobs.value
-    moved = controls(values)
-    arrays = views(moved)
-    svg = picture.svg(moved, arrays)
-    words = sentence(moved, arrays)
-    elapsed = time.perf_counter() - began
-    query = mo.query_params()
-    for name in START:
-        text = address(values).get(name)
-        query.set(name, text) if text else query.remove(name)
-    links = " ".join(
-        f'<a href="?{urllib.parse.urlencode(address(START | changed))}">{html.escape(name)}</a>'
-        for name, changed in PRESETS.items()
+def _(example):
+    first = Controls(**example.value)
+
+    def slide(name, label, start=None, stop=None, step=None, steps=None):
+        grid = {"steps": steps} if steps else {"start": start, "stop": stop, "step": step}
+        look = {"label": label, "show_value": True, "full_width": True}
+        return mo.ui.slider(value=getattr(first, name), **look, **grid)
+
+    def choose(name, label, options):
+        return mo.ui.dropdown(options, list(options)[int(getattr(first, name))], label=label)
+
+    weights = {"gradient descent": False, "random": True}
+    matrices = {name: index for index, name in enumerate(MATRICES)}
+    rates = clipping.every_rate(WIDTH)
+    sliders = mo.ui.dictionary(
+        {
+            "shots": slide("shots", "Demonstrations", steps=SHOTS),
+            "noise_std": slide("noise_std", "Label noise (std; signal 1)", 0.05, 1, 0.05),
+            "seed": slide("seed", "Random seed", 0, 20, 1),
+            "random_weights": choose("random_weights", "Weights", weights),
+            "scale": slide("scale", "Step size, or scale of random weights", 0.1, 2, 0.05),
+            "depth": slide("depth", "Layers", 1, LAYERS, 1),
+            "sharpness": slide("sharpness", "ε (near 0: linear; 1: softmax)", steps=SHARPNESS),
+            "removed": mo.ui.multiselect(range(1, HEADS + 1), label="Heads removed"),
+            "matrix": choose("matrix", "Clipped matrix", matrices),
+            "layer": slide("layer", "Clipped layer", 1, LAYERS, 1),
+            "rate": slide("rate", "Share of singular values removed", steps=rates),
+            "step": slide("step", "Step β of the delta rule", 0.1, 1.9, 0.1),
+        }
     )
-    source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
-    figure = f'<img id="panels" src="{source}" alt="{html.escape(words)}">'
-    mo.vstack(
-        [
-            mo.Html(STYLE),
-            mo.md("# Which algorithm does a model run in its prompt?"),
-            mo.Html(f'<p id="presets">Try: {links}</p>'),
-            mo.md(f"**What you see.** {words}"),
-            mo.Html(f'<div class="wide">{figure}</div>'),
-            mo.md(f"<small>Redrawn in {elapsed:.2f} s. {BESIDE}</small>"),
-        ]
-    )
+    mo.sidebar([example, *sliders.elements.values()], width="310px")
+    return (sliders,)
+
+
+@app.cell
+def _():
+    compute = jax.jit(compute_views)
+    with mo.status.spinner("Compiling one program for all sliders, about ten seconds"):
+        jax.block_until_ready(compute(Controls().as_arrays()))
+    return (compute,)
+
+
+@app.cell
+def _(compute, sliders):
+    values = dict(sliders.value)
+    removed = values.pop("removed")
+    gates = [float(head not in removed) for head in range(1, HEADS + 1)]
+    controls = Controls(**values, gates=gates).as_arrays()
+    panels = [
+        mo.vstack([mo.md(f"### {title}"), mo.image(plotting.encode(figure, "png")), mo.md(caption)])
+        for title, figure, caption in draw_panels(controls, compute(controls))
+    ]
+    grid = "display:grid; gap:1.5rem; grid-template-columns:repeat(auto-fit,minmax(16rem,1fr))"
+    cells = "".join(f"<div>{panel.text}</div>" for panel in panels)
+    heading = mo.md("# Which algorithm does a model run in its prompt?")
+    mo.vstack([heading, mo.Html(f'<div style="{grid}">{cells}</div>')])
     return
 
 
