@@ -103,7 +103,8 @@ def measure_readers(model, batch, fresh, count):  # -> {name: [L+1]}
 def measure_risks(model, batch, penalty):  # Prompt [B] -> [3]
     """Return the risks of the model, of the answer 0, and of ridge with the best penalty."""
     ridge = jax.vmap(lambda prompt: estimators.ridge(prompt, penalty) @ prompt.x_query)(batch)
-    answers = clip_predictions(jnp.stack([model.predict(batch), 0 * ridge, ridge]), batch)
+    answers = jnp.stack([model.predict(batch), 0 * ridge, ridge])
+    answers = jax.vmap(clip_predictions, (0, None))(answers, batch)
     return ((answers - batch.y_query[None]) ** 2).mean(1)
 
 
