@@ -13,7 +13,7 @@ from lsa_lab.analyses import clipping, heads
 from lsa_lab.models import constructions, linear_attention, moments, transformer
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import baselines, diversity, gradient_matching
+from lsa_lab.selection import gradient_matching
 from lsa_lab.tasks.linear import LinearTask, sample, sample_moments
 from lsa_lab.theory import amplification, generalization, matching, optimum, risk, training_dynamics
 
@@ -40,7 +40,6 @@ def test_the_byte_order_does_not_matter(kind):
             estimators.ridge(prompt, 0.1),
             prompts.second_moment(prompt),
             training.fit(task, change(x), KEY, per_run=change(x[:1])).params,
-            diversity.leverage(change(points)),
             gradient_matching.match(change(points), 2).indices,
         )
 
@@ -74,7 +73,6 @@ PLAIN = np.array([[2, 1], [1, 1]])  # symmetric
         lambda cast: constructions.gradient_descent_plus_plus([0.1, 0.2], cast(PLAIN[0]), 2),
         lambda cast: constructions.prior_attention(cast(PLAIN[0]), np.array([0.5, 0.2])),
         lambda cast: constructions.preprocess_then_optimise(2, 2, cast(PLAIN[0]), [0.5, 0.2])[0],
-        lambda cast: baselines.moment_features(cast(PLAIN)),
         lambda cast: matching.moment_spread(cast(np.vander([1, 2, 3, 5], 2))),
         lambda cast: moments.layer_maps(PARAMS, cast(np.eye(3, dtype=int))),
         lambda cast: clipping.kept_rank(np.array([4, 10]), cast(np.array(0))),

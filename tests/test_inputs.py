@@ -281,7 +281,6 @@ WRONG_VALUES = [  # a call, and words of the message
     (lambda: effective.attention(A[2, 2, 2], I2), "queries"),
     (lambda: optimum.one_layer(BIG_ENDIAN, A[3, 3], 4, 0.0), "astype"),
     (lambda: scores.similarity(BIG_ENDIAN, A[2,]), "astype"),
-    (lambda: diversity.leverage(I2.astype(jnp.bfloat16)), "bfloat16"),
     (lambda: diversity.determinantal(SINGLE.x[:, :1], 2, 1e-50), "determinant"),
     (lambda: baselines.stratified(KEY, I2, 1), "labels"),
     (lambda: gradient_matching.gap(I2, [True, False]), "flatnonzero"),

@@ -1,4 +1,4 @@
-"""Baselines of gradient matching: random subsets, strata of labels, and matched moments (A3)."""
+"""Baselines of gradient matching: random subsets, and strata of labels (A3)."""
 
 import chex
 import jax
@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import as_floats, check_size
+from lsa_lab.arguments import check_size
 
 
 def random_subsets(key: Array, m: int, size: int, count: int) -> Array:  # [count, size]
@@ -34,17 +34,3 @@ def stratified(key: Array, labels: np.ndarray, size: int) -> Array:  # [m] integ
     member = jnp.asarray(labels)[order][:, None] == jnp.arange(len(groups))[None]  # [m, groups]
     place = jnp.where(member, jnp.cumsum(member, axis=0), m + 1)  # 1, 2, ... within its group
     return order[jnp.nonzero((place <= quota[None]).any(1), size=size)[0]]
-
-
-def moment_features(tokens: Array) -> Array:  # [m, e] -> [m, e(e+1)/2]
-    """Return e eᵀ of every demonstration as a vector: the oracle for masked linear attention.
-
-    Off-diagonal entries are counted once, times √2, so that ``match`` of these features minimises
-    |S_0 of the subset - S_0 of the pool|_F; at zero every such model of any depth predicts the
-    same from the subset as from the pool (docs/theory, "Matched moments predict alike").
-    """
-    chex.assert_rank(tokens, 2, custom_message="tokens are the demonstrations [m, e]")
-    tokens = as_floats(tokens)
-    rows, columns = np.triu_indices(tokens.shape[1])
-    weights = np.where(rows == columns, 1, np.sqrt(2)).astype(tokens.dtype)
-    return tokens[:, rows] * tokens[:, columns] * weights[None]

@@ -16,8 +16,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_factorable, check_finite, check_size, is_concrete
-from lsa_lab.estimators.least_squares import column_space
+from lsa_lab.arguments import check_finite, check_size, is_concrete
 from lsa_lab.prompts import to_native_order
 
 _RESTARTS = 4  # of k-means, from random seeds; the best is kept
@@ -62,14 +61,6 @@ def _determinantal(points: Array, ridge: Array, size: int) -> Array:
 
     state = (jnp.zeros((size, m), points.dtype), start, jnp.zeros(m, bool))
     return jax.lax.scan(pick, state, jnp.arange(size))[1]
-
-
-def leverage(points: Array) -> Array:  # [m, p] -> [m]
-    """Return x_iᵀ (XᵀX)⁺ x_i, the diagonal of the hat matrix: between 0 and 1, of sum rank X."""
-    points, _ = _check(points, 1)
-    check_factorable(points, "points")
-    sums = (column_space(points)[0] ** 2).sum(-1)
-    return jnp.where(jnp.isfinite(points).all(), sums, jnp.nan)
 
 
 def medoids(points: Array, size: int, key: Array) -> Array:  # [m, p] -> [size]

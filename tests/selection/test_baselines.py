@@ -1,12 +1,10 @@
 """Random subsets, strata and moment features."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from lsa_lab.selection import baselines
-from lsa_lab.selection.gradient_matching import gap
 
 
 def test_random_subsets_are_subsets_and_uniform():
@@ -26,13 +24,3 @@ def test_strata_keep_their_shares(size):
         counts = np.bincount(labels[indices], minlength=10)[[4, 7, 9]]
         np.testing.assert_array_less(np.abs(counts - size * np.array([0.9, 0.09, 0.01])), 1)
     assert len(np.unique(drawn)) > size
-
-
-def test_moment_features_have_the_gaps_of_the_moments():
-    tokens = jnp.asarray(np.random.default_rng(0).normal(size=(10, 4)))
-    features = baselines.moment_features(tokens)
-    assert features.shape == (10, 10)
-    moment = np.einsum("mi,mj->mij", tokens, tokens)
-    for part in (np.arange(3), np.array([4, 9])):
-        between = np.linalg.norm(moment[part].mean(0) - moment.mean(0))
-        np.testing.assert_allclose(gap(features, part), between, rtol=1e-10)

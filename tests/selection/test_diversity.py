@@ -1,4 +1,4 @@
-"""Diverse subsets against loops, determinants, the hat matrix and scikit-learn."""
+"""Diverse subsets against loops, determinants and scikit-learn."""
 
 from functools import partial
 
@@ -6,18 +6,14 @@ import jax
 import numpy as np
 import pytest
 
-from lsa_lab.selection import diversity, scores
+from lsa_lab.selection import diversity
 
 KEY = jax.random.key(0)
 determinantal = jax.jit(diversity.determinantal, static_argnums=(1, 2))
 medoids = jax.jit(partial(diversity.medoids, key=KEY), static_argnums=1)
-leverage = jax.jit(diversity.leverage)
 RULES = {
     "determinantal": lambda points, size: determinantal(points, size, 0.0),
     "medoids": medoids,
-    "leverage": jax.jit(
-        lambda points, size: scores.select(diversity.leverage(points), size), static_argnums=1
-    ),
 }
 
 
@@ -45,14 +41,6 @@ def test_of_points_that_add_nothing_the_lowest_index_is_taken():
     plane = 100 * draw(12, 2) @ draw(2, 4, 1)  # after two picks only rounding is left
     picked = determinantal(plane, 4, 0.0).tolist()
     assert picked[2:] == [i for i in range(12) if i not in picked[:2]][:2]
-
-
-@pytest.mark.parametrize(("m", "rank"), [(12, 4), (12, 2), (3, 3)])
-def test_leverage_is_the_diagonal_of_the_hat_matrix(m, rank):
-    points = draw(m, rank) @ draw(rank, 4, seed=1)
-    hat = points @ np.linalg.pinv(points)
-    np.testing.assert_allclose(leverage(points), np.diag(hat), atol=1e-10)
-    np.testing.assert_allclose(leverage(points).sum(), rank, atol=1e-10)
 
 
 def test_medoids_of_separated_clusters_are_those_of_scikit_learn_largest_first():
@@ -91,6 +79,6 @@ def test_points_that_are_not_finite_are_refused_and_under_jit_outside_the_pool(n
     points = np.where(np.arange(48).reshape(12, 4) == 13, np.nan, draw())
     assert max(RULES[name](draw(), 2)) < 12  # Control
     assert RULES[name](points, 2).tolist() == [12, 12]
-    options = {"medoids": (2, KEY), "leverage": ()}.get(name, (2,))
+    options = {"medoids": (2, KEY)}.get(name, (2,))
     with pytest.raises(ValueError, match="points"):
         getattr(diversity, name)(points, *options)

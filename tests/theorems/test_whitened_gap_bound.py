@@ -13,7 +13,6 @@ import population
 from draws import draw_stack, jit_numpy, seeds
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import prefix
-from lsa_lab.selection.baselines import moment_features
 from lsa_lab.selection.gradient_matching import gap, match
 from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.tasks.pools import Pool
@@ -25,8 +24,15 @@ bounds, largest = jit_numpy(matching.descent_gap), jit_numpy(matching.least_squa
 spread, linear_gradients = jit_numpy(matching.moment_spread), jit_numpy(prefix.linear_gradients)
 chosen = jit_numpy(lambda rows, whiten: match(rows, SIZE, whiten=whiten).indices, static_argnums=1)
 whitened_gap = jit_numpy(lambda rows, i: gap(whiten_gradients(rows, len(i)), i))
-features, predict = jit_numpy(moment_features), jax.vmap(population.predict, (None, None, None, 0))
+predict = jax.vmap(population.predict, (None, None, None, 0))
 weights = jit_numpy(lambda params, x, y: predict(params, x, y, jnp.eye(D)))  # -> [d]
+
+
+def features(tokens):  # [m, e] -> [m, e(e+1)/2]
+    """Return e eᵀ of each row as a vector, off-diagonal entries once, times √2."""
+    rows, columns = np.triu_indices(tokens.shape[1])
+    weights = np.where(rows == columns, 1, np.sqrt(2))
+    return tokens[:, rows] * tokens[:, columns] * weights
 
 
 def draw(seed, power=1):
