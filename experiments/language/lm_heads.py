@@ -246,7 +246,7 @@ def plot(result, config):  # -> Figure, caption
         f"{kept[:, 0].mean():.2f}, and with random heads {kept[:, 1].mean():.2f} (strokes: "
         f"collections). The whole model answers at least {TASK:.0%} of questions right in "
         f"{able.sum()} of {len(able)} collections. Bars are 95 % intervals, dotted lines one head "
-        "and all."
+        "and all; a jackknife removes bias, so that an estimate may lie above all."
     )
 
 
