@@ -8,7 +8,7 @@ distinguish. Heads come in pairs,
 
 As ε falls to 0 their sum tends to linear attention with scores centred over the demonstrations; at
 ε = 1 it is softmax attention minus the mean of the values (derived here). With the weights of
-``descent_weights`` the limit is gradient descent on the prompt with its means subtracted.
+``select_weights`` the limit is gradient descent on the prompt with its means subtracted.
 """
 
 import marimo
@@ -95,25 +95,21 @@ def sample_prompts(controls: Controls) -> Prompt:  # [BATCH]
 
 
 @app.function
-def descent_weights(step: Array) -> transformer.Params:
-    """Return heads h with scores step · x_ih x_th that subtract Σ_i scores · y_i from the label."""
-    unit = jnp.eye(WIDTH, dtype=step.dtype)
-    covariates = unit[:HEADS, None, :] * unit[0][None, :, None]  # [HEADS, k, e]
-    label = unit[0][:, None] * unit[-1][None]
-    stack = partial(jnp.broadcast_to, shape=(LAYERS, HEADS, WIDTH, WIDTH))
-    return transformer.Params(
-        w_q=step * stack(covariates), w_k=stack(covariates), w_v=stack(label), w_o=-stack(label.T)
-    )
-
-
-@app.function
 def select_weights(controls: Controls) -> transformer.Params:
-    """Return the weights of gradient descent or random ones, before clipping."""
+    """Return random weights or those of gradient descent, before clipping.
+
+    In the latter head h has the scores scale · x_ih x_th and subtracts Σ_i scores · y_i.
+    """
     key = jax.random.fold_in(jax.random.key(controls.seed), BATCH)
     drawn = transformer.init(key, RANDOM, controls.scale.dtype)
-    scaled = jax.tree.map(lambda leaf: controls.scale * leaf, drawn)
+    unit, stack = jnp.eye(WIDTH), partial(jnp.broadcast_to, shape=drawn.w_q.shape)
+    covariates = unit[:HEADS, None, :] * unit[0][None, :, None]  # [HEADS, k, e]
+    label = unit[0][:, None] * unit[-1][None]
+    descent = transformer.Params(
+        controls.scale * stack(covariates), stack(covariates), stack(label), -stack(label.T)
+    )
     choose = partial(jnp.where, controls.random_weights)
-    return jax.tree.map(choose, scaled, descent_weights(controls.scale))
+    return jax.tree.map(lambda w, v: choose(controls.scale * w, v), drawn, descent)
 
 
 @app.function
@@ -273,7 +269,7 @@ def draw_spectrum(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) ->
     share = (values[:rank] ** 2).sum() / (values**2).sum()
     return (
         f"Singular values of {MATRICES[int(controls.matrix)]} in layer {int(controls.layer)}, all "
-        f"heads stacked; clipping removes the pale ones. The first {rank} have {share:.0%} of the "
+        f"heads stacked; clipping removes the pale ones. Those kept have {share:.0%} of the "
         "squared Frobenius norm."
     )
 
@@ -349,7 +345,7 @@ def _(example):
 
     weights = {"gradient descent": False, "random": True}
     matrices = {name: index for index, name in enumerate(MATRICES)}
-    rates = clipping.every_rate(WIDTH)
+    rates = [round(rate, 2) for rate in clipping.every_rate(WIDTH)]
     sliders = mo.ui.dictionary(
         {
             "shots": slide("shots", "Demonstrations", steps=SHOTS),
