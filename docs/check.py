@@ -1,11 +1,10 @@
-"""Links of the built pages: what is broken, what leaves the folder, what a page would fetch.
+"""Check the links of the built pages.
 
     python docs/check.py .cache/docs/html
 
-Reads the HTML as a browser would, without Sphinx: every internal address must be a file, and what
-follows its # an id in it; and every letter of a formula of docs/theory leads to the table of
-notation. Addresses of other hosts are counted, not fetched; scripts, styles, fonts
-and images of other hosts are errors.
+It reads the HTML without Sphinx. Every internal address must be a file, and the part after # an id
+in it. Every letter of a formula in docs/theory must lead to the table of notation. Addresses of
+other hosts are counted, not fetched; scripts, styles, fonts and images of other hosts are errors.
 """
 
 import re
@@ -20,7 +19,7 @@ _FETCHED = {"script", "link", "img", "iframe", "source", "video", "audio", "obje
 
 
 class _Page(HTMLParser):
-    """The ids of a page and its addresses, those that a browser fetches by itself apart."""
+    """The ids of a page, its links, and the addresses that a browser fetches by itself."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -31,19 +30,19 @@ class _Page(HTMLParser):
 
     def handle_data(self, data):
         if self.lasttag == "style":
-            self.fetched |= _of_style(data)
+            self.fetched |= _find_style_addresses(data)
 
     def handle_starttag(self, tag, attrs):
         values = {name: value or "" for name, value in attrs}
         self.ids |= {values[name] for name in ("id", "name") if name in values}
         addresses = {values[name] for name in ("href", "src", "data") if values.get(name)}
         addresses |= {part.split()[0] for part in values.get("srcset", "").split(",") if part}
-        addresses |= _of_style(values.get("style", ""))
+        addresses |= _find_style_addresses(values.get("style", ""))
         (self.fetched if tag in _FETCHED else self.links).update(addresses)
 
 
 def check(folder: Path) -> tuple[list[str], list[str]]:
-    """What is wrong, a line each, and the addresses of other hosts."""
+    """Return the errors, a line each, and the addresses of other hosts."""
     pages = {path: _Page(path.read_text("utf-8")) for path in sorted(folder.rglob("*.html"))}
     wrong, outside = [], set()
     for path, page in pages.items():
@@ -63,14 +62,14 @@ def check(folder: Path) -> tuple[list[str], list[str]]:
             elif target in pages and unquote(parts.fragment) not in pages[target].ids | {""}:
                 wrong.append(f"{where}: no place {address}")
     for path in sorted(folder.rglob("*.css")):
-        addresses = _of_style(path.read_text("utf-8"))
+        addresses = _find_style_addresses(path.read_text("utf-8"))
         remote = [address for address in addresses if re.match(r"(\w+:)?//", address)]
         wrong += [f"{path.relative_to(folder)} fetches {address}" for address in remote]
     return wrong, sorted(outside)
 
 
 def without_notation(folder: Path) -> list[str]:
-    """Letters in formulas of docs/theory that do not lead to the table of notation, a line each."""
+    """Return the letters of docs/theory without a link to the table of notation, a line each."""
     sys.path.insert(0, str(Path(__file__).with_name("_ext")))
     import notation
 
@@ -78,15 +77,15 @@ def without_notation(folder: Path) -> list[str]:
     for path in sorted((folder / "docs" / "theory").glob("*.html")):
         text = path.read_text("utf-8")
         formulas = re.findall(r'class="math notranslate[^>]*>(.*?)</(?:span|div)>', text, re.DOTALL)
-        own = {letter for each in formulas for letter in notation.letters(unescape(each))}
-        led = {address.partition("#")[2] for address in _Page(text).links}
+        used = {letter for each in formulas for letter in notation.letters(unescape(each))}
+        linked = {address.partition("#")[2] for address in _Page(text).links}
         if path.stem != "README":
-            lacking = sorted(letter for letter in own if notation.place(letter) not in led)
+            lacking = sorted(letter for letter in used if notation.place(letter) not in linked)
             wrong += [f"docs/theory/{path.name}: no notation of {letter}" for letter in lacking]
     return wrong
 
 
-def _of_style(text: str) -> set[str]:
+def _find_style_addresses(text: str) -> set[str]:
     return {first or second for first, second in _CSS.findall(text)}
 
 

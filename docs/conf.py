@@ -117,7 +117,7 @@ def write_pages(app, config) -> None:
 
 
 def _notebook(script: Path, tags: Container[str]) -> tuple[str, str]:
-    """A file's name and its JSON: as executed, if that is wanted and newer than the script."""
+    """Return the name and JSON of a notebook, executed if wanted and newer than the script."""
     import jupytext
 
     built = ROOT / ".cache" / "notebooks" / f"{script.stem}.ipynb"

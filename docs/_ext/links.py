@@ -1,7 +1,7 @@
-"""Words that name something become links: a statement of docs/theory, a file of this repository, a
-public name of the library, a paper by its arXiv number.
+"""Link names of statements of docs/theory, files of this repository, public names of the library,
+and arXiv numbers of papers.
 
-On a forge the pages read as before; here they are checked as any other link is.
+On a forge the pages show the words without links; here Sphinx checks every link.
 """
 
 import functools
@@ -19,16 +19,16 @@ PAPER = r"\b\d{4}\.\d{5}\b"
 
 @functools.cache
 def statements() -> dict[str, tuple[str, str]]:
-    """Page and anchor of each statement of docs/theory, by name."""
+    """Return the page and anchor of each statement of docs/theory, by name."""
     index = (ROOT / "docs/theory/README.md").read_text("utf-8")
     listed = re.findall(r"^- \[[\d.]+ ([^\]]+)\]\((\w+)\.md#([^)]+)\)$", index, re.MULTILINE)
     return {name: (f"docs/theory/{page}", anchor) for name, page, anchor in listed}
 
 
 def library(env) -> dict[str, str | None]:
-    """Full name by each of its ends with a dot ("trace.predict"); None for an end of several.
+    """Return the full name for each dotted ending ("trace.predict"), or None if it is ambiguous.
 
-    A name that a package hands on leads to where it is defined.
+    A name that a package re-exports leads to its definition.
     """
     if hasattr(env, "names_of_library"):
         return env.names_of_library
@@ -53,7 +53,7 @@ def _find_definition(name: str) -> str:
 
 
 def link_names(app, document: nodes.document) -> None:
-    """Wrap what is named; later phases of Sphinx resolve and check it."""
+    """Wrap names in references, which later phases of Sphinx resolve and check."""
     page = app.env.docname
     names = library(app.env)
     for link in document.findall(addnodes.pending_xref):
@@ -64,7 +64,7 @@ def link_names(app, document: nodes.document) -> None:
             readme = (folder / "README").relative_to(ROOT).as_posix()  # as a forge shows a folder
             link.attributes |= {"refdomain": "doc", "reftarget": readme, "reftargetid": None}
     for literal in list(document.findall(nodes.literal)):
-        target = None if _is_linked(literal) else _of_literal(literal.astext(), page, names)
+        target = None if _is_linked(literal) else _link_literal(literal.astext(), page, names)
         if target is not None:
             literal.replace_self(target)
             target += nodes.inline("", "", literal)
@@ -76,7 +76,7 @@ def link_names(app, document: nodes.document) -> None:
             _link_text(text, page)
 
 
-def _of_literal(word: str, page: str, names: dict) -> nodes.Element | None:
+def _link_literal(word: str, page: str, names: dict) -> nodes.Element | None:
     if word.startswith(FOLDERS) and (ROOT / word).is_file() and "://" not in word:
         return addnodes.download_reference("", "", reftarget=f"/{word}", refdoc=page)
     full = names.get(word.partition("(")[0])
@@ -104,7 +104,7 @@ def _link_text(text: nodes.Text, page: str) -> None:
 
 
 def _join_lines(document: nodes.document) -> None:
-    """One text where MyST has one a line: a name may run over the end of a line."""
+    """Join the lines of a paragraph into one text, since a name may be split over two lines."""
     for text in list(document.findall(nodes.Text)):
         before = text.parent.index(text) - 1
         if before >= 0 and isinstance(text.parent[before], nodes.Text):
@@ -125,7 +125,7 @@ def _link_to(document: str, anchor: str, page: str) -> addnodes.pending_xref:
 
 
 def _is_linked(node: nodes.Node) -> bool:
-    """Whether it stands in a link, a heading or a definition's head already."""
+    """Return whether the node is inside a link, a heading or a signature."""
     kinds = nodes.reference | addnodes.pending_xref | addnodes.download_reference | nodes.title
     return any(isinstance(node, kinds | addnodes.desc_signature) for node in _parents(node))
 

@@ -1,6 +1,8 @@
-"""Pages of theory: letters lead to the one table of notation, on the first page of docs/theory, all
-of them in a box below the title and the first of each that stands alone in a sentence; statements
-stand in boxes, and their proofs are folded below them."""
+"""Format the pages of docs/theory.
+
+A box below the title links the letters of a page to the table of notation, and so does the first
+formula that is one letter. Statements stand in boxes, with their proofs folded below them.
+"""
 
 import re
 
@@ -15,20 +17,22 @@ _GREEK += " tau varphi chi psi omega Gamma Delta Theta Lambda Sigma ell"
 
 
 def letters(formula: str) -> list[str]:
-    """The letters of a formula in TeX, each once: Latin ones, and Greek ones with their stroke;
-    accents, operators and words are none."""
+    """Return the Latin and Greek letters of a TeX formula, each once.
+
+    Accents, operators and words are left out.
+    """
     tokens = re.findall(r"\\[A-Za-z]+|[A-Za-z]", re.sub(_WORDS, " ", formula))
     greek = {f"\\{name}" for name in _GREEK.split()}
     return list(dict.fromkeys(token for token in tokens if len(token) == 1 or token in greek))
 
 
 def place(letter: str) -> str:
-    """The id of a letter's row."""
+    """Return the id of a letter's row."""
     return f"letter-{letter.removeprefix(chr(92))}"
 
 
 def set_notation(app, document: nodes.document) -> None:
-    """Ids in the table, and on every other page of theory the box below its title."""
+    """Add ids to the table of notation, and the box of letters to every other page of theory."""
     page = app.env.docname
     if page == TABLE:
         _name_rows(document)
@@ -44,7 +48,7 @@ def set_notation(app, document: nodes.document) -> None:
 
 
 def first_alone(document: nodes.document) -> list[nodes.math]:
-    """For each letter the first formula of a paragraph that is this letter and nothing else."""
+    """Return, for each letter, the first formula in a paragraph that is this letter alone."""
     alone: dict[str, nodes.math] = {}
     for node in document.findall(nodes.math):
         if isinstance(node.parent, nodes.paragraph) and letters(node.astext()) == [node.astext()]:
@@ -76,8 +80,10 @@ KINDS = {"Hypotheses": "statement", "Statement": "statement", "Proof": "proof"}
 
 
 def set_in_boxes(app, document: nodes.document) -> None:
-    """What begins with **Hypotheses.**, **Statement.** or **Proof.** goes up to the next box, or to
-    the list of sources and tests; a forge shows the same pages without boxes."""
+    """Put paragraphs from **Hypotheses.**, **Statement.** or **Proof.** onwards into boxes.
+
+    A box ends at the next box or at the list of sources and tests. A forge shows no boxes.
+    """
     if not app.env.docname.startswith("docs/theory/"):
         return
     for section in list(document.findall(nodes.section)):
@@ -98,7 +104,7 @@ def set_in_boxes(app, document: nodes.document) -> None:
 
 
 def _kind(node: nodes.Node) -> str | None:
-    """The box that a paragraph belongs to by the bold word that it begins with."""
+    """Return the kind of box that the first bold word of a paragraph opens, or None."""
     inside = node.children if isinstance(node, nodes.paragraph) else []
     first = next((child for child in inside if child.astext()), None)  # MyST begins with no text
     word = first.astext() if isinstance(first, nodes.strong) else ""
