@@ -21,9 +21,8 @@ help:
 	@echo "make soak      a thousand draws for every theorem instead of ten, ten minutes"
 	@echo "make mutants   change the library by small steps, each of which a test must notice; hours"
 	@echo "make smoke     run the smoke tier of every experiment, and the slow tests"
-	@echo "make bench     measure the library beside plain JAX, half an hour on a quiet machine;"
-	@echo "               ONLY=W3 shows one workload, ONLY=gpu eight numbers of a GPU,"
-	@echo "               AGAINST=benchmarks/RESULTS.json names what became a fifth slower"
+	@echo "make bench     measure the library beside plain JAX, a quarter of an hour on a quiet machine;"
+	@echo "               ONLY=gradient shows the cases with this word in their names"
 	@echo "make explore   sliders and live plots of one model, in the browser"
 	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
@@ -76,9 +75,8 @@ smoke: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments
 	$(BIN)/python -m pytest -n $(JOBS) --every -m slow
 
-# The same command resumes.
 bench: .venv/installed
-	$(BIN)/python -m benchmarks $(ONLY) $(if $(AGAINST),--against $(AGAINST))
+	$(BIN)/python -m benchmarks.benchmark $(if $(ONLY),"$(ONLY)")
 
 # It prints its address, and opens it where there is a browser.
 explore: .venv/installed

@@ -1,0 +1,654 @@
+"""Compare the library with plain JAX, and with torch where it is installed, in one table.
+
+    make bench                   # every case, a quarter of an hour on a quiet machine
+    make bench ONLY=gradient     # the cases whose names contain a word
+
+*Ours* is the library as a user calls it; *plain JAX* is what a careful newcomer writes: the formula
+of one prompt, `vmap`, `jit`. The forms of a case take turns in one process, so that what slows the
+machine for a while slows all of them. A ratio is that of two turns beside each other. A machine
+that other programs use is refused.
+"""
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lsa_lab.lab import settings
+
+if __name__ == "__main__":
+    settings.configure()
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from lsa_lab import card, prompts
+from lsa_lab.analyses import amplification, clipping
+from lsa_lab.lm import text
+from lsa_lab.lm import weights as lm_weights
+from lsa_lab.lm.config import Config as LmConfig
+from lsa_lab.models import linear_attention, moments, recurrent, transformer
+from lsa_lab.provenance import find_commit
+from lsa_lab.selection.gradient_matching import match
+from lsa_lab.tasks.linear import LinearTask, sample, sample_batch, sample_moments_batch
+from lsa_lab.training import Training, fit
+
+LIMIT = 0.05  # the largest share of the cores that other programs may take
+TURN = 0.2  # seconds of a turn of a form, at least
+TURNS, FEWEST, LONG = 7, 3, 60.0  # fewer turns, but three, once they have taken so many seconds
+OURS, PLAIN = "ours", "plain JAX"
+Forms = dict[str, Callable[[], Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A comparison: ``build(**sizes)`` returns the forms by name, ours first.
+
+    ``small`` are the sizes of the test, where every form returns the same numbers up to a relative
+    difference ``rtol``. ``shares`` are the parts of the work that a form does; its time is divided
+    by them.
+    """
+
+    name: str
+    build: Callable[..., Forms]
+    sizes: dict[str, Any]
+    small: dict[str, Any]
+    rtol: float = 1e-8
+    shares: dict[str, float] = field(default_factory=dict)
+
+
+def compile_forms(forms: dict[str, Callable], *arguments: Any) -> Forms:
+    return {name: partial(jax.jit(form), *arguments) for name, form in forms.items()}
+
+
+# Linear attention
+
+
+def draw_stack(layers: int, d: int, dtype: str, scale: float = 0.02) -> linear_attention.Params:
+    return linear_attention.init(jax.random.key(0), layers, 1, d, scale, dtype)
+
+
+def plain_scores(params, tokens):  # -> [L]
+    """Return -[E + W_pv E M (Eᵀ W_kq E) / n]_query,y after every layer; the query is no key."""
+    n, predicted = len(tokens) - 1, []
+    mask = jnp.ones(n + 1, tokens.dtype).at[-1].set(0)
+    for kq, pv in zip(params.w_kq[:, 0], params.w_pv[:, 0], strict=True):
+        scores = (tokens @ kq.T) @ tokens.T * mask[None]
+        tokens = tokens + scores @ tokens @ pv.T / n
+        predicted.append(-tokens[-1, -1])
+    return jnp.stack(predicted)
+
+
+def plain_products(params, tokens):  # -> [L]
+    """Return the same with the products in the other order, which forms no scores."""
+    n, predicted = len(tokens) - 1, []
+    for kq, pv in zip(params.w_kq[:, 0], params.w_pv[:, 0], strict=True):
+        moment = tokens[:-1].T @ tokens[:-1] / n
+        tokens = tokens + tokens @ (pv @ moment @ kq).T
+        predicted.append(-tokens[-1, -1])
+    return jnp.stack(predicted)
+
+
+def plain_prompt(key, n, d, dtype):
+    """Return tokens [n + 1, d + 1], the query last, and its label."""
+    key_x, key_w = jax.random.split(key)
+    x = jax.random.normal(key_x, (n + 1, d), dtype)
+    y = x @ jax.random.normal(key_w, (d,), dtype)
+    return jnp.concatenate([x, y[:, None]], axis=1).at[-1, -1].set(0), y[-1]
+
+
+def plain_loss(predict, params, batch):
+    tokens, targets = batch
+    return jnp.mean((jax.vmap(predict, (None, 0))(params, tokens)[:, -1] - targets) ** 2)
+
+
+def as_tokens(batch):  # -> [B, n+1, e], [B]
+    return jax.vmap(prompts.tokens)(batch), batch.y_query
+
+
+def loss_on_prompts(params, batch):
+    return jnp.mean((moments.predictions(params, batch) - batch.y_query) ** 2)
+
+
+def loss_on_moments(params, batch):
+    second_moments, x_queries, targets = batch
+    predicted = moments.predictions_from_moments(params, second_moments, x_queries)
+    return jnp.mean((predicted - targets) ** 2)
+
+
+def train(
+    n: int, d: int, layers: int, batch: int, steps: int, runs: int = 1, draw: str = "prompts",
+    fixed: bool = False, dtype: str = "float32",
+) -> Forms:  # fmt: skip
+    """Steps of Adam by a call of ``fit``, and by a jitted step that Python calls, run by run.
+
+    With ``fixed`` every batch is the same one, in whichever form it is read.
+    """
+    task, optimizer = LinearTask(n, d, dtype=dtype), optax.adam(1e-4)
+    same = sample_batch(jax.random.key(2), task, batch)
+    params = draw_stack(layers, d, dtype)
+    if draw == "prompts":
+        loss, draw_ours, same_of_ours = loss_on_prompts, sample_batch, same
+    else:
+        loss, draw_ours = loss_on_moments, sample_moments_batch
+        same_of_ours = prompts.second_moments(same), same.x_query.T, same.y_query
+    draw_ours = (lambda _: same_of_ours) if fixed else partial(draw_ours, task=task, size=batch)
+    training = Training(loss, draw_ours, optimizer, steps)
+    copies = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (runs, *leaf.shape)), params)
+    keys = jax.random.split(jax.random.key(1), runs)
+
+    def draw_plainly(key):
+        if fixed:
+            return as_tokens(same)
+        return jax.vmap(lambda key: plain_prompt(key, n, d, dtype))(jax.random.split(key, batch))
+
+    @jax.jit
+    def step(params, state, key):
+        grads = jax.grad(partial(plain_loss, plain_scores))(params, draw_plainly(key))
+        updates, state = optimizer.update(grads, state, params)
+        return optax.apply_updates(params, updates), state
+
+    def plain():
+        ends = []
+        for key in keys:
+            now, state = params, optimizer.init(params)
+            for key_of_step in jax.random.split(key, steps):
+                now, state = step(now, state, key_of_step)
+            ends.append(now)
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *ends)
+
+    return {OURS: lambda: fit(training, copies, keys, chunk=steps).params, PLAIN: plain}
+
+
+def differentiate(n: int, d: int, layers: int, batch: int, dtype: str = "float32") -> Forms:
+    """Return the gradient of the loss on given prompts, in every form."""
+    params = draw_stack(layers, d, dtype)
+    same = jax.jit(partial(sample_batch, task=LinearTask(n, d, dtype=dtype), size=batch))(
+        jax.random.key(2)
+    )
+    pairs = as_tokens(same)
+    ours = jax.grad(loss_on_prompts)
+    forms = {
+        OURS: partial(moments.compiled(ours), params, same),
+        "ours without compiler options": partial(jax.jit(ours), params, same),
+    }
+    for name, predict in (("products", plain_products), ("scores", plain_scores)):
+        slope = jax.jit(jax.grad(partial(plain_loss, predict)))
+        forms[f"{PLAIN}, {name}"] = partial(slope, params, pairs)
+    if find_spec("torch") and jax.default_backend() == "cpu":
+        forms["torch, products"] = torch_gradient(params, *pairs)
+    return forms
+
+
+def torch_gradient(params, tokens, targets) -> Callable:
+    import torch
+
+    arrays = params.w_kq, params.w_pv, tokens, targets
+    w_kq, w_pv, tokens, targets = (torch.tensor(np.array(array)) for array in arrays)
+    for leaf in (w_kq, w_pv):
+        leaf.requires_grad_()
+
+    def gradient():
+        rows = tokens
+        for kq, pv in zip(w_kq[:, 0], w_pv[:, 0], strict=True):
+            moment = rows[:, :-1].mT @ rows[:, :-1] / (rows.shape[1] - 1)
+            rows = rows + rows @ (pv @ moment @ kq).mT
+        return torch.autograd.grad(((rows[:, -1, -1] + targets) ** 2).mean(), (w_kq, w_pv))
+
+    return gradient
+
+
+def draw_prompts(n: int, d: int, batch: int, dtype: str = "float32") -> Forms:
+    """Draw a batch by one flat call, and by a key for each prompt; return means of squares."""
+    task = LinearTask(n, d, dtype=dtype)
+
+    def ours(key):
+        batch_of_key = sample_batch(key, task, batch)
+        return jnp.mean(batch_of_key.x**2), jnp.mean(batch_of_key.y**2) / d
+
+    def plain(key):
+        keys = jax.random.split(key, batch)
+        tokens = jax.vmap(lambda key: plain_prompt(key, n, d, dtype)[0])(keys)[:, :-1]
+        return jnp.mean(tokens[..., :-1] ** 2), jnp.mean(tokens[..., -1] ** 2) / d
+
+    return compile_forms({OURS: ours, PLAIN: plain}, jax.random.key(0))
+
+
+# Softmax attention
+
+
+def encoder_config(d: int, layers: int, width: int, heads: int) -> transformer.Config:
+    shape = dict(width=width, norm=True, mlp_width=4 * width)
+    return transformer.Config(d + 1, layers, heads, width // heads, **shape)
+
+
+def predict_softmax(
+    n: int, d: int, layers: int, width: int, heads: int, batch: int, dtype: str = "float32"
+) -> Forms:
+    """Return one forward pass of a batch of prompts through an encoder with norms and MLPs."""
+    config = encoder_config(d, layers, width, heads)
+    params = transformer.init(jax.random.key(0), config, dtype)
+    tokens, _ = as_tokens(sample_batch(jax.random.key(1), LinearTask(n, d, dtype=dtype), batch))
+    ours = partial(transformer.predict, config=config)
+    each = {OURS: jax.vmap(ours, (None, 0)), PLAIN: jax.vmap(plain_encoder, (None, 0))}
+    return compile_forms(each, params, tokens)
+
+
+def plain_encoder(params, tokens):  # -> []
+    """Return minus the query's label slot; all tokens read the demonstrations."""
+    stream = tokens @ params.read_in.T
+    is_key = jnp.arange(len(tokens))[None, None] < len(tokens) - 1
+    for layer in range(len(params.w_q)):
+        scale, offset = params.attention_norm_scale[layer], params.attention_norm_offset[layer]
+        rows = plain_norm(stream, scale, offset)
+        q, k, v = (jnp.einsum("td,hkd->htk", rows, leaf[layer])
+                   for leaf in (params.w_q, params.w_k, params.w_v))  # fmt: skip
+        read = jax.nn.softmax(jnp.where(is_key, q @ k.mT, -jnp.inf)) @ v
+        stream = stream + jnp.einsum("htk,hdk->td", read, params.w_o[layer])
+        rows = plain_norm(stream, params.mlp_norm_scale[layer], params.mlp_norm_offset[layer])
+        hidden = jax.nn.gelu(rows @ params.mlp_in[layer].T + params.mlp_in_bias[layer][None])
+        stream = stream + hidden @ params.mlp_out[layer].T + params.mlp_out_bias[layer][None]
+    return -stream[-1] @ params.read_out
+
+
+def plain_norm(rows, scale, offset):
+    centred = rows - rows.mean(-1, keepdims=True)
+    deviation = jnp.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    return centred / deviation * scale[None] + offset[None]
+
+
+def clip(
+    n: int, d: int, layers: int, width: int, heads: int, batch: int, runs: int, ranks: list[int],
+    shots: list[int], dtype: str = "float32",
+) -> Forms:  # fmt: skip
+    """Return the mean risk after the edits of the first layer at the first rank, [M, S, R].
+
+    Ours computes the whole grid of layers and ranks, the plain loop this part of it alone.
+    """
+    config, modules = encoder_config(d, layers, width, heads), ("w_q", "w_k", "mlp_in", "mlp_out")
+    init = partial(transformer.init, config=config, dtype=dtype)
+    params = jax.vmap(init)(jax.random.split(jax.random.key(1), runs))
+    same = sample_batch(jax.random.key(0), LinearTask(n, d, noise_std=0.1, dtype=dtype), batch)
+    tokens, targets = as_tokens(same)
+
+    def risk(params, batch):
+        tokens, targets = as_tokens(batch)
+        predict = jax.vmap(partial(transformer.predict, config=config), (None, 0))
+        return (predict(params, tokens) - targets) ** 2
+
+    @jax.jit
+    def plain_risk(params, tokens):
+        predict = jax.vmap(jax.vmap(plain_encoder, (None, 0)), (0, None))
+        return ((predict(params, tokens) - targets[None]) ** 2).mean(1)
+
+    def plain():
+        risks = []
+        for name in modules:
+            matrices = getattr(params, name)
+            cut = matrices.at[:, 0].set(plain_cut(matrices[:, 0], ranks[0]))
+            edited = params.replace(**{name: cut})
+            shorter = (jnp.concatenate([tokens[:, :s], tokens[:, -1:]], axis=1) for s in shots)
+            risks.append([plain_risk(edited, rows) for rows in shorter])
+        return risks
+
+    grid = dict(modules=modules, rates=[1 - rank / width for rank in ranks], shots=shots)
+
+    def ours():
+        risks = clipping.curve(risk, params, same, **grid).clipped.mean[:, :, 0, :, 0]
+        return [list(row) for row in risks.T]
+
+    return {OURS: ours, PLAIN: plain}
+
+
+def plain_cut(matrices, rank):  # [R, ..., p, q], heads above each other
+    """Return the matrices with their largest singular values alone."""
+    flat = matrices.reshape(len(matrices), -1, matrices.shape[-1])
+    left, values, right = jnp.linalg.svd(flat, full_matrices=False)
+    kept = (left[:, :, :rank] * values[:, None, :rank]) @ right[:, :rank]
+    return kept.reshape(matrices.shape)
+
+
+# Analyses and selection
+
+
+def flow(n: int, d: int, layers: int, dtype: str = "float32") -> Forms:
+    """Return ∂ŷ_l/∂e_i of linear attention, [L, n, e]."""
+    params = draw_stack(layers, d, dtype, 0.1)
+    prompt = sample(jax.random.key(1), LinearTask(n, d, dtype=dtype))
+    ours = partial(amplification.demonstration_flow, linear_attention.forward)
+    return {
+        OURS: partial(jax.jit(amplification.moment_flow), params, prompt),
+        "ours of any model": partial(jax.jit(ours), params, prompt),
+        PLAIN: partial(jax.jit(plain_flow), params, prompts.tokens(prompt)),
+    }
+
+
+def plain_flow(params, tokens):
+    def read(demonstrations):
+        return plain_products(params, jnp.concatenate([demonstrations, tokens[-1:]]))
+
+    return jax.jacrev(read)(tokens[:-1])
+
+
+def amplify(d: int, layers: int, batch: int, dtype: str = "float32") -> Forms:
+    """Return the log ratio of two demonstrations' flows after every layer, [B, L]."""
+    params = draw_stack(layers, d, dtype, 0.1)
+    batch_of_two = sample_batch(jax.random.key(1), LinearTask(2, d, dtype=dtype), batch)
+
+    def ours(params, prompt):
+        flow = amplification.demonstration_flow(linear_attention.forward, params, prompt)
+        return amplification.log_ratio(flow)
+
+    def plain(params, tokens):
+        logs = jnp.log(jnp.linalg.norm(plain_flow(params, tokens), axis=-1))
+        return logs[:, logs[0].argmax()] - logs[:, logs[0].argmin()]
+
+    tokens, _ = as_tokens(batch_of_two)
+    return {
+        OURS: partial(jax.jit(jax.vmap(ours, (None, 0))), params, batch_of_two),
+        PLAIN: partial(jax.jit(jax.vmap(plain, (None, 0))), params, tokens),
+    }
+
+
+def match_gradients(m: int, p: int, size: int, dtype: str = "float32") -> Forms:
+    """Return the choice of a subset with the pool's mean gradient, in increasing order."""
+    gradients = np.random.default_rng(0).standard_normal((m, p)).astype(dtype)
+    return {
+        OURS: lambda: jnp.sort(match(gradients, size).indices),
+        PLAIN: lambda: jnp.sort(plain_match(gradients, size)),
+    }
+
+
+def plain_match(gradients, size):
+    """A jitted choice, then a jitted swap, called from Python until none helps."""
+    centred = jnp.asarray(gradients)
+    centred = centred - centred.mean(0, keepdims=True)
+    total, is_taken, indices = jnp.zeros_like(centred[0]), jnp.zeros(len(centred), bool), []
+    for _ in range(size):
+        total, is_taken, j = plain_add(centred, total, is_taken)
+        indices.append(j)
+    chosen = jnp.stack(indices)
+    while True:
+        swapped, before, after = plain_swap(centred, chosen)
+        if after >= (1 - 1e-6) * before:
+            return chosen
+        chosen = swapped
+
+
+@jax.jit
+def plain_add(centred, total, is_taken):
+    gaps = jnp.linalg.norm(total[None] + centred, axis=1)
+    j = jnp.argmin(jnp.where(is_taken, jnp.inf, gaps))
+    return total + centred[j], is_taken.at[j].set(True), j
+
+
+@jax.jit
+def plain_swap(centred, chosen):
+    """Return the best of all swaps by |C - c_i + c_j|², with the gap before and after it."""
+    rows = centred[chosen]
+    total = rows.sum(0)
+    enters = (centred**2).sum(1) + 2 * centred @ total
+    leaves = (rows**2).sum(1) - 2 * rows @ total
+    change = enters[None] + leaves[:, None] - 2 * rows @ centred.T
+    i, j = jnp.unravel_index(change.at[:, chosen].set(jnp.inf).argmin(), change.shape)
+    swapped = chosen.at[i].set(j)
+    return swapped, jnp.linalg.norm(total), jnp.linalg.norm(centred[swapped].sum(0))
+
+
+def identify(n: int, d: int, num_prompts: int) -> Forms:
+    """Return whether the report card's search names the rule of a model that is ridge."""
+
+    def forward(params, tokens):
+        x, y = tokens[:-1, :-1], tokens[:-1, -1]
+        penalised = x.T @ x + 0.25 * jnp.eye(d, dtype=x.dtype)
+        return tokens[-1, :-1] @ jnp.linalg.solve(penalised, x.T @ y)
+
+    task = LinearTask(n, d, noise_std=0.5)
+
+    def ours():
+        rules = card.identify(forward, (), task, causal=False, num_prompts=num_prompts)
+        return [rule.title == "ridge" for rule in rules]
+
+    return {OURS: ours}
+
+
+# Recurrent layers
+
+
+def differentiate_delta(n: int, d: int, width: int, layers: int, batch: int,
+                        dtype: str = "float32") -> Forms:  # fmt: skip
+    """Return the gradient of the loss over all prefixes; long prompts are read by chunks."""
+    same = sample_batch(jax.random.key(0), LinearTask(n, d, dtype=dtype), batch)
+    tokens = jax.vmap(prompts.bound_tokens)(same)
+    labels = jnp.concatenate([same.y, same.y_query[:, None]], axis=1)
+    config = recurrent.Config("delta", 2 * d + 1, layers, key_width=d, width=width, layout="bound")
+    params = recurrent.init(jax.random.key(1), config, dtype)
+
+    def loss(predict, params):
+        return jnp.mean((jax.vmap(predict, (None, 0))(params, tokens) - labels) ** 2)
+
+    ours = partial(recurrent.predict_prefixes, config=config)
+    losses = {OURS: partial(loss, ours), PLAIN: partial(loss, plain_delta)}
+    return compile_forms({name: jax.grad(each) for name, each in losses.items()}, params)
+
+
+def plain_delta(params, tokens):  # -> [T]
+    """Return the predictions by the recurrence S ← S + β k (v - Sᵀk)ᵀ, token by token."""
+    stream = tokens @ params.read_in.T
+    names = ("w_q", "w_k", "w_v", "w_o", "w_step", "b_step")
+    for layer in range(len(params.w_q)):
+        head = {name: getattr(params, name)[layer, 0] for name in names}
+
+        def step(state, row, head=head):
+            key, value, query = head["w_k"] @ row, head["w_v"] @ row, head["w_q"] @ row
+            key = key / jnp.linalg.norm(key)
+            beta = jax.nn.sigmoid(head["w_step"] @ row + head["b_step"])[0]
+            state = state + beta * jnp.outer(key, value - state.T @ key)
+            return state, state.T @ query
+
+        width = len(head["w_k"])
+        read = jax.lax.scan(step, jnp.zeros((width, width), tokens.dtype), stream)[1]
+        stream = stream + read @ head["w_o"].T
+    return -stream @ params.read_out
+
+
+# Language models
+
+
+def score_questions(
+    shape: tuple, before: int, length: int, questions: int, dtype: str = "float32"
+) -> Forms:
+    """Return the logits of labels after questions that share their demonstrations.
+
+    Their keys and values are computed once for all, or again with every question.
+    """
+    config = LmConfig(*shape, rotary_width=shape[3], rotary_base=1e5, tied=True)
+    params = lm_weights.init(jax.random.key(0), config, dtype)
+    rng = np.random.default_rng(0)
+    demonstrations = rng.integers(config.vocabulary, size=before)
+    ids = rng.integers(config.vocabulary, size=(questions, length))
+
+    def ask(prefix, ids):
+        last = np.full(len(ids), ids.shape[1] - 1)
+        bucket = text.Bucket(ids, last, np.arange(len(ids)))
+        labels = np.arange(len(ids)) % 2
+        return text.Questions(prefix, np.zeros((0, 2), int), (bucket,), labels, np.arange(2))
+
+    whole = np.concatenate([np.tile(demonstrations, (questions, 1)), ids], axis=1)
+    return {
+        OURS: partial(text.scores, params, config, ask(demonstrations, ids)),
+        "demonstrations every time": partial(
+            text.scores, params, config, ask(demonstrations[:0], whole)
+        ),
+    }
+
+
+TRAINING = dict(n=20, d=5, layers=3, batch=1000, steps=100)
+CLIPPING = dict(n=20, d=10, layers=4, width=32, heads=2, batch=1000, runs=8)
+CLIPPING |= dict(ranks=[26, 18, 10, 2], shots=[4, 10, 20])
+SMOLLM2 = (30, 9, 3, 64, 576, 1536, 49152, 8192)  # the sizes of SmolLM2-135M
+EXACT = dict(dtype="float64")
+FEW = EXACT | dict(n=6, d=2, layers=2, batch=4)
+FEW_STEPS = FEW | dict(steps=3, fixed=True)
+SMALL_DELTA = EXACT | dict(n=9, d=2, width=4, layers=2, batch=2)
+SMALL_CLIPPING = EXACT | dict(n=4, d=2, layers=1, width=4, heads=2, batch=3, runs=2)
+SMALL_CLIPPING |= dict(ranks=[2], shots=[2, 4])
+SMALL_LM = EXACT | dict(shape=(2, 4, 2, 4, 8, 6, 12, 32), before=6, length=3, questions=2)
+
+# fmt: off
+CASES = (
+    Case("100 steps of training, prompts", train, TRAINING, FEW_STEPS),
+    Case("100 steps of training, moments drawn", train, TRAINING | dict(draw="moments"),
+         FEW_STEPS | dict(draw="moments")),
+    Case("10 steps of training, 32 runs", train, TRAINING | dict(steps=10, runs=32),
+         FEW_STEPS | dict(runs=2)),
+    Case("gradient, linear attention, n 20, d 5", differentiate,
+         dict(n=20, d=5, layers=3, batch=1000), FEW),
+    Case("gradient, linear attention, n 16, d 20", differentiate,
+         dict(n=16, d=20, layers=3, batch=64), FEW | dict(n=3, d=4)),
+    Case("gradient, linear attention, n 1 024, d 20", differentiate,
+         dict(n=1024, d=20, layers=3, batch=64), FEW | dict(n=40)),
+    # Five standard deviations of the difference of two means over 4 000 prompts.
+    Case("drawing prompts", draw_prompts, dict(n=20, d=5, batch=1000),
+         dict(n=4, d=5, batch=4000), rtol=0.07),
+    Case("one forward, softmax encoder", predict_softmax,
+         dict(n=64, d=16, layers=3, width=256, heads=8, batch=64),
+         EXACT | dict(n=3, d=2, layers=2, width=4, heads=2, batch=3)),
+    Case("clipping grid", clip, CLIPPING, SMALL_CLIPPING,
+         shares={PLAIN: 1 / (CLIPPING["layers"] * len(CLIPPING["ranks"]))}),
+    Case("flow from 1 024 demonstrations", flow, dict(n=1024, d=20, layers=4),
+         EXACT | dict(n=5, d=2, layers=3)),
+    Case("amplification of 128 pairs", amplify, dict(d=8, layers=4, batch=128),
+         EXACT | dict(d=2, layers=3, batch=3)),
+    Case("gradient matching", match_gradients, dict(m=10_000, p=4096, size=128),
+         EXACT | dict(m=50, p=8, size=6)),
+    Case("gradient, delta rule, scan", differentiate_delta,
+         dict(n=32, d=8, width=32, layers=2, batch=128), SMALL_DELTA),
+    Case("gradient, delta rule, chunks", differentiate_delta,
+         dict(n=4095, d=8, width=32, layers=1, batch=1), SMALL_DELTA | dict(n=70, layers=1)),
+    Case("report card, identify", identify, dict(n=24, d=5, num_prompts=512),
+         dict(n=24, d=3, num_prompts=128)),
+    Case("LM, reused", score_questions,
+         dict(shape=SMOLLM2, before=180, length=32, questions=25), SMALL_LM),
+)
+# fmt: on
+
+# Measuring
+
+
+class Usage(NamedTuple):
+    """Seconds on the clock, of these cores by all programs, and of the processor by this one."""
+
+    clock: float
+    busy: float
+    process: float
+
+
+class Spent(NamedTuple):
+    """Seconds of a call: on the clock, and of the processor."""
+
+    wall: float
+    processor: float
+
+
+def find_cores() -> set[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def read_usage() -> Usage | None:
+    """Return the counters of Linux, None elsewhere."""
+    path = Path("/proc/stat")
+    if not path.exists():
+        return None
+    names = {f"cpu{core}" for core in find_cores()}
+    rows = [line.split() for line in path.read_text().splitlines()]
+    working = (1, 2, 3, 6, 7, 8)  # user, nice, system, irq, softirq, stolen: not idle or waiting
+    ticks = sum(int(row[i]) for row in rows if row[0] in names for i in working)
+    return Usage(time.perf_counter(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time())
+
+
+def share_of_others(before: Usage | None, after: Usage | None) -> float:
+    """Return the share of the cores that other programs took; by the load where it is unknown."""
+    if before is None or after is None:
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+        return max(0.0, load / len(find_cores()) - 1)
+    others = after.busy - before.busy - (after.process - before.process)
+    return max(0.0, others / ((after.clock - before.clock) * len(find_cores())))
+
+
+def refuse_load(share: float, when: str) -> None:
+    if share > LIMIT:
+        raise SystemExit(
+            f"Other programs took {share:.0%} of the cores {when}. Times can be compared at "
+            f"{LIMIT:.0%} or less: end these programs, or run this again on a quiet machine."
+        )
+
+
+def time_calls(form: Callable[[], Any], count: int) -> Spent:
+    wall, processor = time.perf_counter(), time.process_time()
+    for _ in range(count):
+        result = form()
+    jax.block_until_ready(result)
+    return Spent((time.perf_counter() - wall) / count, (time.process_time() - processor) / count)
+
+
+def measure(case: Case) -> list[str]:
+    """Return the rows of a case; refuse it if other programs used the machine meanwhile."""
+    began, before = time.perf_counter(), read_usage()
+    forms = case.build(**case.sizes)
+    firsts = {name: time_calls(form, 1).wall for name, form in forms.items()}
+    counts = {name: max(1, round(TURN / time_calls(form, 1).wall)) for name, form in forms.items()}
+    turns: list[dict[str, Spent]] = []
+    while len(turns) < TURNS and (len(turns) < FEWEST or time.perf_counter() - began < LONG):
+        turns.append({name: time_calls(form, counts[name]) for name, form in forms.items()})
+    refuse_load(share_of_others(before, read_usage()), f"during “{case.name}”")
+    rows = []
+    for name in forms:
+        spent = np.array([turn[name] for turn in turns]) / case.shares.get(name, 1)  # [turns, 2]
+        ours = np.array([turn[OURS] for turn in turns])
+        ratio = "" if name == OURS else describe(spent[:, 0] / ours[:, 0])
+        times = (describe(1e3 * column) for column in spent.T)
+        rows.append(" | ".join(("", case.name, name, *times, ratio, f"{firsts[name]:.2g}", "")))
+    return [row.strip() for row in rows]
+
+
+def describe(values: np.ndarray) -> str:
+    """Return the median and, in brackets, the range."""
+    return f"{np.median(values):.3g} ({values.min():.3g} to {values.max():.3g})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.benchmark")
+    parser.add_argument("only", nargs="?", default="", help="a word in the names of the cases")
+    only = parser.parse_args().only
+    cases = [case for case in CASES if only.lower() in case.name.lower()]
+    if not cases:
+        parser.error(f"no case has {only!r} in its name: {'; '.join(case.name for case in CASES)}")
+    before = read_usage()
+    time.sleep(1)
+    refuse_load(share_of_others(before, read_usage()), "while this program waited")
+    device, commit = jax.devices()[0].device_kind, find_commit(Path(__file__).parent)
+    print(
+        f"{date.today()}, {platform.processor() or platform.machine()}, {len(find_cores())} cores, "
+        f"device {device}, jax {jax.__version__}, commit {commit.get('commit', 'unknown')[:10]}"
+    )
+    print("\nMedians over turns, with their range. A ratio above 1 says that ours is faster.\n")
+    columns = ["case", "form", "wall ms", "processor ms", "wall / ours", "first call s"]
+    print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}", flush=True)
+    for case in cases:
+        print(*measure(case), sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
