@@ -56,6 +56,15 @@ def test_isotropic_noise_has_a_closed_form_below_its_linearisation(seed):
 
 
 @seeds
+def test_over_isotropic_noise_the_least_bound_is_zero(seed):
+    """So without that noise in the model no bound follows from the theorem: any gap is larger."""
+    updates, levels = draw(seed)[0], np.geomspace(1e-3, 1e6, 10)
+    terms = np.array([summands(updates, c).sum() for c in levels])
+    assert (np.diff(terms) < 0).all()
+    assert terms[-1] <= (updates**2).sum((1, 2, 3)).mean() / levels[-1]
+
+
+@seeds
 def test_noise_read_as_spread_is_no_larger_than_the_updates_and_the_mean_makes_summands_level(seed):
     updates, _ = draw(seed)
     trace = updates.var(0, ddof=1).sum((1, 2))

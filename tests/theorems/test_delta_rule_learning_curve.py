@@ -57,6 +57,12 @@ def test_linear_attention_with_its_best_scale_follows_its_curve():
         np.testing.assert_allclose(additive(5, d, 0.2)[1:], 1 - t**2 / square, rtol=1e-12)
 
 
+def test_one_token_is_one_for_both_and_later_the_delta_rule_is_ahead():
+    linear, delta = (curve(9, 4, 0.3) for curve in (additive, delta_rule))
+    np.testing.assert_allclose(linear[:2], delta[:2], rtol=1e-12)
+    assert (delta[2:] < linear[2:]).all()
+
+
 def test_in_the_limit_the_curve_is_that_of_lambert():
     """r = σ²/W(σ² e^{σ² + α}), and e^{-α} without noise."""
     for alpha, noise_var in ((2.0, 0.5), (0.1, 50.0), (6.0, 1e-3)):

@@ -70,6 +70,21 @@ def test_control_with_another_step_gate_or_noise_it_does_not():
         assert abs(normalised_risk(*case) / stated - 1) > 1e-3
 
 
+def test_risks_end_at_their_stated_levels_and_the_best_step_leaves_the_stated_risk():
+    level = 0.1 * 4 * 0.3 / (2 - 0.1 * 6)
+    np.testing.assert_allclose(CURVES["lms"](400, 4, 0.3, 0.1)[-1], level, rtol=1e-12)
+    level = 0.5 * 0.1 * 8 / (1.5 * 6)
+    np.testing.assert_allclose(CURVES["delta"](600, 8, 0.1, 0.5)[-1], level, rtol=1e-12)
+    # Without noise, and with labels whose mean product with u is right: the length of x is noise.
+    for step in (0.1, 1.0, 1.9):
+        level = step * (D / MEAN**2 - 1) / (2 - step)
+        curve = CURVES["gated_delta"](400, D, 0.0, step, 1.0, 1 / MEAN)
+        np.testing.assert_allclose(curve[-1], level, rtol=1e-9)
+        assert level > 0
+    best = 1 / (6 + 4 * 0.3)
+    np.testing.assert_allclose(CURVES["lms"](1, 4, 0.3, best)[1], 1 - best)
+
+
 def test_the_best_schedule_takes_the_best_step_of_every_token_and_falls_like_one_over_t():
     curve, grid = CURVES["delta"](6, 8, 0.3), np.linspace(0.01, 1.5, 400)
     for before, after in itertools.pairwise(curve):
@@ -78,3 +93,11 @@ def test_the_best_schedule_takes_the_best_step_of_every_token_and_falls_like_one
         assert after <= one_token.min() * (1 + 1e-12)
     tail = CURVES["delta"](40_000, 8, 0.1)[-1] * 40_000
     np.testing.assert_allclose(tail, 8 / 6 * 0.1 * 8, rtol=0.01)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_inner_steps_on_one_token_are_one_longer_step(count):
+    u, w = np.array([0.6, 0.8]), np.zeros(2)
+    for _ in range(count):
+        w = w + 0.3 * (1.7 - w @ u) * u
+    np.testing.assert_allclose(w, (1 - 0.7**count) * 1.7 * u, rtol=1e-12)

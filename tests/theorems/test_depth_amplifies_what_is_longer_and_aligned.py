@@ -46,10 +46,12 @@ def flow_parts(w_kq, d, query):
 
 
 def closed_forms(w_kq, scale, d, query):
-    """q_l = q + A_l s P d and J_l = λ (A_l M_0 + B_l M_1)."""
+    """q_l = q + A_l s P d, J_l = λ (A_l M_0 + B_l M_1), and |J_l|²."""
     (first, second), parts = cubic_gains(scale * d @ w_kq @ d), flow_parts(w_kq, d, query)
     states = query + np.outer(first, d @ w_kq @ query * scale * d)
-    return states, scale * np.einsum("kl,kij->lij", [first, second], parts)
+    a, b, c = (np.vdot(parts[i], parts[j]) for i, j in ((0, 0), (0, 1), (1, 1)))
+    size = scale**2 * (a * first**2 + 2 * b * first * second + c * second**2)
+    return states, scale * np.einsum("kl,kij->lij", [first, second], parts), size
 
 
 def draw(seed):  # K, λ, two demonstrations, query
@@ -75,7 +77,8 @@ def ordered(pair, query):
 @seeds
 def test_the_flow_of_a_moving_demonstration_in_closed_form(seed):
     w_kq, scale, (d, _), query = draw(seed)
-    found = network(w_kq, scale, d, query), network_flow(w_kq, scale, d, query)
+    walked, flow = network(w_kq, scale, d, query), network_flow(w_kq, scale, d, query)
+    found = walked, flow, (flow**2).sum((1, 2))
     for left, right in zip(found, closed_forms(w_kq, scale, d, query), strict=True):
         assert relative_error(left, right) < 1e-10
 

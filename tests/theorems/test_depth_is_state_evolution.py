@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lsa_lab.theory import depth
+from lsa_lab.theory import depth, risk
 
 limits = pytest.mark.parametrize(("alpha", "noise_var"), [(2.0, 0.1), (0.5, 0.1), (4.0, 1.0)])
 
@@ -36,6 +36,14 @@ def test_large_sizes_come_to_the_limit(alpha, noise_var):
     exact = [depth.best_descent_at(round(alpha * d), d, noise_var, 4) for d in (20, 80)]
     gaps = np.abs(exact - np.asarray(depth.best_descent(alpha, noise_var, 4))).max(1)
     assert gaps[1] < min(gaps[0] / 3, 0.01)
+
+
+@limits
+def test_ridge_is_the_fixed_point(alpha, noise_var):
+    ridge = ridge_limit(alpha, noise_var)
+    np.testing.assert_allclose((noise_var + ridge) / (alpha + noise_var + ridge), ridge, rtol=1e-12)
+    exact = risk.rotation_invariant_bound(round(alpha * 120), 120, noise_var)
+    np.testing.assert_allclose(ridge, exact, rtol=0.03)
 
 
 def least_risk_of_real_steps(alpha, noise_var, length):

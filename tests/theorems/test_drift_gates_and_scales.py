@@ -79,6 +79,16 @@ def test_control_the_numbers_of_another_rate_have_more_risk(kind, place):
     assert risk > best(*place).risk + 0.01
 
 
+def test_of_a_task_that_stands_still_nothing_is_forgotten():
+    for layer in (drift.additive, drift.gla, drift.lms, drift.delta, drift.gated_delta):
+        still = layer(4, 0.25, 1.0)
+        assert (still.risk, still.gate) == (0, 1)
+    weights = np.array([0.5, 0.9, 0.99, 1.0])[:, None] ** np.arange(2000)  # C is all ones
+    risks = 1 - weights.sum(1) ** 2 / (weights.sum(1) ** 2 + (4 + 1 + 1) * (weights**2).sum(1))
+    assert (np.diff(risks) < 0).all()
+    np.testing.assert_allclose(risks[-1], learning_curves.additive(2000, 4, 0.25)[-1], rtol=1e-10)
+
+
 def test_a_gate_that_sees_the_length_of_a_key_gains_and_the_less_the_larger_d_is():
     """g = ρ - c|x|²/d: the moments of |x|² against the closed form, at any c."""
     gains, noise_var, rho = [], 0.25, 0.9

@@ -4,10 +4,13 @@ Gaussian tasks and noise; classical, Kalman 1960. docs/theory, "The Kalman filte
 task".
 """
 
+import jax
 import numpy as np
 
-from draws import draw_prompt, jit_numpy, lags, seed_and, sizes
+from draws import draw_prompt, jit_numpy, lags, seed_and, sizes, z_score
 from lsa_lab import estimators
+from lsa_lab.tasks.linear import LinearTask, sample_batch
+from lsa_lab.theory import drift
 
 NOISE = 0.4
 kalman, ridge = jit_numpy(estimators.kalman_filter), jit_numpy(estimators.recursive_ridge)
@@ -37,3 +40,18 @@ def test_at_one_it_is_recursive_ridge_and_control_elsewhere_it_is_not():
     still = ridge(prompt, 3 * NOISE)
     np.testing.assert_allclose(kalman(prompt, NOISE, 1.0), still, atol=1e-11)
     assert np.abs(kalman(prompt, NOISE, 0.9) - still).max() > 1e-2
+
+
+def test_no_layer_has_less_risk_and_a_filter_of_another_rate_has_more():
+    d, noise_var, rho = 4, 0.25, 0.9
+    task = LinearTask(40, d, noise_std=noise_var**0.5, weight_std=d**-0.5, drift=rho)
+
+    @jit_numpy
+    def errors(assumed):  # [B]
+        batch = sample_batch(jax.random.key(0), task, 20_000)
+        rules = jax.vmap(lambda one: estimators.kalman_filter(one, noise_var, assumed)[-1])(batch)
+        return ((rules * batch.x_query).sum(1) - batch.y_query) ** 2
+
+    layers = (drift.additive, drift.delta, drift.lms, drift.gated_delta)
+    assert z_score(errors(rho) - min(layer(d, noise_var, rho).risk for layer in layers)) < -2
+    assert z_score(errors(0.6) - errors(rho)) > 4

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 from draws import SEEDS, draw_stack, draw_transformer, jit_numpy
-from lsa_lab.analyses import clipping
+from lsa_lab.analyses import clipping, implicit_gd
 from lsa_lab.models import linear_attention, transformer
+from lsa_lab.prompts import Prompt
 
 N, D, L, HEADS, K = 7, 3, 3, 2, 2
 clip = jit_numpy(clipping.clip, static_argnums=(1, 2, 3))
 NAMES = {"merged": ("w_kq", "w_pv"), "linear": ("w_q", "w_k", "w_v", "w_o")}
 CASES = [(kind, name) for kind, names in NAMES.items() for name in names]
+follow = jit_numpy(implicit_gd.trajectory)
 
 
 def draw(seed, kind):
@@ -48,6 +50,17 @@ def difference(seed, kind, t, name, rate=clipping.DROP):
 @hypothesis.given(seed=SEEDS, t=st.integers(0, L - 1))
 def test_dropping_any_one_matrix_removes_the_layer(kind, name, seed, t):
     assert difference(seed, kind, t, name) < 1e-10
+
+
+@pytest.mark.parametrize("name", NAMES["merged"])
+def test_the_update_of_that_layer_is_zero(name):
+    params, rows = draw(0, "merged")
+    prompt = Prompt(rows[:-1, :-1], rows[:-1, -1], rows[-1, :-1], rows[-1, -1])
+    for t in range(L):
+        sizes = np.linalg.norm(
+            follow(clip(params, t, name, clipping.DROP), prompt).updates, axis=(1, 2)
+        )
+        np.testing.assert_array_equal(np.asarray(sizes) == 0, np.arange(L) == t)
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)

@@ -8,11 +8,13 @@ import functools
 
 import hypothesis
 import hypothesis.strategies as st
+import jax
 import numpy as np
 import pytest
 
-from draws import SEEDS, jit_numpy, seed_and
+from draws import SEEDS, forward, jit_numpy, seed_and
 from lsa_lab.analyses import clipping
+from lsa_lab.models import constructions
 
 shapes = pytest.mark.parametrize("shape", [(4, 9), (9, 4), (1, 3)])
 seeds = seed_and(share=(0, 0.999))
@@ -28,11 +30,12 @@ def draw(seed, shape):
 
 
 def competitors(matrix, rank, rng):
-    """B Bᵀ W for random B with r columns, and a step from the truncated matrix."""
+    """B Bᵀ W and W B Bᵀ for random B with r columns, and a step from the truncated matrix."""
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
     for _ in range(5):
-        basis = np.linalg.qr(rng.normal(size=(len(matrix), rank)))[0]
-        yield basis @ basis.T @ matrix
+        rows, columns = (np.linalg.qr(rng.normal(size=(side, rank)))[0] for side in matrix.shape)
+        yield rows @ rows.T @ matrix
+        yield matrix @ columns @ columns.T
         left, right, step = u[:, :rank] * s[:rank], v[:rank], 10.0 ** rng.uniform(-4, 0)
         turned = right + step * rng.normal(size=right.shape)
         yield (left + step * rng.normal(size=left.shape)) @ turned
@@ -65,6 +68,25 @@ def test_control_another_set_of_terms_is_beaten():
     matrix, rng = draw(0, (4, 9))
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
     assert advantage(matrix, (u[:, 1:3] * s[1:3]) @ v[1:3], 2, rng) < -1e-2
+
+
+def change_of_descent(name, seed, share):
+    """How far the stream of descent moves when one weight of every layer is truncated."""
+    rng = np.random.default_rng(seed)
+    params = constructions.gradient_descent(rng.uniform(0.1, 1, size=3), 4)
+    tokens = rng.normal(size=(9, 5))
+    cut = jax.vmap(jax.vmap(lambda w: clipping.truncate(w, share)))(getattr(params, name))
+    plain, edited = (forward(p, tokens).stream for p in (params, params.replace(**{name: cut})))
+    return np.abs(edited - plain).max() / np.abs(plain).max()
+
+
+@seeds
+def test_the_values_of_descent_have_rank_one_and_no_rate_changes_it(seed, share):
+    assert change_of_descent("w_pv", seed, share) < 1e-12
+
+
+def test_control_its_scores_have_full_rank_and_a_rate_changes_it():
+    assert change_of_descent("w_kq", 0, 0.5) > 1e-2
 
 
 def nested_error(cut, matrix, rates):

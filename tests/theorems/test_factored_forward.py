@@ -4,6 +4,8 @@ W_r = (U_r S_r) V_rᵀ, so that r columns of each factor do the work of the matr
 factored forward pass".
 """
 
+import functools
+
 import hypothesis
 import jax
 import numpy as np
@@ -29,19 +31,19 @@ def split(params, rate):
     return transformer.Params(w_q=w_q, w_k=w_k.swapaxes(-1, -2), w_v=w_v, w_o=w_o)
 
 
-@jit_numpy
-def factored_stream(heads, tokens):
+@functools.partial(jit_numpy, static_argnames="keys")
+def factored_stream(heads, tokens, keys):
     num_layers, num_heads, rank, e = heads.w_q.shape
-    config = transformer.Config(e, num_layers, num_heads, rank, kernel="linear")
+    config = transformer.Config(e, num_layers, num_heads, rank, kernel="linear", keys=keys)
     return transformer.forward(heads, tokens, config).stream
 
 
-def error(seed, rate, dense_rate=None):
+def error(seed, rate, dense_rate=None, keys="demonstrations"):
     rng = np.random.default_rng(seed)
     params, tokens = draw_stack(rng, 2, 2, 5, 0.4), rng.normal(size=(9, 5))
     dense = truncate(params, rate if dense_rate is None else dense_rate)
-    stream = factored_stream(split(params, rate), tokens)
-    return relative_error(stream, forward(dense, tokens).stream)
+    stream = factored_stream(split(params, rate), tokens, keys)
+    return relative_error(stream, forward(dense, tokens, keys=keys).stream)
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.9])
@@ -49,6 +51,11 @@ def error(seed, rate, dense_rate=None):
 @seeds
 def test_factors_as_heads_predict_what_truncated_weights_do(rate, seed):
     assert error(seed, rate) < 1e-10
+
+
+@pytest.mark.parametrize("keys", ["all", "causal"])
+def test_they_do_so_under_every_mask(keys):
+    assert error(0, 0.5, keys=keys) < 1e-10
 
 
 def test_control_another_rank_predicts_something_else():

@@ -33,7 +33,11 @@ def rate_of_change(covariance, u, U, noise_var, rate_of_u):
 
 @seed_and(noise_var=(0.0, 2.0))
 def test_u_squared_minus_the_norm_of_U_squared_is_conserved(seed, noise_var):
-    assert rate_of_change(*draw(seed), noise_var, rate_of_u=1.0) < 1e-10
+    covariance, u, U = draw(seed)
+    assert rate_of_change(covariance, u, U, noise_var, rate_of_u=1.0) < 1e-10
+    path = population.train_flow(np.linspace(0.0, 4.0, 10), covariance, N, u, U, noise_var)
+    later = path.u**2 - (path.U**2).sum((1, 2))
+    assert np.abs(later - (u**2 - (U**2).sum())).max() < 1e-7
 
 
 def test_control_unequal_learning_rates_break_the_conservation():

@@ -38,6 +38,17 @@ def flow_by_moment(params, prompt):  # [L, n, e], [L, n, e, e_out]
     return amplification.moment_flow(params, prompt), token_flow
 
 
+@jit_numpy
+def flow_by_moment_of_all_tokens(params, prompt):  # [n, e]
+    rows = prompts.tokens(prompt)
+
+    def answer(second_moment):
+        return -moments.layer_maps(params, second_moment)[-1, -1] @ rows[-1]
+
+    slope = jax.grad(answer)(rows.T @ rows / (len(rows) - 1))  # S_0 + q qᵀ/n
+    return rows[:-1] @ (slope + slope.T) / (len(rows) - 1)
+
+
 def draw(seed, size):
     (num_layers, num_heads, n, d), rng = size, np.random.default_rng(seed)
     return draw_stack(rng, num_layers, num_heads, d + 1), draw_prompt(rng, n, d)
@@ -54,6 +65,15 @@ def error(seed, size, keys="demonstrations"):
 @seeds
 def test_the_moment_carries_the_whole_flow(size, seed):
     assert error(seed, size) < 1e-10
+
+
+@stack_sizes
+@seeds
+def test_unmasked_the_formula_holds_at_the_moment_of_all_tokens(size, seed):
+    case = draw(seed, size)
+    expected = -flow_by_tokens(*case, "all")[-1, ..., -1]
+    difference = flow_by_moment_of_all_tokens(*case) - expected
+    assert np.abs(difference).max() < 1e-10 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("keys", ["all", "causal"])

@@ -18,6 +18,7 @@ L = 6
 widths = pytest.mark.parametrize("e", [5, 2])
 tied = jit_numpy(amplification.frozen_demonstration, static_argnums=4)
 self_coupling = jit_numpy(amplification.self_coupling)
+gain = jit_numpy(amplification.geometric_gain, static_argnums=1)
 flow = jit_numpy(jax.jacfwd(amplification.frozen_demonstration, 2), static_argnums=4)
 
 
@@ -76,16 +77,22 @@ def test_control_a_demonstration_that_moves_or_layers_that_differ_break_it():
     assert error(network, draw(0, 5, 1.0)) > 1e-2
 
 
-def draw_pair(seed, e=4):
-    """K scaled so that every κ is above -1, and P [e, e]; two demonstrations and a query."""
+def draw_pair(seed, e=4, product=None, couplings=None):
+    """K, P [e, e], two demonstrations and a query; K P = ± PᵀP has κ = ± |P d|².
+
+    The demonstrations are scaled to the given κ, or K so that every κ is above -1.
+    """
     rng = np.random.default_rng(seed)
     (w_kq, w_pv), pair = rng.normal(size=(2, e, e)), rng.normal(size=(2, e))
+    w_kq = w_kq if product is None else product * w_pv.T
     kappa, query = np.array([self_coupling(w_kq, w_pv, d) for d in pair]), rng.normal(size=e)
+    if couplings is not None:
+        return w_kq, w_pv, np.sqrt(np.array(couplings) / kappa)[:, None] * pair, query
     return w_kq * min(1.0, 0.9 / max(-kappa.min(), 1e-9)), w_pv, pair, query
 
 
-def log_ratio(w_kq, w_pv, pair, query):  # [L], of the contributions q_l - q
-    layers = [np.broadcast_to(w, (L, *w.shape)) for w in (w_kq, w_pv)]
+def log_ratio(w_kq, w_pv, pair, query, num_layers=L):  # [L], of the contributions q_l - q
+    layers = [np.broadcast_to(w, (num_layers, *w.shape)) for w in (w_kq, w_pv)]
     sizes = [np.linalg.norm(walk(*layers, d, query)[1:] - query, axis=1) for d in pair]
     return np.log(sizes[0] / sizes[1])
 
@@ -102,9 +109,32 @@ def test_the_ratio_grows_if_and_only_if_the_first_couples_more_to_itself(e, seed
     assert np.all(growth == expected)
 
 
+@pytest.mark.parametrize("kappa", [-0.5, 0.5])
+@seeds
+def test_equal_couplings_leave_the_ratio_as_it_is(kappa, seed):
+    case = draw_pair(seed, product=np.sign(kappa), couplings=[kappa, kappa])
+    assert np.ptp(log_ratio(*case)) < 1e-10
+
+
+@seeds
+def test_the_larger_of_two_positive_couplings_overtakes_in_the_end(seed):
+    path = log_ratio(*draw_pair(seed, product=1.0, couplings=[0.1, 0.5]), num_layers=200)
+    assert np.all(np.diff(path) < 0)
+    assert path[-1] < 0
+    np.testing.assert_allclose(np.diff(path)[-1], np.log(1.1 / 1.5), atol=1e-6)
+
+
+@seeds
+def test_between_negative_couplings_the_ratio_only_tends_to_theirs(seed):
+    couplings = [-0.9, -0.2]
+    path = log_ratio(*draw_pair(seed, product=-1.0, couplings=couplings), num_layers=200)
+    assert abs(path[-1] - path[0] - np.log(0.2 / 0.9)) < 1e-10
+    gains = np.array([gain(kappa, 200)[1:] for kappa in couplings])
+    assert np.abs(np.diff(np.log(gains), axis=0) + path - path[0]).max() < 1e-10
+
+
 def test_control_below_minus_one_the_ratio_goes_both_ways():
-    pair, query = np.sqrt([[1.2, 0.0], [1.6, 0.0]]), np.array([1.0, 0.5])
-    growth, expected = signs((np.eye(2), -np.eye(2), pair, query))
+    growth, expected = signs(draw_pair(0, product=-1.0, couplings=[-1.2, -1.6]))
     assert expected > 0
     assert set(growth) == {-1.0, 1.0}
 

@@ -2,7 +2,8 @@
 
     best subset ≤ greedy with swaps ≤ greedy,   mismatched ≤ worst subset.
 
-docs/theory, "The gap through the Gram matrix", "Greedy and swaps", "Random subsets".
+docs/theory, "The gap through the Gram matrix", "Greedy and swaps", "Random
+subsets".
 """
 
 import functools
@@ -91,6 +92,15 @@ def test_of_most_of_a_small_pool_a_random_subset_may_be_nearer_or_farther():
         nearer += middle < float(match(gradients, 4, max_swaps=0).objective)
         farther += middle > float(match(gradients, 4, reverse=True).objective)
     assert min(nearer, farther) > 10
+
+
+def test_control_judged_by_the_mean_of_other_gradients_the_order_fails():
+    excess = []
+    for seed in range(10):
+        other = choose(seed + 100, SHAPES[1])[0]
+        subsets = [choose(seed, SHAPES[1], max_swaps=k)[1].indices for k in (1000, 0)]
+        excess.append(-np.diff(gaps(other, np.stack(subsets)))[0])
+    assert max(excess) > 0.05
 
 
 @pytest.mark.parametrize("size", [1, 3, 6])

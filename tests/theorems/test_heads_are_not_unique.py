@@ -14,8 +14,11 @@ import pytest
 import head_gauge
 from draws import draw_rotation, draw_stack, forward, jit_numpy, seeds
 from head_gauge import canonical_heads, mix_heads, orthogonal_heads
-from lsa_lab.models import linear_attention
+from lsa_lab import prompts
+from lsa_lab.analyses import heads
+from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.linear_attention import Params
+from lsa_lab.models.trace import predict
 
 MASKS = ("demonstrations", "all", "causal")
 masks = pytest.mark.parametrize("keys", MASKS)
@@ -77,17 +80,31 @@ def test_canonical_heads_compute_the_same(keys, seed):
 
 
 def draw_swap(seed):
-    """A head of width one, and half of it beside half of its swap."""
+    """A head of width one, half of it beside half of its swap, and tokens without any zero."""
     rng = np.random.default_rng(seed)
     a, b, c, d = rng.normal(size=(4, E))
     writes = np.stack([np.outer(a, b), np.outer(a, c)])[None]
     asks = np.stack([np.outer(c, d), np.outer(b, d)])[None]
-    return Params(w_kq=asks[:, :1], w_pv=writes[:, :1]), Params(asks, writes / 2)
+    one_head, halves = Params(w_kq=asks[:, :1], w_pv=writes[:, :1]), Params(asks, writes / 2)
+    return one_head, halves, rng.normal(size=(N + 1, E))
+
+
+@masks
+@seeds
+def test_half_a_head_and_half_its_swap_are_the_head(keys, seed):
+    one_head, halves, tokens = draw_swap(seed)
+    assert stream_error(one_head, halves, tokens, keys) < 1e-13
+
+
+def test_control_half_a_head_and_half_of_another_are_not():
+    one_head, halves, tokens = draw_swap(0)
+    other = halves.replace(w_kq=halves.w_kq.swapaxes(2, 3))  # d cᵀ for c dᵀ
+    assert stream_error(one_head, other, tokens) > 1e-2
 
 
 @seeds
-def test_a_head_and_two_halves_have_one_canonical_form_and_two_spectra(seed):
-    one_head, halves = draw_swap(seed)
+def test_the_spectrum_tells_them_apart_and_the_canonical_heads_do_not(seed):
+    one_head, halves, _ = draw_swap(seed)
     assert (orthogonal_heads(halves)[1] > 1e-6).sum() == 2
     (canonical, values), (again, same) = canonical_heads(one_head), canonical_heads(halves)
     size = values.max()
@@ -139,3 +156,40 @@ def test_an_antisymmetric_part_does_not_show_and_control_another_does(seed):
     np.testing.assert_allclose(*map(layer_tensor, layers), rtol=0, atol=1e-11)
     for other in (part + part.swapaxes(1, 2), part - part.swapaxes(0, 1)):
         assert stream_error(layers[0], as_heads(tensor + other), tokens) > 1e-4
+
+
+def test_a_stack_does_not_determine_its_layers():
+    """Steps of descent commute: the same stream in the end, with the layers in another order."""
+    stacks = [
+        constructions.gradient_descent(np.array(steps), E - 1) for steps in ((0.3, 0.1), (0.1, 0.3))
+    ]
+    tokens = np.random.default_rng(0).normal(size=(4, E))
+    tokens[-1, -1] = 0
+    first, second = (forward(params, tokens).stream[-1] for params in stacks)
+    np.testing.assert_allclose(first, second, atol=1e-12)
+    assert np.abs(np.subtract(*map(layer_tensor, stacks))).max() > 0.05
+
+
+def test_a_head_is_worth_what_the_mixing_makes_it():
+    """The same function of prompts, and importances that differ: 1 effective head, or more."""
+    rng = np.random.default_rng(1)
+    x, w = rng.normal(size=(64, N + 1, 2)), rng.normal(size=(64, 1, 2))
+    y = (x * w).sum(2)
+    batch = prompts.Prompt(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
+    w_kq, w_pv = np.zeros((2, 1, H, E, E))
+    w_kq[0, 0, :-1, :-1], w_pv[0, 0, -1, -1] = np.eye(2), -0.5
+    turned = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 0.0, -1.0]])[None]
+
+    @jit_numpy
+    def effective(params):
+        def loss(mask):
+            def squared_error(prompt):
+                trace = linear_attention.forward(params, prompts.tokens(prompt), head_mask=mask)
+                return (predict(trace) - prompt.y_query) ** 2
+
+            return jax.vmap(squared_error)(batch).mean()
+
+        return heads.effective_heads(heads.importance(loss, 1, H))[0]
+
+    assert effective(Params(w_kq, w_pv)) == pytest.approx(1)
+    assert effective(mix_heads(Params(w_kq, w_pv), turned)) > 1.5

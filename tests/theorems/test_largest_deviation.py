@@ -8,12 +8,13 @@ import pytest
 
 from draws import jit_numpy, seeds
 from lsa_lab.selection import prefix
-from lsa_lab.selection.gradient_matching import gap
+from lsa_lab.selection.gradient_matching import gap, match
 from lsa_lab.selection.whitening import whiten_gradients
 from lsa_lab.tasks.pools import Pool
 
 linear_gradients, gap_of = jit_numpy(prefix.linear_gradients), jit_numpy(gap)
 white = jit_numpy(whiten_gradients, static_argnums=1)
+chosen = jit_numpy(lambda rows, whiten: match(rows, 12, whiten=whiten).indices, static_argnums=1)
 D, M = 3, 40
 
 
@@ -44,6 +45,17 @@ def test_with_d_plus_one_checkpoints_all_statistics_of_second_order_count(points
     )
 
 
+def choices(seed, whiten):
+    pool, checkpoints, _, rng = draw(seed, 12)
+    later = checkpoints + 0.1 * rng.normal(size=checkpoints.shape)
+    return [chosen(linear_gradients(w, pool), whiten) for w in (checkpoints, later)]
+
+
+@seeds
+def test_what_is_chosen_does_not_depend_on_the_checkpoints(seed):
+    np.testing.assert_array_equal(*choices(seed, True))
+
+
 @pytest.mark.parametrize("size", [4, 12])  # with a ridge and without
 @seeds
 def test_the_gradient_deviates_little_wherever_checkpoints_combine_to(size, seed):
@@ -61,7 +73,9 @@ def test_the_gradient_deviates_little_wherever_checkpoints_combine_to(size, seed
     assert deviation <= plain * np.linalg.norm(shares) * (1 + 1e-8)
 
 
-def test_control_d_checkpoints_miss_statistics():
+def test_control_d_checkpoints_miss_statistics_and_plain_matching_depends_on_them():
     pool, checkpoints, indices, _ = draw(0, 12)
     few, largest = objective_and_largest_deviation(pool, checkpoints[:D], indices)
     assert few < 0.99 * largest
+    first, other = choices(0, False)
+    assert set(first) != set(other)

@@ -1,7 +1,7 @@
 """The lasso is what its optimality conditions say it is (Tibshirani 1996).
 
 With g = Xᵀ(y - Xw)/n: g_j = λ sign w_j on the support and |g_j| ≤ λ off it; hence w = 0 if and only
-if λ ≥ |r|_∞, r = Xᵀy/n. The gap certificate is the
+if λ ≥ |r|_∞, r = Xᵀy/n, and a soft threshold of r where XᵀX = nI. The gap certificate is the
 objective minus its dual at a feasible point, and 0 only at the minimiser. docs/theory, "The Lasso".
 """
 
@@ -16,9 +16,10 @@ shapes = pytest.mark.parametrize(("n", "d"), [(30, 4), (5, 12), (1, 1)])
 solve = jit_numpy(lasso)
 
 
-def draw(seed, n, d):
+def draw(seed, n, d, orthogonal=False):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d))
+    x = n**0.5 * np.linalg.qr(x)[0] if orthogonal else x
     return Prompt(x, x[:, 0] - x[:, -1] + rng.normal(size=n), rng.normal(size=d), np.zeros(()))
 
 
@@ -48,6 +49,15 @@ def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, se
     assert violation(prompt, weights, share * largest) < 1e-10
     assert weights.any()
     assert not solve(prompt, largest * (1 + 1e-9)).any()
+
+
+@seed_and(share=(0.01, 1.5))
+def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
+    prompt = draw(seed, 30, 4, orthogonal=True)
+    r = slope(prompt, np.zeros(4))
+    penalty = share * np.max(np.abs(r))
+    soft = np.sign(r) * np.maximum(np.abs(r) - penalty, 0.0)
+    np.testing.assert_allclose(solve(prompt, penalty), soft, atol=1e-10)
 
 
 @shapes

@@ -16,6 +16,7 @@ from draws import draw_eigensystem, jit_numpy, seed_and
 from lsa_lab.theory import plateaus, training_dynamics
 
 D, N = 3, 5
+TIMES = np.linspace(0, 1, 10)
 SUBSETS = np.array(list(itertools.product([0.0, 1.0], repeat=D)))  # [2^d, d]
 vector_field = jit_numpy(training_dynamics.vector_field, static_argnums=3)
 
@@ -34,9 +35,10 @@ def errors_of_modes(seed, noise_var, rotated):
     eigenvalues, basis, (u, *modes) = draw(seed)
     basis, U = basis if rotated else np.eye(D), np.diag(modes)
     case = u, U, basis * eigenvalues @ basis.T, N, noise_var
-    flow = vector_field(*case)
+    flow, path = vector_field(*case), population.train_flow(TIMES, case[2], N, u, U, noise_var)
     rates = eigenvalues**2 * (1 - u * np.array(modes) / optimal_steps(eigenvalues, noise_var))
-    differences = flow.u - rates @ modes, flow.U - np.diag(u * rates)
+    off_diagonal = path.U[-1] - np.diag(np.diag(path.U[-1]))
+    differences = flow.u - rates @ modes, flow.U - np.diag(u * rates), off_diagonal
     return [np.abs(difference).max() for difference in differences]
 
 

@@ -87,6 +87,14 @@ def test_control_norms_that_are_not_claimed_to_fall_are_found_to_grow(norm):
     assert max(growth(seed, name, t, 0.5)[ratio] for seed in range(50)) > 0.01
 
 
+def test_control_a_tenfold_growth_by_hand():
+    """S = I: truncating the second key direction uncovers what had cancelled the first."""
+    w_v, w_k = np.array([[1.0, 1.0], [0.0, 0.0]]), np.diag([1.0, 0.9])
+    w_q = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    before, after = (np.linalg.norm(w_v @ k.T @ w_q) for k in (w_k, truncate(w_k, 0.5)))
+    np.testing.assert_allclose([before, after], [0.1, 1.0], atol=1e-12)
+
+
 clip = jit_numpy(lambda params, name, rate: clipping.clip(params, 0, name, rate), static_argnums=1)
 
 

@@ -63,7 +63,13 @@ def test_zhangs_weights_have_the_least_risk_and_no_slope():
     assert max(np.abs(leaf).max() for leaf in jax.tree.leaves(slope)) < 1e-10
 
 
-def test_control_tasks_of_unequal_variances_have_another_optimum():
+def test_control_tasks_with_a_mean_or_of_unequal_variances_have_another_risk_and_optimum():
+    params = draw_stack(np.random.default_rng(0), 1, HEADS, D + 1, 1.0)
+    risk, even = risks(params, GRID[:, 2] + 1, "all")
+    A, mean = matrix(params), np.eye(D) + np.ones((D, D))  # E w wᵀ
+    first = np.trace(mean @ COVARIANCE) * COVARIANCE + 2 * COVARIANCE @ mean @ COVARIANCE
+    closed = np.trace(COVARIANCE @ (A.T @ (first @ A - 2 * COVARIANCE @ mean) + mean))
+    assert abs(risk - closed - even) > 1e-2 * closed
     scales = np.array([1.0, 2.0])
     spread = np.diag(scales**2) @ COVARIANCE
     best = np.linalg.solve(2 * spread + np.trace(spread) * np.eye(D), np.diag(scales**2))

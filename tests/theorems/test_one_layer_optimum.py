@@ -87,3 +87,14 @@ def test_whitened_weights_are_mahankalis_and_ahns_case(n, d, seed):
     precision = np.linalg.inv(covariance)
     best = one_layer(covariance, precision, n, 0.3)
     np.testing.assert_allclose(best, n / (n + 1 + d + 0.3) * precision, atol=1e-10)
+
+
+@sizes
+def test_isotropic_weights_are_mahankalis_case_and_sparse_ones_have_a_step_of_their_own(n, d):
+    identity, step = np.eye(d), n / (n + 1 + d + 0.3)
+    best = one_layer(identity, identity, n, 0.3)
+    np.testing.assert_allclose(best, step * identity, atol=1e-10)
+    risk = one_layer_risk(best, identity, identity, n, 0.3)
+    np.testing.assert_allclose(risk, d * (d + 1 + 0.3) / n * step, rtol=1e-10)
+    sparse = one_layer(identity, identity / d, n, 0.3)
+    np.testing.assert_allclose(sparse, n / (n + 1 + d + 0.3 * d) * identity, atol=1e-10)

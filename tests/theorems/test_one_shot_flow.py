@@ -69,21 +69,38 @@ def test_control_a_transposed_score_or_a_second_layer_breaks_it():
     assert min(errors(0, SHAPE, num_layers=2)) > 1e-2
 
 
-def norm_error(seed, shape, cross_term=True):
+def share_of_the_prediction(seed, shape, rows=1):
+    """Its part of the flow's norm, where P writes to the last ``rows`` slots."""
+    w_kq, w_pv, tokens = draw(seed, shape)
+    w_pv[:-rows] = 0
+    flow, prediction_flow, _ = network(w_kq, w_pv, tokens, shape[2])
+    return np.linalg.norm(prediction_flow) / np.linalg.norm(flow)
+
+
+def norm_error(seed, shape, cross_term=True, orthogonal=False):
     w_kq, w_pv, tokens = draw(seed, shape)
     d, q = tokens[0], tokens[-1]
+    w_pv = np.linalg.qr(w_pv)[0] if orthogonal else w_pv
     flow, *_ = network(w_kq, w_pv, tokens, shape[2])
     s, asked = d @ w_kq @ q, w_kq @ q
     stated = s**2 * np.sum(w_pv**2) + np.sum((w_pv @ d) ** 2) * np.sum(asked**2)
     stated += cross_term * 2 * s * (w_pv @ asked) @ (w_pv @ d)
+    if orthogonal:
+        stated = (len(d) + 2 * cross_term) * s**2 + (d @ d) * np.sum(asked**2)
     return abs(np.sum(flow**2) - stated) / (1 + np.sum(flow**2))
 
 
 @shapes
 @seeds
-def test_its_norm_is_the_expanded_square(shape, seed):
+def test_its_norm_is_the_expanded_square_and_weights_of_one_row_send_all_to_the_prediction(
+    shape, seed
+):
     assert norm_error(seed, shape) < 1e-10
+    assert norm_error(seed, shape, orthogonal=True) < 1e-10
+    assert abs(share_of_the_prediction(seed, shape) - 1) < 1e-10
 
 
-def test_control_without_the_cross_term_it_is_another():
+def test_control_without_the_cross_term_or_with_a_second_row_it_is_another():
     assert norm_error(0, SHAPE, cross_term=False) > 1e-3
+    assert norm_error(0, SHAPE, cross_term=False, orthogonal=True) > 1e-3
+    assert share_of_the_prediction(0, SHAPE, rows=2) < 0.9

@@ -1,4 +1,4 @@
-"""A delta rule with its best steps learns most if the noisiest labels come first.
+"""A delta rule with its best steps reads the noisiest labels first; ridge sees no order.
 
 Gaussian covariates. docs/theory, "The noisiest label first".
 """
@@ -9,9 +9,13 @@ import itertools
 import hypothesis
 import hypothesis.strategies as st
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from draws import jit_numpy, z_score
+import population
+from draws import draw_prompt, jit_numpy, seeds, z_score
+from lsa_lab.estimators import ridge
+from lsa_lab.models import constructions
 from lsa_lab.theory import learning_curves
 
 D, PROMPTS = 3, 200_000
@@ -57,3 +61,32 @@ def test_drawn_prompts_are_learnt_best_in_the_order_of_their_noise():
     # Control: with the steps of another order the noisiest come last.
     assert lead(ORDERS[0], ORDERS[-1], simulated_errors(ORDERS[0])[1]) > 30
     assert lead(ORDERS[0], ORDERS[-1], simulated_errors(ORDERS[-1])[1]) < -30
+
+
+def test_a_swap_of_neighbours_gains_what_is_stated():
+    """The gain of precision is cR/((cR + A)(cR + B)) (R_B/(cR_B + A) - R_A/(cR_A + B)), c = d + 1,
+    A < B the two dσ², R the risk before them, here that of predicting 0."""
+    noise = np.array([0.2, 1.5])
+    c, (a, b) = D + 1, D * noise
+    after_a, after_b = (1 / (1 + 1 / (c + each)) for each in (a, b))
+    noisy_first, clean_first = (
+        learning_curves.delta_rule(2, D, order)[-1] for order in (noise[::-1].copy(), noise)
+    )
+    stated = c / ((c + a) * (c + b)) * (after_b / (c * after_b + a) - after_a / (c * after_a + b))
+    np.testing.assert_allclose(1 / noisy_first - 1 / clean_first, stated, rtol=1e-10)
+    assert stated > 0
+
+
+@jit_numpy
+def answers(prompt):  # of linear attention and of ridge
+    attention = constructions.gradient_descent(jnp.ones(1), D)
+    linear = population.predict(attention, prompt.x, prompt.y, prompt.x_query)
+    return linear, ridge(prompt, 0.3) @ prompt.x_query
+
+
+@seeds
+def test_linear_attention_and_ridge_see_no_order(seed):
+    rng = np.random.default_rng(seed)
+    prompt, order = draw_prompt(rng, 5, D), rng.permutation(5)
+    permuted = answers(prompt.replace(x=prompt.x[order], y=prompt.y[order]))
+    np.testing.assert_allclose(answers(prompt), permuted, rtol=1e-9, atol=1e-12)

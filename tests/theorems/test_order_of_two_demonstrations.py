@@ -43,6 +43,25 @@ def test_their_order_moves_the_state_by_the_product(kind, seed):
     np.testing.assert_allclose(move(states, tokens), stated, atol=1e-10 * size)
 
 
+@kinds
+@pytest.mark.parametrize("case", ["orthogonal", "fitted", "one direction", "no step"])
+def test_neighbours_commute_where_it_vanishes(kind, case):
+    tokens, states = draw(0), STATES[kind]
+    first, last = tokens[N - 2], tokens[N - 1]
+    if case == "orthogonal":
+        last[:D] -= first[:D] * (first[:D] @ last[:D]) / (first[:D] @ first[:D])
+    if case == "fitted":
+        keys = tokens[N - 2 : N, :D]
+        keys = keys / np.linalg.norm(keys, axis=1, keepdims=True) if kind == "delta" else keys
+        tokens[N - 2 : N, D + 1 :] = keys @ states(tokens)[N - 3]
+    if case == "one direction":  # and labels that ask the same of the state
+        last[:D], last[D + 1 :] = -first[:D], -first[D + 1 :]
+    if case == "no step":
+        last[D] = -800.0
+    np.testing.assert_allclose(move(states, tokens), 0, atol=1e-12)
+    assert np.abs(move(states, draw(0))).max() > 1e-2
+
+
 def test_control_with_a_gate_or_the_labels_in_place_of_residuals_it_is_another():
     tokens = draw(0)
     with_gate = product("delta", tokens, FADING(tokens)[N - 3])

@@ -45,6 +45,13 @@ def changed_covariates(x, y, steps, rng, exact):
     return predictions(moved, x @ M.T, y), predictions(preconditioned(steps), x, y)
 
 
+def rotated_covariates(x, y, steps, rng, exact):  # isotropic steps do not see it
+    scales = np.full(x.shape[1], 1.0) if exact else np.linspace(0.5, 1.5, x.shape[1])
+    params = preconditioned(np.broadcast_to(np.diag(scales) / len(scales), steps.shape))
+    turned = x @ draw_rotation(rng, x.shape[1]).T
+    return predictions(params, turned, y), predictions(params, x, y)
+
+
 def duplicated_context(x, y, steps, rng, exact, **rule):
     params, rule = preconditioned(steps), rule or dict(normalise=exact)
     twice = predictions(params, np.concatenate([x[:-1], x]), np.append(y, y), **rule)
@@ -63,7 +70,7 @@ def scaled_prompt(x, y, steps, rng, exact):
     return after, before
 
 
-SYMMETRIES = (superposed_labels, changed_covariates, duplicated_context)
+SYMMETRIES = (superposed_labels, changed_covariates, rotated_covariates, duplicated_context)
 SYMMETRIES += (duplicated_context_of_a_query_that_is_a_key, scaled_prompt)
 each_symmetry = pytest.mark.parametrize("symmetry", SYMMETRIES)
 

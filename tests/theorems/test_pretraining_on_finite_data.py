@@ -27,9 +27,12 @@ CASES = {
 WRONG = {  # among them (m + ρ)/α with the wrong mean m
     "q without the noise": ("many prompts, few tasks, much noise", {"q": 1.0}),
     "no loss to the level": ("few prompts, long ones", {"left": 0.0}),
+    "the level of the tasks alone": ("few prompts, long ones", {"seen": 0.0}),
     "the mean of T in q": ("crossed, few demonstrations", {"q": 1.75 / 0.5}),
     "a mean of 1 in q": ("crossed, few demonstrations", {"q": 1.1 / 0.5}),
     "the mean of C in B": ("crossed, few demonstrations", {"spread": 0.45 / 0.5}),
+    "the mean of T in q, with few tasks": ("crossed, few tasks", {"q": 0.45 / 0.5}),
+    "the mean of C in B, with few prompts": ("crossed, few prompts", {"spread": 1.75 / 2.0}),
 }
 cases = pytest.mark.parametrize("case", CASES)
 aligned_risk = jit_numpy(alignment.aligned_risk)

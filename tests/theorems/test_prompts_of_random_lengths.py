@@ -13,6 +13,7 @@ import pytest
 
 from draws import draw_stack, jit_numpy, seeds
 from lsa_lab.models import linear_attention, trace
+from lsa_lab.theory import optimum
 
 D = 2
 LENGTHS = (2, 6)  # with equal probability: their harmonic mean is 3, their arithmetic mean 4
@@ -67,3 +68,15 @@ def test_the_mean_risk_over_lengths_is_that_at_their_harmonic_mean(seed):
 )
 def test_control_other_layers_have_no_such_length(risks, num_layers):
     assert abs(ratio(risks(*draw(0, num_layers)), 3) - 1) > 1e-4
+
+
+def test_the_best_layer_of_all_lengths_is_the_optimum_at_the_harmonic_mean():
+    covariance, task, noise = np.diag([1.3, 0.4]), np.eye(D), 0.5
+
+    def mean_risk(A):
+        return sum(optimum.one_layer_risk(A, covariance, task, n, noise) for n in LENGTHS) / 2
+
+    slope = jax.jit(jax.grad(mean_risk))
+    best, other = (optimum.one_layer(covariance, task, n, noise) for n in (3, 4))
+    np.testing.assert_allclose(slope(best), 0, atol=1e-12)
+    assert np.abs(slope(other)).max() > 1e-2

@@ -11,11 +11,11 @@ import pytest
 import scipy.optimize
 
 import population
-from draws import jit_numpy
+from draws import draw_rotation, jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import optimum
 
-D, NOISE_VAR = 3, 0.3
+N, D, NOISE_VAR = 9, 3, 0.3
 rank_limited_risk, one_layer = (
     jit_numpy(f, static_argnums=2) for f in (optimum.rank_limited_risk, optimum.one_layer)
 )
@@ -52,3 +52,16 @@ def test_the_best_of_k_narrow_heads_is_the_formula(num_heads):
     np.testing.assert_allclose(least, limits[num_heads], rtol=1e-10)
     # Control: one head fewer or more.
     assert np.abs(least - np.delete(limits, num_heads)).min() > 1e-3
+
+
+@seeds
+def test_isotropic_weights_lose_the_tail_of_the_spectrum(seed):
+    """W = I, σ = 0: min R = tr Λ - Σ_{top k} λ_i²/γ_i."""
+    rng = np.random.default_rng(seed)
+    eigenvalues, vectors = np.sort(rng.uniform(0.2, 2.0, D))[::-1], draw_rotation(rng, D)
+    gains = eigenvalues**2 / ((1 + 1 / N) * eigenvalues + eigenvalues.sum() / N)
+    expected = eigenvalues.sum() - np.concatenate([[0.0], np.cumsum(gains)])
+    task = vectors * eigenvalues @ vectors.T, np.eye(D), N, 0.0
+    risks = rank_limited_risk(*task)
+    np.testing.assert_allclose(risks, expected, rtol=1e-10)
+    np.testing.assert_allclose(risks[-1], one_layer_risk(one_layer(*task), *task), rtol=1e-10)

@@ -4,6 +4,7 @@ Steps are real and shared by all prompts. docs/theory, "Tied layers".
 """
 
 from functools import cache, partial
+from itertools import product
 from math import comb
 
 import jax
@@ -20,6 +21,11 @@ from lsa_lab.theory import depth
 
 MINIMA = (4, 1.0, 2), (4, 1.0, 3), (4, 1.0, 4), (2, 0.5, 4)
 SADDLES = (2, 0.0, 2), (1.5, 0.0, 3), (2, 0.1, 2)
+WRONG = (  # twice the noise, h for h + s, one more h
+    lambda h, s, p: (h + 2 * s) * p - 2 * s,
+    lambda h, s, p: h * p - s,
+    lambda h, s, p: h * ((h + s) * p - s),
+)
 
 
 def limit(alpha, count=1000):
@@ -77,9 +83,8 @@ def test_looped_stacks_of_drawn_prompts_have_that_risk():
 def test_the_integral_is_what_steps_gain_that_part_and_control_another_factor_is_not():
     for place in MINIMA + SADDLES:
         np.testing.assert_allclose(fall(*place), bend(*place), rtol=1e-4)
-    for place in MINIMA:  # twice the noise: of the right sign
-        wrong = bend(*place, lambda h, s, p: (h + 2 * s) * p - 2 * s)
-        assert wrong < 1.1 * fall(*place) < 0
+    for place, wrong in product(MINIMA, WRONG):  # all of the right sign
+        assert bend(*place, wrong) < 1.1 * fall(*place) < 0
 
 
 @pytest.mark.parametrize("place", MINIMA + SADDLES)

@@ -15,6 +15,7 @@ import pytest
 
 from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
+from lsa_lab.theory import amplification
 
 E = 4
 
@@ -55,3 +56,11 @@ def test_the_flow_needs_more_zeros_than_the_contribution(flags, seed):
     assert (added < 1e-10) == any(flags)
     vanishes = writes_nothing or asks_nothing or (irrelevant and learned)
     assert flow < 1e-10 if vanishes else flow > 1e-6  # with one zero of the two there is a flow
+
+
+@seeds
+def test_the_bracket_has_determinant_two_s_to_the_e(seed):
+    w_kq, _, d, q = draw(seed, False, False, False, False)
+    bracket = amplification.one_shot_jacobian(w_kq, np.eye(E), d, q)
+    stated, size = 2 * (d @ w_kq @ q) ** E, np.linalg.norm(bracket) ** E
+    assert abs(np.linalg.det(bracket) - stated) < 1e-10 * size

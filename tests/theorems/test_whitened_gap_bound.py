@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import population
-from draws import draw_stack, jit_numpy, seeds
+from draws import draw_rotation, draw_stack, jit_numpy, seeds
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import gap, match
@@ -35,13 +35,15 @@ def features(tokens):  # [m, e] -> [m, e(e+1)/2]
     return tokens[:, rows] * tokens[:, columns] * weights
 
 
-def draw(seed, power=1):
-    """A pool with λ_max(H) = 1, checkpoints, step sizes, and the generator."""
+def draw(seed, copies=1, power=1):
+    """A pool with λ_max(H) = 1, of ``copies`` that are orthogonal mixtures of the first."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(M, D)) ** power @ rng.normal(size=(D, D)) + rng.normal(size=D)
     x /= np.linalg.norm(x, 2) / np.sqrt(M)
     y = x @ rng.normal(size=D) + rng.uniform(0, 1) * rng.normal(size=M)
-    return Pool(x, y), rng.normal(size=(D + 1, D)), np.full(DEPTH, rng.uniform(0.1, 0.5)), rng
+    turns = [np.eye(M), *(draw_rotation(rng, M) for _ in range(copies - 1))]
+    pool = Pool(np.concatenate([t @ x for t in turns]), np.concatenate([t @ y for t in turns]))
+    return pool, rng.normal(size=(D + 1, D)), np.full(DEPTH, rng.uniform(0.1, 0.5)), rng
 
 
 def move(params, pool, indices):  # [d], of the weights that the network implies
@@ -86,6 +88,15 @@ def test_control_one_checkpoint_knows_less_of_the_moments():
         omega = whitened_gap(linear_gradients(rng.normal(size=(1, D)), pool), indices)
         larger += moment_gap(pool.x, indices) > spread(pool.x) * omega
     assert larger > 0
+
+
+@seeds
+def test_where_the_objective_is_zero_nothing_moves(seed):
+    pool, checkpoints, steps, _ = draw(seed, copies=2)
+    omega = whitened_gap(linear_gradients(checkpoints, pool), np.arange(M))
+    assert max(omega, moment_gap(pool.x, np.arange(M))) < 1e-7
+    assert max(*bounds(pool.x, pool.y, steps, 0.0), largest(pool.x, pool.y, 0.0)) == 0
+    np.testing.assert_allclose(move(descent(steps), pool, np.arange(M)), 0, atol=1e-9)
 
 
 @jit_numpy
