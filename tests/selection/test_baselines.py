@@ -1,4 +1,4 @@
-"""Random subsets, strata and moment features."""
+"""Random subsets and strata."""
 
 import jax
 import numpy as np
