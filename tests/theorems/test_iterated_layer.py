@@ -69,12 +69,16 @@ def test_the_median_prompt_has_the_limit_and_the_limit_never_diverges():
 
 def test_with_noise_a_finite_number_of_steps_is_the_best_and_the_end_is_least_squares():
     noise_var, best_steps = 0.1, {1.05: 13, 1.2: 14, 1.5: 14, 2: 12, 3: 10, 5: 8, 10: 6}
+    ratios = []
     for alpha, best in best_steps.items():
         risks, end = limit(alpha, noise_var, 160), noise_var / (alpha - 1)
         assert risks.argmin() == best
         assert risks.min() < end
+        ratios.append(end / risks.min())
         if alpha >= 2:
             np.testing.assert_allclose(risks[-1], end, rtol=1e-4)
+    np.testing.assert_allclose(ratios[:2], [7.7, 2.4], atol=0.05)
+    np.testing.assert_allclose(ratios[2:5], [1.41, 1.14, 1.04], atol=0.005)
     below = limit(0.5, noise_var, 160)[-1]  # the shortest interpolator
     np.testing.assert_allclose(below, 0.5 + noise_var, rtol=1e-4)
 
