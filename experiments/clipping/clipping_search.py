@@ -34,7 +34,7 @@ class Config:
     runs: int = 36  # trainings of each model at most
     # Those of A2 that keep different ranks of 16: else one truncation has several random edits.
     rates: tuple[float, ...] = (0.1, 0.5, 0.75, 0.9)
-    top_k: int = 2  # layers by condition number, the deepest of which is clipped; A2 leaves it open
+    top_k: int = 2  # layers with the largest condition numbers; A2 leaves it open
     few: int = 5  # demonstrations of a prompt with fewer shots
     small_inputs: float = 0.5  # scale of the smaller covariates
     large_inputs: float = 1.5  # and of the larger ones
@@ -151,7 +151,7 @@ def compute(config, models):
     return xr.DataTree.from_dict(dict(zip(tasks, measured, strict=True)))
 
 
-FEWEST = 9  # runs of which an interval of a ratio is reliable
+FEWEST = 9  # the least number of runs for an interval of a ratio
 
 
 def select_able(result, task, shift=TRAINED):  # -> Dataset (run, search), or None

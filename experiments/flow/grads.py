@@ -266,7 +266,7 @@ def plot(result, config):  # -> Figure, caption
     again = np.exp(np.log(ratio(result, "no noise", RECOMPUTED, "GradS")).mean())
     return figure, (
         f"GradS leaves {quiet:.2f} times the error of selection by relevance where labels have no "
-        f"noise, and {noisy:.2f} times where they have. It beats the rivals of A1 in {sum(wins)} "
+        f"noise, and {noisy:.2f} times where they have. It beats A1's baselines in {sum(wins)} "
         f"of {len(wins)} comparisons. Recomputed after each choice it leaves {again:.2f} times its "
         "error. Geometric means over tasks."
     )

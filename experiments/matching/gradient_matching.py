@@ -27,7 +27,7 @@ from lsa_lab.models import moments
 from lsa_lab.selection import baselines, diversity, gradient_matching, prefix, scores
 from lsa_lab.tasks import pools
 
-# One subset of each size by each of these rules, then several, of which the best on validation or
+# One subset of each size by each of these rules, then several: the best on validation or
 # the median is taken, then one for each query.
 MATCHED = ("matching", "prefix", "early checkpoints", "mismatched")
 OTHERS = ("k-means", "determinantal", "stratified", "latent concept")

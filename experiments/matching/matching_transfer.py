@@ -38,7 +38,7 @@ PAIRS = ((ONE_LAYER, STACK), (ONE_SOFTMAX, SOFTMAX), (ONE_LAYER, SOFTMAX), (STAC
 
 @dataclass(frozen=True)
 class Config:
-    names: tuple[str, ...] = TRAINED  # trained models, of which the first has a prefix
+    names: tuple[str, ...] = TRAINED  # trained models; the first has a prefix
     small: bool = False  # tiny models, for tests
     m: int = 256  # the pool
     pools: int = 3  # for each training of the models
