@@ -77,6 +77,16 @@ def test_importance_and_masks_are_those_of_a_loop():
     assert (masks[head_pruning.ANY].sum((1, 2)) == 4).all()
 
 
+def test_heads_are_counted_by_layer():
+    one, four = np.array([[0.0, 0, 3, 0], [1, 1, 1, 1]])
+    importance = ("run", "layer", "head"), np.stack([[four, one, one], [one, one, one]])
+    name = head_pruning.IDENTIFIABLE[0]
+    result = xr.DataTree.from_dict({name: xr.Dataset({"importance": importance})})
+    # Layers with 4, 1 and 1 effective heads; the second training has equal layers, as a control.
+    np.testing.assert_allclose(head_pruning.first_less_exchanged(result, name), [2, 0], atol=1e-6)
+    np.testing.assert_allclose(head_pruning.later_heads(result, name), [1, 1], rtol=1e-6)
+
+
 def test_the_distance_of_maps_is_a_mean_total_variation():
     maps = np.random.default_rng(0).dirichlet(np.ones(3), (2, 2, 4, 5))  # [R, H, B, T, n]
     distances = attention_patterns.compute_distances(maps)
