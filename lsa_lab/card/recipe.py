@@ -20,7 +20,7 @@ from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.training import Files, Run, Training, fit
 from lsa_lab.training.status import refuse_divergence
 
-_PILOT_SEED, _RUN_SEED, _TEST_SEED = 0x70696C6F, 0x72756E73, 0x68656C64
+_PILOT_SEED, _RUN_SEED, _TEST_SEED = 0x70696C32, 0x72756E32, 0x68656C64
 STRIDE = 20  # steps in a call of the compiled program
 
 
