@@ -78,6 +78,7 @@ class TrainingResult:
     params: list[Any]
     rate: float
     late_risk_ratios: np.ndarray  # [R, C+1], of _make_late_risk after each STRIDE
+    losses: np.ndarray  # [R, steps], before each step
     seconds: float
 
 
@@ -113,7 +114,8 @@ def train_runs(
     run = _fit_runs(training, tier.steps, init, keys, np.full(tier.runs, rate), files, late_risk)
     refuse_divergence(run.status, "the training of the card", needs_all=True)
     params = [jax.tree.map(itemgetter(r), run.params) for r in range(tier.runs)]
-    return TrainingResult(params, rate, run.history["watch"], time.monotonic() - start)
+    history, seconds = run.history, time.monotonic() - start
+    return TrainingResult(params, rate, history["watch"], history["loss"], seconds)
 
 
 def _make_late_risk(
