@@ -7,23 +7,28 @@ solutions of Xw = y and the formulas divide by zero: use ``ols`` for those promp
 import functools
 import itertools
 import math
+from collections.abc import Sequence
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from lsa_lab.arguments import (
     Real,
+    as_floats,
     check_finite,
     check_number,
+    check_positive,
     check_prompt,
     check_size,
     check_symmetric,
     is_concrete,
 )
 from lsa_lab.estimators.least_squares import ridge
+from lsa_lab.estimators.prefixes import filter_labels
 from lsa_lab.prompts import Prompt
 
 MAX_SUPPORTS = 20_000  # supports that sparse_posterior_mean enumerates at most
@@ -78,6 +83,28 @@ def discrete_posterior_means(prompt: Prompt, tasks: Array, noise_var: Real) -> A
     squares = (prompt.y[:, None] - prompt.x @ tasks.T) ** 2  # [n, k]
     evidence = jnp.pad(jnp.cumsum(squares, 0), ((1, 0), (0, 0)))
     return jax.nn.softmax(-evidence / (2 * noise_var)) @ tasks
+
+
+def nested_posterior_mean(
+    prompt: Prompt, sizes: Sequence[int], noise_var: Real, probabilities: ArrayLike | None = None
+) -> Array:  # [d]
+    """Return E(w | demonstrations) if w is N(0, I/S) on the first S coordinates and 0 elsewhere.
+
+    S is one of ``sizes``, by default each with the same probability. The means of the classes are
+    averaged by probability times evidence, p(S) p(y | X, S): the simplest class that explains the
+    labels wins (2506.19351; docs/theory, "Nested classes").
+    """
+    prompt = check_prompt(prompt)
+    noise_var = check_number(noise_var, "noise_var", prompt, _NOISELESS)
+    d, dtype = prompt.x.shape[1], prompt.x.dtype
+    sizes = [check_size(size, d, "weights", "a size") for size in sizes]
+    shares = jnp.ones(len(sizes), dtype) if probabilities is None else as_floats(probabilities)
+    chex.assert_shape(shares, (len(sizes),), custom_message="probabilities has one for each size")
+    check_positive(shares, "probabilities")
+    priors = jnp.asarray([np.diag((np.arange(d) < size) / size) for size in sizes], dtype)
+    run = jax.vmap(filter_labels, (None, 0, None, None))
+    means, log_densities = run(prompt, priors, noise_var, jnp.ones((), dtype))
+    return jax.nn.softmax(jnp.log(shares).astype(dtype) + log_densities.sum(1)) @ means[:, -1]
 
 
 def sparse_posterior_mean(

@@ -62,25 +62,29 @@ def kalman_filter(prompt: Prompt, noise_var: Real, drift: Real) -> Array:  # [n+
     prompt = check_prompt(prompt)
     noise_var = check_number(noise_var, "noise_var", prompt, "without noise it is singular")
     check_range(drift, "drift", 1)
-    return _kalman_filter(prompt, noise_var, jnp.asarray(drift, prompt.x.dtype))
+    prior = jnp.eye(prompt.x.shape[1], dtype=prompt.x.dtype) / prompt.x.shape[1]
+    return filter_labels(prompt, prior, noise_var, jnp.asarray(drift, prompt.x.dtype))[0]
 
 
 @jax.jit
-def _kalman_filter(prompt: Prompt, noise_var: Array, rho: Array) -> Array:  # [n+1, d]
-    d = prompt.x.shape[1]
-    prior = jnp.eye(d, dtype=prompt.x.dtype) / d
+def filter_labels(
+    prompt: Prompt, prior: Array, noise_var: Array, rho: Array
+) -> tuple[Array, Array]:  # [n+1, d], [n]
+    """Return the means of a Kalman filter from w_1 ~ N(0, prior), and log p(y_t | the labels
+    before) without -½ log 2π. The drift keeps the prior."""
 
-    def step(carried: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple, Array]:
+    def step(carried: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple, tuple]:
         (mean, covariance), (x, y) = carried, row
-        moved = covariance @ x
-        gain = moved / (x @ moved + noise_var)
-        mean = rho * (mean + gain * (y - x @ mean))
+        moved, error = covariance @ x, y - x @ mean
+        variance = x @ moved + noise_var
+        gain = moved / variance
+        mean = rho * (mean + gain * error)
         covariance = rho**2 * (covariance - outer(gain, moved)) + (1 - rho**2) * prior
-        return (mean, covariance), mean
+        return (mean, covariance), (mean, -(error**2 / variance + jnp.log(variance)) / 2)
 
     first = jnp.zeros_like(prompt.x[0])
-    later = jax.lax.scan(step, (first, prior), (prompt.x, prompt.y))[1]
-    return jnp.concatenate([first[None], later])
+    later, evidence = jax.lax.scan(step, (first, prior), (prompt.x, prompt.y))[1]
+    return jnp.concatenate([first[None], later]), evidence
 
 
 @jax.custom_jvp
