@@ -12,7 +12,7 @@ BIN := .venv/bin
 # Processes that run tests, and experiments at a time.
 JOBS ?= 2
 
-.PHONY: help test tests soak mutants lint style types figures reproduce smoke bench explore notebooks docs pages install cuda clean
+.PHONY: help test tests soak mutants lint style types figures reproduce smoke bench explore lesson notebooks docs pages install cuda clean
 
 help:
 	@echo "make figures   compute the quick tier of every experiment beside the committed verdicts"
@@ -24,7 +24,8 @@ help:
 	@echo "make bench     measure the library beside plain JAX, a quarter of an hour on a quiet machine;"
 	@echo "               ONLY=gradient shows the cases with this word in their names"
 	@echo "make explore   sliders and live plots of one model, in the browser"
-	@echo "make notebooks build and execute notebooks/*.py, two minutes, into .cache/notebooks"
+	@echo "make lesson NAME=first_theorem   build a lesson and open it in Jupyter"
+	@echo "make notebooks build and execute all lessons, two minutes, into .cache/notebooks"
 	@echo "make docs      build the documentation, offline, into .cache/docs/html"
 	@echo "make install   the environment alone, .venv"
 	@echo "make cuda      the same for NVIDIA's GPUs, gigabytes, until make clean"
@@ -81,6 +82,9 @@ bench: .venv/installed
 # It prints its address, and opens it where there is a browser.
 explore: .venv/installed
 	$(BIN)/marimo run explorer/app.py --host 127.0.0.1
+
+lesson: .venv/installed
+	@$(BIN)/python tools/lessons.py $(NAME)
 
 notebooks: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --every tests/notebooks/test_notebooks.py

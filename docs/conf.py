@@ -5,7 +5,6 @@ two files is the same here and on a forge. `make docs` builds it.
 import hashlib
 import sys
 from collections.abc import Container
-from itertools import repeat
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
@@ -14,9 +13,11 @@ sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
 
 import docstrings  # noqa: E402
 import links  # noqa: E402
+import nbformat  # noqa: E402
 import notation  # noqa: E402
 
 from lsa_lab import __version__ as release  # noqa: E402
+from tools import lessons  # noqa: E402
 
 project = "lsa_lab"
 author = "The lsa_lab developers"
@@ -78,7 +79,6 @@ TREES = {  # the pages below a page that a forge shows as it is
             "train_and_dissect",
             "does_depth_amplify",
             "design_a_layer",
-            "judge_your_own_layer",
             "choose_demonstrations",
             "bring_your_own_model",
             "a_language_model",
@@ -106,7 +106,9 @@ def write_pages(app, config) -> None:
         config.autoapi_generate_api_docs = False
         return
     folder = DOCS / "notebooks"
-    texts = dict(map(_notebook, sorted(ROOT.glob("notebooks/*.py")), repeat(app.tags)))
+    texts = {}
+    for script in lessons.SCRIPTS:
+        texts |= _notebooks(script, app.tags)
     folder.mkdir(exist_ok=True)
     for old in {path.name for path in folder.glob("*.*")} - set(texts):
         (folder / old).unlink()
@@ -116,17 +118,17 @@ def write_pages(app, config) -> None:
             path.write_text(text, "utf-8")
 
 
-def _notebook(script: Path, tags: Container[str]) -> tuple[str, str]:
-    """Return the name and JSON of a notebook, executed if wanted and newer than the script."""
-    import jupytext
+def _notebooks(script: Path, tags: Container[str]) -> dict[str, str]:
+    """Return the texts of a lesson and of its solutions by file name.
 
-    built = ROOT / ".cache" / "notebooks" / f"{script.stem}.ipynb"
+    The lesson is as `make notebooks` executed it, if wanted and newer than the script.
+    """
+    built = lessons.BUILT / f"{script.stem}.ipynb"
+    lesson, solutions = (nbformat.writes(notebook) for notebook in lessons.read(script))
     is_wanted = "unexecuted" not in tags and built.exists()
     if is_wanted and built.stat().st_mtime >= script.stat().st_mtime:
-        return built.name, built.read_text("utf-8")
-    notebook = jupytext.read(script)
-    notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
-    return built.name, jupytext.writes(notebook, fmt="ipynb")
+        lesson = built.read_text("utf-8")
+    return {built.name: lesson, f"{script.stem}_solutions.ipynb": solutions}
 
 
 def list_below(app, docname: str, source: list[str]) -> None:

@@ -239,19 +239,15 @@ for seed, (skill, bias) in enumerate([(0.5, 0.0), (2.0, 1.5), (2.0, -1.0), (0.1,
     solved = solved and answer is not None and abs(answer - left_over(before, after, right)) < 1e-9
 print("solved" if solved else "not yet")
 
-# %% [markdown] tags=["solution"]
-# <details><summary>A solution</summary>
-#
-# ```python
-# def rise_beyond_bias(before, after, labels):
-#     best = []
-#     for scores in (before, after):
-#         shift = readings.best_threshold_shift(scores, labels)
-#         best.append(readings.accuracy(readings.shift_scores(scores, shift), labels))
-#     return best[1] - best[0]
-# ```
-#
-# </details>
+
+# %% tags=["solution"]
+def rise_beyond_bias(before, after, labels):
+    best = []
+    for scores in (before, after):
+        shift = readings.best_threshold_shift(scores, labels)
+        best.append(readings.accuracy(readings.shift_scores(scores, shift), labels))
+    return best[1] - best[0]
+
 
 # %% [markdown]
 # ## What you have seen

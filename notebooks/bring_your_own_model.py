@@ -354,14 +354,8 @@ if module is not None:
         print(error)
 print("solved" if solved else "not yet")
 
-# %% [markdown] tags=["solution"]
-# <details><summary>A solution</summary>
-#
-# ```python
-# module = "block_*/out/kernel"
-# ```
-#
-# </details>
+# %% tags=["solution"]
+module = "block_*/out/kernel"
 
 # %% [markdown]
 # ## What you have seen

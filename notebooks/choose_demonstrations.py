@@ -372,7 +372,8 @@ for num_layers, color in zip((1, 2, 4, 8), plotting.COLOURS, strict=False):
     ax.plot(counts, 10 ** logs.mean(0), "o-", color=color, label=f"depth {num_layers}")
 ax.axvline(d + 1, color="grey", lw=0.5, ls=":")
 plotting.log_axes(ax, y=True)
-ax.set(xlabel="matched checkpoints", ylabel="change of the answers")
+ax.set(title="Error of a matched subset", xlabel="matched checkpoints")
+ax.set(ylabel="change of the answers")
 ax.legend()
 picture
 
@@ -412,22 +413,16 @@ pair = gradient_matching.match(gradients[:, None], 2).indices
 truths |= {7: jnp.sort(gradients[pair])}
 solved = check(own, truths)
 
-# %% [markdown] tags=["solution"]
-# <details><summary>Answers</summary>
-#
-# ```python
-# own = {
-#     1: 3 / 10**0.5,  # x·x_q over the product of the lengths
-#     2: 3.0,
-#     3: 9.0,
-#     4: 0.0,  # nothing is new
-#     5: jnp.array([-6.0, -3.0]),  # (w·x - y) x
-#     6: 5,  # d + 1 of them tell H and r
-#     7: jnp.array([1.0, 5.0]),  # the mean is 3
-# }
-# ```
-#
-# </details>
+# %% tags=["solution"]
+own = {
+    1: 3 / 10**0.5,  # x·x_q over the product of the lengths
+    2: 3.0,
+    3: 9.0,
+    4: 0.0,  # nothing is new
+    5: jnp.array([-6.0, -3.0]),  # (w·x - y) x
+    6: 5,  # d + 1 of them tell H and r
+    7: jnp.array([1.0, 5.0]),  # the mean is 3
+}
 
 # %% [markdown]
 # ## Exercise 8, hard
@@ -452,15 +447,9 @@ if token is not None and third is not None:
     solved = bool(sizes[0] < 1e-9 and sizes[1] < 1e-9 and sizes[2] > 1e-3)
 print("solved" if solved else "not yet")
 
-# %% [markdown] tags=["solution"]
-# <details><summary>A solution</summary>
-#
-# ```python
-# token = jnp.array([2.0, 1.0, 2.0]) / 3  # x·w_1 = x·w_2 = y
-# third = jnp.zeros(2)  # off the line through w_1 and w_2
-# ```
-#
-# </details>
+# %% tags=["solution"]
+token = jnp.array([2.0, 1.0, 2.0]) / 3  # x·w_1 = x·w_2 = y
+third = jnp.zeros(2)  # off the line through w_1 and w_2
 
 # %% [markdown]
 # ## What you have seen

@@ -150,7 +150,7 @@ for ax, name, values in zip(axes, names, readings(ratios), strict=True):
     ax.plot(layers, values.T, color="grey", alpha=0.5, lw=0.5)
     plotting.mean_points(ax, layers, values, fmt="o-")
     ax.axhline(0, color=plotting.BLACK, lw=0.5)
-    ax.set(xlabel="layer", ylabel=name, ylim=axes[0].get_ylim())
+    ax.set(title=name, xlabel="layer", ylim=axes[0].get_ylim())
 picture
 
 # %% [markdown]
@@ -181,7 +181,7 @@ for kind, label in ((stacks, "layers that differ"), (tied, "equal layers")):
 ax.axhline(1, color=plotting.BLACK, lw=0.5)
 ax.axvline(weight_scale, color="grey", lw=0.5, ls=":")
 plotting.log_axes(ax, x=True, y=True, ticks=scales)
-ax.set(xlabel="weight scale", ylabel="disparity, layer 6 over layer 1")
+ax.set(title="Growth of the disparity", xlabel="weight scale", ylabel="layer 6 over layer 1")
 ax.legend()
 picture
 
@@ -217,7 +217,7 @@ for color, (label, (x, x_query)) in zip(plotting.COLOURS, examples.items(), stri
     plotting.line(ax, depths, formula[0] / formula[1], color=color)
 ax.axhline(1, color=plotting.BLACK, lw=0.5)
 plotting.log_axes(ax, x=True, y=True, ticks=(1, 2, 4, 8, 16))
-ax.set(xlabel="layers", ylabel="ratio of the labels' flows")
+ax.set(title="Ratio of two flows in layers of descent", xlabel="layers", ylabel="ratio")
 ax.legend()
 picture
 
@@ -287,22 +287,16 @@ long = jnp.full(200, 0.2), jnp.array([2.0, 0.0]), jnp.array([1.0, 0.0])
 truths |= {7: theory.one_shot_descent_flow(*long)[-1]}
 solved = check(answers, truths)
 
-# %% [markdown] tags=["solution"]
-# <details><summary>Answers</summary>
-#
-# ```python
-# answers = {
-#     1: 3.0,
-#     2: jnp.array([1.0, 2.0]),
-#     3: 3.0,  # log 8 = 3 log 2
-#     4: 3 * jnp.eye(2) + jnp.outer(jnp.array([1.0, 2.0]), jnp.array([3.0, 0.0])),
-#     5: 5.0,
-#     6: 7.0,  # (2^3 - 1) / 1 over (2^1 - 1) / 1
-#     7: 0.5,  # x_1·x_query / |x_1|²: the shortest solution of one equation
-# }
-# ```
-#
-# </details>
+# %% tags=["solution"]
+answers = {
+    1: 3.0,
+    2: jnp.array([1.0, 2.0]),
+    3: 3.0,  # log 8 = 3 log 2
+    4: 3 * jnp.eye(2) + jnp.outer(jnp.array([1.0, 2.0]), jnp.array([3.0, 0.0])),
+    5: 5.0,
+    6: 7.0,  # (2^3 - 1) / 1 over (2^1 - 1) / 1
+    7: 0.5,  # x_1·x_query / |x_1|²: the shortest solution of one equation
+}
 
 # %% [markdown]
 # ## Exercise 8, hard
@@ -329,14 +323,8 @@ if x_2 is not None:
     solved = bool(ratio[0] <= 0.5 and ratio[-1] >= 2)
 print("solved" if solved else "not yet")
 
-# %% [markdown] tags=["solution"]
-# <details><summary>A solution</summary>
-#
-# ```python
-# x_2 = 0.5 * jnp.array([1.0, 0.5])
-# ```
-#
-# </details>
+# %% tags=["solution"]
+x_2 = 0.5 * jnp.array([1.0, 0.5])
 
 # %% [markdown]
 # ## What you have seen

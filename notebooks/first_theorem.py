@@ -117,13 +117,13 @@ layers = np.arange(len(step_sizes) + 1)
 plotting.line(ax, layers, weights @ prompt.x_query, "gradient descent")
 ax.plot(layers, layer_predictions(trace), "o", color=plotting.COLOURS[0], label="linear attention")
 ax.axhline(prompt.y_query, color="grey", ls=":", label="the true label")
-ax.set(xlabel="layer, or step", ylabel="prediction for the query", xticks=layers)
+ax.set(title="Prediction for the query", xlabel="layer, or step", xticks=layers)
 ax.legend()
 for i in range(6):
     colour = plotting.COLOURS[i]
     plotting.line(slots, layers, prompt.y[i] - weights @ prompt.x[i], color=colour)
     slots.plot(layers, label_slots(trace)[:, i], "o", color=colour)
-slots.set(xlabel="layer, or step", ylabel="label slot of 6 demonstrations", xticks=layers)
+slots.set(title="Label slots of 6 demonstrations", xlabel="layer, or step", xticks=layers)
 picture
 
 # %% [markdown]
@@ -209,7 +209,8 @@ for row, values in enumerate(differences.values()):
     colour = plotting.COLOURS[int(np.median(values) > 1e-10)]
     ax.plot(np.maximum(values, 1e-17), [row] * len(values), "o", color=colour, alpha=0.6)
 ax.axvline(1e-10, color="grey", ls="--", lw=0.8)
-ax.set(xscale="log", xlabel="largest difference between layers and descent")
+ax.set(title="Theorem and controls", xscale="log")
+ax.set(xlabel="largest difference between layers and descent")
 ax.set_yticks(range(len(cases)), list(cases))
 ax.invert_yaxis()
 picture
@@ -274,22 +275,16 @@ truths |= {5: jnp.sum(layer.w_pv != 0), 6: one_layer(layer, prompt) / one_layer(
 truths |= {7: turned - one_layer(layer, prompt)}
 solved = check(answers, truths)
 
-# %% [markdown] tags=["solution"]
-# <details><summary>Answers</summary>
-#
-# ```python
-# answers = {
-#     1: 21,  # the query is a token, too
-#     2: 6,  # the label stands beside the covariates
-#     3: 0.0,  # the query's label slot is empty
-#     4: prompt.y[0],
-#     5: 1,  # it moves the label slot alone
-#     6: 1 / 4,  # the prediction is a sum of products of two covariates
-#     7: 0.0,  # with one layer nobody reads what was written: the signs cancel
-# }
-# ```
-#
-# </details>
+# %% tags=["solution"]
+answers = {
+    1: 21,  # the query is a token, too
+    2: 6,  # the label stands beside the covariates
+    3: 0.0,  # the query's label slot is empty
+    4: prompt.y[0],
+    5: 1,  # it moves the label slot alone
+    6: 1 / 4,  # the prediction is a sum of products of two covariates
+    7: 0.0,  # with one layer nobody reads what was written: the signs cancel
+}
 
 # %% [markdown]
 # ## Exercise 8, hard
@@ -326,16 +321,12 @@ else:
     print(f"Distance from least squares below {below:.2g}, above {above:.2g}:", end=" ")
     print("right." if solved else "not yet.")
 
-# %% [markdown] tags=["solution"]
-# <details><summary>A solution</summary>
-#
-# ```python
-# def step_limit(prompt):
-#     curvatures = jnp.linalg.eigvalsh(prompt.x.T @ prompt.x / prompt.x.shape[0])
-#     return 2 / curvatures[-1]
-# ```
-#
-# </details>
+
+# %% tags=["solution"]
+def step_limit(prompt):
+    curvatures = jnp.linalg.eigvalsh(prompt.x.T @ prompt.x / prompt.x.shape[0])
+    return 2 / curvatures[-1]
+
 
 # %% [markdown]
 # ## What you have seen

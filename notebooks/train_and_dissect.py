@@ -110,7 +110,8 @@ for name, run in runs.items():
     color = plotting.METHOD[name]["color"]
     ax.plot(10 * np.arange(len(loss)) + 5, loss, color=color, label=f"{name} attention")
 ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
-ax.set(yscale="log", xlabel="step", ylabel="loss, means of 10 steps", ylim=(ridge_risk / 2, 10))
+ax.set(title="Training", yscale="log", xlabel="step", ylim=(ridge_risk / 2, 10))
+ax.set(ylabel="loss, means of 10 steps")
 ax.legend()
 picture
 
@@ -165,7 +166,7 @@ for name, config, aside in (("softmax", softmax, -0.03), ("linear", linear, 0.03
     look = plotting.METHOD[name]
     ax.plot(np.arange(4) + aside, risks, ls="", label=f"{name} attention", **look)
 ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
-ax.set(yscale="log", xlabel="layer, or step", ylabel="risk", xticks=range(4))
+ax.set(title="Risk by layer", yscale="log", xlabel="layer, or step", xticks=range(4))
 ax.legend()
 picture
 
@@ -217,7 +218,7 @@ image = ax.imshow(importance, cmap="Oranges", vmin=0)
 for (layer, head), rise in np.ndenumerate(importance):
     colour = "white" if rise > 0.6 * importance.max() else "black"
     ax.text(head, layer, f"{rise:.2g}", ha="center", va="center", color=colour)
-ax.set(xlabel="head", ylabel="layer")
+ax.set(title="Importance of each head", xlabel="head", ylabel="layer")
 ax.set_xticks(range(4), [1, 2, 3, 4])
 ax.set_yticks(range(3), [1, 2, 3])
 picture.colorbar(image, label="rise of the risk")
@@ -331,22 +332,16 @@ truths |= {6: 1 - jnp.sum(kept**2) / jnp.sum(matrix**2)}
 truths |= {7: moments.layer_maps(layer, 2 * jnp.eye(4))[1]}
 solved = check(answers, truths)
 
-# %% [markdown] tags=["solution"]
-# <details><summary>Answers</summary>
-#
-# ```python
-# answers = {
-#     1: 0.3**2 / 12,  # the variance of the noise over n, in units of the prior's
-#     2: 13,  # all heads, and without each of the twelve
-#     3: 1,
-#     4: 4,  # the largest singular value over the smallest
-#     5: 2,
-#     6: 5 / 21,  # squares: 16 is kept of 16 + 4 + 1
-#     7: -jnp.eye(4),  # I + P S K
-# }
-# ```
-#
-# </details>
+# %% tags=["solution"]
+answers = {
+    1: 0.3**2 / 12,  # the variance of the noise over n, in units of the prior's
+    2: 13,  # all heads, and without each of the twelve
+    3: 1,
+    4: 4,  # the largest singular value over the smallest
+    5: 2,
+    6: 5 / 21,  # squares: 16 is kept of 16 + 4 + 1
+    7: -jnp.eye(4),  # I + P S K
+}
 
 # %% [markdown]
 # ## Exercise 8, hard
@@ -378,16 +373,12 @@ else:
     print("Right." if solved else "Not yet.", "The last layer's:", weights[-1])
     print("Those of ridge regression:", estimators.ridge(prompt, 0.3**2 / 12))
 
-# %% [markdown] tags=["solution"]
-# <details><summary>A solution</summary>
-#
-# ```python
-# def implied_weights(stack, prompt):
-#     maps = moments.layer_maps(stack, prompts.second_moment(prompt))
-#     return -maps[:, -1, :-1]
-# ```
-#
-# </details>
+
+# %% tags=["solution"]
+def implied_weights(stack, prompt):
+    maps = moments.layer_maps(stack, prompts.second_moment(prompt))
+    return -maps[:, -1, :-1]
+
 
 # %% [markdown]
 # ## What you have seen

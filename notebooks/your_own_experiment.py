@@ -133,7 +133,8 @@ for place, bound in enumerate(bounds):
     ax.plot(row["value"], place, marker, color=color)
     names.append(f"at most {bound:.2f}: {verdict}")
 ax.set_yticks(range(len(names)), names)
-ax.set(ylim=(4.5, -0.5), xlabel="risk of descent over that of ridge regression")
+ax.set(title="One interval, five bounds", ylim=(4.5, -0.5))
+ax.set(xlabel="risk of descent over that of ridge regression")
 picture
 
 # %% [markdown]
@@ -155,7 +156,8 @@ for count in range(2, len(samples) + 1):
     ax.plot((count, count), (first["low"], first["high"]), "-", color=color)
     ax.plot(count, first["value"], marker, color=color)
 ax.axhline(near, color="grey", lw=0.8, ls="--")
-ax.set(xlabel="runs", ylabel="ratio", ylim=(low - 0.4, high + 0.4))
+ax.set(title="Interval by number of runs", xlabel="runs", ylabel="ratio")
+ax.set(ylim=(low - 0.4, high + 0.4))
 picture
 
 # %% [markdown]
@@ -176,7 +178,7 @@ picture, (ax,) = plotting.figure(5.5, 2.4)
 ax.plot(looks, 100 * np.logical_or.accumulate(holds, 1).mean(0), label="stop as soon as it holds")
 ax.plot(looks, 100 * holds.mean(0), label="fix the number of runs before")
 ax.axhline(2.5, color="grey", lw=0.8, ls="--")
-ax.set(xlabel="runs", ylabel="% that say: holds", ylim=(0, None))
+ax.set(title="Wrong verdicts", xlabel="runs", ylabel="% that say: holds", ylim=(0, None))
 ax.legend()
 picture
 
@@ -222,23 +224,17 @@ else:
         print(f"{case}: {answers[case]}, expected {verdict}")
     print("Right." if solved else "Not yet.")
 
-# %% [markdown] tags=["solution"]
-# <details><summary>A solution</summary>
-#
-# ```python
-# nothing_changes = Claim(
-#     "batch",
-#     "a colleague",
-#     "Twice the batch changes nothing",
-#     "the risk with the larger batch over that with the smaller one",
-#     lambda runs: runs,
-#     statistic="ratio",
-#     at_least=1 / 1.05,
-#     at_most=1.05,
-# )
-# ```
-#
-# </details>
+# %% tags=["solution"]
+nothing_changes = Claim(
+    "batch",
+    "a colleague",
+    "Twice the batch changes nothing",
+    "the risk with the larger batch over that with the smaller one",
+    lambda runs: runs,
+    statistic="ratio",
+    at_least=1 / 1.05,
+    at_most=1.05,
+)
 
 # %% [markdown]
 # ## What you have seen

@@ -1,40 +1,22 @@
-"""Notebooks as their cells: percent scripts built into .ipynb files, and exercises answered.
+"""The cells of the lessons by their tags, and exercises answered.
 
-A notebook's cells carry tags: "setup" is what its exercise needs (imports, a few functions, nothing
-that takes a second), "exercise" is a cell to fill in, "check" judges the answer and binds the
-boolean ``solved``. A test of an exercise runs these three alone, in its own process.
+The cells tagged "setup" hold what an exercise needs: imports, short functions. "exercise" is a cell
+to fill in, "check" judges the answer and binds the boolean ``solved``, "solution" is the answer. A
+test of an exercise runs setup, answer and check in its own process.
 """
 
 import functools
-from pathlib import Path
 
 import jupytext
-import nbformat
 
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = sorted((ROOT / "notebooks").glob("*.py"))
-BUILT = ROOT / ".cache" / "notebooks"
-
-
-def build(script: Path, folder: Path = BUILT) -> Path:
-    """The script as folder/NAME.ipynb, its cells not yet executed."""
-    notebook = jupytext.read(script)
-    notebook.metadata.kernelspec = {
-        "display_name": "Python 3",
-        "language": "python",
-        "name": "python3",
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{script.stem}.ipynb"
-    nbformat.write(notebook, path)
-    return path
+from tools.lessons import ROOT, has_tag
 
 
 @functools.cache
 def tagged(name: str, tag: str) -> tuple[str, ...]:
-    """The sources of all cells of notebook ``name`` that carry the tag."""
+    """Return the sources of all cells of a lesson with the tag."""
     cells = jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
-    return tuple(cell.source for cell in cells if tag in cell.metadata.get("tags", ()))
+    return tuple(cell.source for cell in cells if has_tag(cell, tag))
 
 
 @functools.cache
@@ -46,15 +28,15 @@ def _setup(name: str) -> dict:
 
 
 def solution(name: str, part: int = -1) -> str:
-    """The code of a folded solution of the notebook, by default of its last exercise."""
-    cell = tagged(name, "solution")[part]
-    return cell.partition("```python\n")[2].partition("\n```")[0]
+    """Return the solution of an exercise of a lesson, by default of the last one."""
+    return tagged(name, "solution")[part]
 
 
 def answered(name: str, answer: str | None = None, part: int = -1, **values) -> dict:
-    """What the notebook's names hold after setup, ``answer`` (by default, the cell as it stands)
-    and check, of its last exercise or another part. ``values`` are names that cells without a tag
-    would have bound: a trained model.
+    """Return the names after setup, ``answer`` and check of an exercise, by default the last one.
+
+    Without an answer the cell runs as it stands. ``values`` are names that cells without a tag
+    would have bound, such as a trained model.
     """
     names = {**_setup(name), **values}
     exercise, check = tagged(name, "exercise")[part], tagged(name, "check")[part]

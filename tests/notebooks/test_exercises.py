@@ -5,9 +5,10 @@ import functools
 import jax
 import pytest
 
-from cells import SCRIPTS, answered, solution
+from cells import answered, solution
 from lsa_lab.models import linear_attention
 from lsa_lab.tasks.linear import LinearTask, sample
+from tools.lessons import SCRIPTS
 
 RISE = """
 def rise_beyond_bias(before, after, labels):
@@ -34,7 +35,6 @@ WRONG = {
         f"x_2 = {factor} * jnp.array([1.0, 0.5])" for factor in (0.05, 0.9, 2.0)
     ],
     "first_theorem": [("2 /", "1 /"), ("[-1]", "[0]"), (" / prompt.x.shape[0]", "")],
-    "judge_your_own_layer": [("cumsum", "asarray"), ("1, len(labels) + 1", "2, len(labels) + 2")],
     "train_and_dissect": [("-maps", "maps"), ("-1, :-1]", ":-1, -1]")],
     "your_own_experiment": [
         ("at_least=1 / 1.05,", ""),  # a gain of 20 % would be no change

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from nbmake.nb_run import NotebookRun
 
-from cells import ROOT, SCRIPTS, build
+from tools.lessons import ROOT, SCRIPTS, build
 
 MINUTE = 60
 PRINTED = {  # what a lesson prints, and the values between which its number lies

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from cells import SCRIPTS, answered, solution
+from cells import answered, solution
 from lsa_lab.notebooks import check
+from tools.lessons import SCRIPTS
 
 LESSONS = [path.stem for path in SCRIPTS if "*Lesson " in path.read_text("utf-8")]
 
