@@ -21,7 +21,7 @@ PAPER = r"\b\d{4}\.\d{5}\b"
 def statements() -> dict[str, tuple[str, str]]:
     """Return the page and anchor of each statement of docs/theory, by name."""
     index = (ROOT / "docs/theory/README.md").read_text("utf-8")
-    listed = re.findall(r"^- \[[\d.]+ ([^\]]+)\]\((\w+)\.md#([^)]+)\)$", index, re.MULTILINE)
+    listed = re.findall(r"\[([^\]]+)\]\((\w+)\.md#([^)]+)\)", index)
     return {name: (f"docs/theory/{page}", anchor) for name, page, anchor in listed}
 
 
