@@ -1,0 +1,106 @@
+"""A delta rule with the step 1/(visits + Kc) is the Dirichlet-Bayes bigram table; with a constant
+step it is an exponential mean; linear attention counts and does not divide.
+
+The rows of a transition table are Dirichlet(c, ..., c); derived here. docs/theory, "Bigram tables".
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from draws import jit_numpy, seed_and, z_score
+from lsa_lab.models import recurrent
+from lsa_lab.tasks import markov
+from lsa_lab.theory import bigrams
+
+K, C, N, STEP, SCALE = 4, 0.6, 30, 0.15, 1.1
+TASK = markov.MarkovTask(N, K, C)
+sample = jit_numpy(markov.sample)
+predict = jit_numpy(markov.dirichlet_prediction, static_argnums=1)
+
+
+def follow(symbols, step):  # -> [T], [T, K]
+    """Return the visits and the row of each symbol in a table whose rows move to what follows."""
+    table, counts, visits, reads = np.full((K, K), 1 / K), np.zeros(K, int), [], []
+    for t, symbol in enumerate(symbols):
+        if t:
+            row = symbols[t - 1]
+            table[row] += step(counts[row]) * (np.eye(K)[symbol] - table[row])
+            counts[row] += 1
+        visits.append(counts[symbol])
+        reads.append(table[symbol].copy())
+    return np.array(visits), np.array(reads)
+
+
+@seed_and(concentration=(0.1, 3.0))
+def test_steps_that_fall_with_the_visits_are_the_bayes_rule(seed, concentration):
+    symbols = sample(jax.random.key(seed), TASK).symbols
+    visits, reads = follow(symbols, lambda m: 1 / (m + 1 + K * concentration))
+    np.testing.assert_allclose(predict(symbols, K, concentration), reads, rtol=1e-10)
+    np.testing.assert_array_equal(markov.visits(symbols), visits)
+
+
+def run_layer(kind, symbols):  # [T, K]
+    """Return 1/K plus the reads of a layer with one-hot keys and centred values."""
+    current, before = np.eye(K, 2 * K)[None, None], np.eye(K, 2 * K, K)[None, None]
+    leaves = dict(w_q=current, w_k=before, w_v=current - current.mean(2, keepdims=True))
+    leaves["w_o"] = np.zeros((1, 1, 2 * K, K))
+    leaves["w_o"][0, 0, :K] = np.eye(K)
+    if kind == "delta":
+        leaves |= dict(w_step=np.zeros((1, 1, 1, 2 * K)), b_step=np.log(np.full((1, 1, 1), STEP)))
+        leaves["b_step"] -= np.log(1 - STEP)
+    config = recurrent.Config(kind, 2 * K, key_width=K, layout="bound", normalise=False)
+    params = recurrent.Params(**jax.tree.map(jnp.asarray, leaves))
+    rows = markov.tokens(jnp.asarray(symbols), K, float)
+    return 1 / K + np.asarray(recurrent.forward(params, rows, config).heads[0, 0, :, :K])
+
+
+def test_layers_are_these_tables():
+    symbols = sample(jax.random.key(1), TASK).symbols
+    visits, reads = follow(symbols, lambda m: STEP)
+    np.testing.assert_allclose(run_layer("delta", symbols), reads, atol=1e-12)
+    visits, means = follow(symbols, lambda m: 1 / (m + 1))
+    counted = 1 / K + visits[:, None] * (means - 1 / K)
+    np.testing.assert_allclose(run_layer("additive", symbols), counted, atol=1e-12)
+    assert np.abs(run_layer("delta", symbols) - means).max() > 0.1  # Control
+
+
+@pytest.mark.parametrize("visits", [1, 7, 40])
+def test_a_row_that_was_drawn_has_the_stated_risks(visits):
+    rng = np.random.default_rng(visits)
+    p = rng.dirichlet([C] * K, 20_000)
+    draws = (rng.random((20_000, visits, 1)) > p.cumsum(1)[:, None]).sum(2)
+    ends, weight = np.eye(K)[draws] - 1 / K, 1 / (visits + K * C)
+    decays = SCALE * STEP * (1 - STEP) ** np.arange(visits)[::-1]
+    for weights, stated, other in (
+        (decays, bigrams.delta_rule(visits, K, C, STEP, SCALE), (STEP + 0.05, SCALE)),
+        (np.full(visits, weight), bigrams.counting(visits, K, C, weight), (STEP, SCALE)),
+    ):
+        errors = ((1 / K + np.einsum("m,bmk->bk", weights, ends) - p) ** 2).sum(1)
+        assert abs(z_score(errors - stated)) < 4
+        assert abs(z_score(errors - bigrams.delta_rule(visits, K, C, *other))) > 6  # Control
+
+
+def test_of_all_weights_bayes_has_the_least_risk():
+    visits = np.arange(50)
+    v, weight = (1 - 1 / K) / (K * C + 1), 1 / (visits + K * C)
+    best = bigrams.counting(visits, K, C, weight)
+    np.testing.assert_allclose(best, v * K * C / (K * C + visits), rtol=1e-12)
+    for other in (weight + 0.01, weight - 0.01):
+        assert (bigrams.counting(visits, K, C, other) >= best).all()
+    for k in range(1, 80):
+        assert (bigrams.delta_rule(visits, K, C, 0.01 * k, SCALE) >= best - 1e-15).all()
+
+
+def test_on_chains_the_visits_depend_on_the_rows_but_little():
+    chains = jit_numpy(jax.vmap(markov.sample, (0, None)))(
+        jax.random.split(jax.random.key(2), 20_000), TASK
+    )
+    rules = jit_numpy(
+        jax.vmap(lambda s: (markov.dirichlet_prediction(s, K, C)[-1], markov.visits(s)[-1]))
+    )
+    guesses, visits = rules(chains.symbols)
+    rows = chains.table[np.arange(20_000), chains.symbols[:, -1]]
+    stated = bigrams.counting(visits, K, C, 1 / (visits + K * C)).mean()
+    np.testing.assert_allclose(((guesses - rows) ** 2).sum(1).mean(), stated, rtol=0.03)
