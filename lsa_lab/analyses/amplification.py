@@ -124,7 +124,7 @@ def moment_flow(
 
 
 def log_sizes(flow: Array, spans: Spans | None = None) -> Array:  # [L, n, e] -> [L, n]
-    """Return log |flow_i| in every layer; no square overflows or vanishes.
+    """Return the log of the norm of each demonstration's flow, in every layer, without overflow.
 
     Args:
         flow: [L, n, e] by demonstrations, or [L, T, D] by tokens.

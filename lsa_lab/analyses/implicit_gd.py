@@ -26,7 +26,7 @@ _LONG = 2048  # demonstrations; of more, the forward pass takes a summary
 
 
 class Trajectory(flax.struct.PyTreeNode):
-    """The layer maps of one prompt, their differences, and the error of the tokens' prediction."""
+    """The layer maps of one prompt, their differences, and how far W_t e is from the stream."""
 
     maps: Array  # [L+1, e, e]  W_t
     updates: Array  # [L, e, e]  G_t = W_t - W_{t-1}

@@ -18,10 +18,10 @@ _NEGATIVE = "a negative penalty has no minimiser"
 def lasso(prompt: Prompt, penalty: Real) -> Array:  # [d]
     """Return the minimiser of |y - Xw|²/2n + penalty |w|₁ (Tibshirani 1996).
 
-    Rounds of coordinate descent and Newton steps on the support, until the duality gap is below
-    64 eps |y|²/2n, a round changes last bits only, or 1 000 rounds are over (docs/theory, "The
-    Lasso"). The derivative follows from the optimality conditions and needs independent columns on
-    the support. Labels and columns may have any unit.
+    It runs rounds of coordinate descent and Newton steps on the support, until the duality gap is
+    below 64 eps |y|²/2n, a round changes last bits only, or 1 000 rounds are over (docs/theory,
+    "The Lasso"). The derivative follows from the optimality conditions and needs independent
+    columns on the support. Labels and columns may have any unit.
     """
     prompt = check_prompt(prompt, factored=True)
     penalty = check_number(penalty, "penalty", prompt, _NEGATIVE, positive=False)

@@ -41,11 +41,10 @@ def as_forward(
         (prediction, stream, heads)           heads [L, H, T, D]
         Trace                                 as it is
 
-    or a Walk in place of stream and heads. A single prediction is that of one layer, whatever the
-    stream has: for predictions of the layers read each state of the query as the last is read. The
-    prediction is itself, without a sign; the label slot of the Trace is minus it. With ``causal``
-    the function returns a prediction for every token [T], each from the tokens up to it, and
-    nothing else: what ``models.prefixes`` reads.
+    or a Walk in place of stream and heads. One prediction [] makes a model of one layer; to have a
+    prediction after each layer, return [L+1] of them. Return ŷ with its usual sign: the label slot
+    of the Trace is -ŷ. With ``causal`` the function returns only predictions [T], one for each
+    token from the tokens up to it, as ``models.prefixes`` reads them.
 
         >>> from lsa_lab import estimators
         >>> from lsa_lab.analyses import amplification

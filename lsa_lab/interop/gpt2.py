@@ -42,10 +42,10 @@ _UNUSED = re.compile(r"wte\.weight|h\.\d+\.attn\.(?:masked_)?bias")
 
 
 def gpt2_regression(path: str | Path, num_heads: int | None = None) -> tuple[Params, Config]:
-    """Read the transformer of a safetensors file.
+    """Read a GPT-2 for regression (Garg et al. 2208.01066) from a safetensors file.
 
-    ``num_heads`` cannot be seen in the shapes; None reads n_head in the file's metadata. (Garg et
-    al.: 8 heads at width D = 256, 4 at 128, 2 at 64.) Run it by
+    The shapes do not determine ``num_heads``; None reads n_head in the file's metadata (Garg et
+    al.: 8 heads at width D = 256, 4 at 128, 2 at 64). Run it by
 
         tokens = prompts.interleaved_tokens(prompt)
         transformer.predict(params, tokens, config)           # at the query

@@ -13,7 +13,7 @@ _STEP = 16  # lengths are rounded up to a multiple of it, and to a quarter of th
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Bucket:
-    """Questions of about one length, run together: r of them, and W - r rows that nobody reads."""
+    """r questions of about one length, which are run together, and W - r rows of padding."""
 
     ids: np.ndarray  # [W, T], padded on the right
     last: np.ndarray  # [W], the place of each question's last token

@@ -70,7 +70,7 @@ class Field(NamedTuple):
 
 
 def allow_only(value: Any) -> Field:
-    """Return a field that may be missing and has no other value than this one."""
+    """Return a field that may be missing and, if present, must have this value."""
     return Field(type(value), None, only=(value,))
 
 

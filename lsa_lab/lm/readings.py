@@ -142,9 +142,9 @@ def accuracy_after_best_shift(scores: Any, labels: Any) -> float:
 
 
 def contextual_calibration(scores: Any, content_free: Any) -> np.ndarray:  # [B, C], [K, C]
-    """Return log p(c | query) - log mean_k p(c | text k that says nothing).
+    """Return log p(c | query) - log mean_k p(c | text k without content).
 
-    (Zhao et al. 2102.09690.) It needs no label: on texts that say nothing the calibrated model
+    (Zhao et al. 2102.09690.) It needs no labels. On texts without content the calibrated model
     favours no class.
     """
     free, s = np.asarray(content_free, np.float64), log_probabilities(scores)

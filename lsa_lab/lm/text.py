@@ -92,7 +92,7 @@ def ask(
 
 
 def make_content_free(queries: Sentences) -> Sentences:
-    """Return texts that say nothing, under the classes of these queries, with arbitrary labels."""
+    """Return texts without content ("N/A", ...) as queries; their labels are arbitrary."""
     labels = np.zeros(len(CONTENT_FREE), int)
     return Sentences("content-free texts", CONTENT_FREE, labels, queries.classes)
 

@@ -11,7 +11,7 @@ from lsa_lab.models.blocks import OUTSIDE_LAYERS
 
 
 class Params(flax.struct.PyTreeNode):
-    """Weights per layer, head and group; what the Config leaves out is None.
+    """Weights by layer, head and group; a part that the Config does not have is None.
 
     The factor 1/√k of the scores is part of W_Q and b_q, as everywhere in this library, or of the
     scale of queries that are normed.

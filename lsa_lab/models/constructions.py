@@ -18,7 +18,7 @@ from lsa_lab.models.sparse_constructions import preprocess_then_optimise as prep
 
 
 def gradient_descent(step_sizes: Array, d: int) -> Params:
-    """Return L layers = L steps w ← w + η_l Xᵀ(y - Xw)/n on |y - Xw|²/2n, from w = 0.
+    """Return L layers that make L steps w ← w + η_l Xᵀ(y - Xw)/n of descent from w = 0.
 
     W_pv = diag(0, -1), W_kq = η_l diag(I, 0) (von Oswald et al. 2212.07677; docs/theory, "One layer
     is one step").
@@ -28,7 +28,7 @@ def gradient_descent(step_sizes: Array, d: int) -> Params:
 
 
 def preconditioned(preconditioners: Array) -> Params:
-    """Return L steps w ← w + A_lᵀ Xᵀ(y - Xw)/n, for any matrices A_l [L, d, d].
+    """Return L layers that make L steps w ← w + A_lᵀ Xᵀ(y - Xw)/n, for any A_l [L, d, d].
 
     W_pv = diag(0, -1), W_kq = diag(A_l, 0) (Ahn et al. 2306.00297, A transposed;
     docs/theory, "Layers are preconditioned steps").
@@ -42,7 +42,7 @@ def preconditioned(preconditioners: Array) -> Params:
 
 
 def gradient_descent_plus_plus(step_sizes: Array, gammas: Array, d: int) -> Params:
-    """Return GD++, whose layers also map x to (I - γ_l H)x, H the second moment of x there.
+    """Return layers that make steps of GD++: each also maps x to (I - γ_l H)x, H its moment of x.
 
     W_pv = diag(-γ_l I, -η_l), W_kq = diag(I, 0). In the first coordinates T_{l+1} = (I - γ_l T_l H
     T_l) T_l and w_{l+1} = w_l + η_l T_l² Xᵀ(y - Xw_l)/n (von Oswald et al.; docs/theory, "GD++").
@@ -54,13 +54,13 @@ def gradient_descent_plus_plus(step_sizes: Array, gammas: Array, d: int) -> Para
 
 
 def prior_attention(step_sizes: Array, prior_mean: Array) -> Params:
-    """Return L steps w ← w + η_l Xᵀ(y - Xw)/n from w_0 = prior_mean, part of the weights.
+    """Return L layers that make L steps w ← w + η_l Xᵀ(y - Xw)/n from w_0 = prior_mean.
 
-    W_pv = [0 0; w_0ᵀ -1], W_kq = η_l diag(I, 0). Slot i holds y_i - (w_l - w_0)·x_i, to which every
-    layer adds its own w_0·x_i to write a residual, and the query's slot -(w_l - w_0)·x_query. Hence
-    ŷ_l = prior_mean @ x_query + layer_predictions, or just layer_predictions if the query's slot
-    starts at -w_0·x_query. A pair with y = w_0·x writes nothing in layer 1 (derived here;
-    docs/theory, "Attention with a prior"). With the plus sign layer 2 would step uphill.
+    The weights hold w_0: W_pv = [0 0; w_0ᵀ -1], W_kq = η_l diag(I, 0). The query's slot holds
+    -(w_l - w_0)·x_query, so that ŷ_l = prior_mean @ x_query + layer_predictions, or
+    layer_predictions alone if the slot starts at -w_0·x_query. Slot i holds y_i - (w_l - w_0)·x_i.
+    A pair with y = w_0·x writes nothing in layer 1 (derived here; docs/theory, "Attention with a
+    prior"). Read with the plus sign, layer 2 would increase the loss.
     """
     step_sizes, prior_mean = _vector(step_sizes, "step_sizes"), jnp.asarray(prior_mean)
     chex.assert_rank(prior_mean, 1, custom_message="prior_mean is [d]")

@@ -93,7 +93,7 @@ class Config:
 
 
 class Params(flax.struct.PyTreeNode):
-    """Weights per layer and head; what the Config leaves out is None."""
+    """Weights by layer and head; a part that the Config does not have is None."""
 
     w_q: Array  # [L, H, k, D]
     w_k: Array  # [L, H, J k, D]

@@ -6,7 +6,7 @@ from jax import Array
 
 
 class Walk(flax.struct.PyTreeNode):
-    """The residual stream before the first layer and after each, and the writes of every head."""
+    """The residual stream before the first layer and after each, and what each head adds to it."""
 
     stream: Array  # [L+1, T, D]
     heads: Array  # [L, H, T, D]

@@ -189,7 +189,7 @@ def init(key: Array, prefix_length: int, e: int) -> Array:  # [k, e]
 
 
 def sample_batch(key: Array, examples: Any, size: int) -> Any:  # every leaf [m, ...] -> [size, ...]
-    """Draw ``size`` examples with replacement, of a pool its (x, y): ``fit``'s sample."""
+    """Draw ``size`` examples (x, y) of a pool with replacement, as the ``sample`` of ``fit``."""
     if isinstance(examples, Pool):
         examples = Pool(examples.x, examples.y)
     rows = jax.random.randint(key, (size,), 0, len(jax.tree.leaves(examples)[0]))

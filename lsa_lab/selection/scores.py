@@ -18,10 +18,10 @@ from lsa_lab.scaling import length, scale_near_one
 
 
 def flow_norm(flow: Array) -> Array:  # [m, e] or [m, e, e] -> [m]
-    """Return |∂ŷ/∂e_i|, the Frobenius norm of a prediction's or a whole token's flow: GradS.
+    """Return the score of GradS: |∂ŷ/∂e_i|, the norm of each demonstration's flow.
 
-    The flow is that of one layer, ``flow[layer]``. Which norm and which layer A1 (2508.00385) takes
-    is not public (docs/theory, "Scores of demonstrations"). Squares neither over- nor underflow.
+    Give the flow of one layer, ``flow[layer]``, of a prediction or of a whole token. Which norm and
+    which layer A1 (2508.00385) takes is not public (docs/theory, "Scores of demonstrations").
     Raises ValueError for [a, b, c] with b ≠ c, such as a flow [L, n, e] of all layers.
     """
     chex.assert_rank(flow, {2, 3}, custom_message="a flow is that of one layer, flow[layer]")
@@ -44,7 +44,7 @@ def flow_times_input(flow: Array, pool: Array) -> Array:  # [m, e] x 2 -> [m]
 
 
 def contribution(pool: Array, query: Array, prior_mean: Array | None = None) -> Array:  # [m]
-    """Return |s_i r_i|, s_i = x_i·x_query and r_i = y_i - w0·x_i: relevant and not yet learned.
+    """Return |s_i r_i|: relevance s_i = x_i·x_query times residual r_i = y_i - w0·x_i.
 
     Prior attention writes this number into the query's slot, up to its step size. w0 [d] is 0 by
     default (derived here; docs/theory, "Attention with a prior").

@@ -26,7 +26,7 @@ _HALVINGS = 200  # of the interval of log λ: to the last bit
 
 
 def whiten_gradients(gradients: ArrayLike, size: int) -> Array:  # [m, p] -> [m, min(m, p)]
-    """Return the rows c̃ that ``match(gradients, size, whiten=True)`` matches.
+    """Return the whitened gradients c̃, which ``match(gradients, size, whiten=True)`` matches.
 
     Their gap has no unit. Its mean square over all random subsets is
     (1 - n/m) m/(m - 1) · min(rank, max(n - 1, 1))/n.

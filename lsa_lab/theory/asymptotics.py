@@ -26,7 +26,7 @@ from lsa_lab.theory.spectra import Spectrum, marchenko_pastur, positive_root, so
 
 
 class Risks(NamedTuple):
-    """E (y - ŷ)² on tasks never seen, and on those of the pretraining."""
+    """The risks E (y - ŷ)² on new tasks and on the tasks of the pretraining."""
 
     new_tasks: Array
     pretraining_tasks: Array

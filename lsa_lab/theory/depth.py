@@ -22,14 +22,14 @@ _FEWEST_NODES = 4  # of the density, for each degree of the polynomial
 
 
 def best_descent(alpha: Real, noise_var: Real, depth: int) -> Array:  # [depth+1]
-    """Return R_0 to R_L at d → ∞, n/d → α: the state evolution
+    """Return lower bounds R_0 to R_L on the risk of 0 to L steps of descent, d → ∞, n/d → α:
 
         R_l = (σ² + R_{l-1}) / (α + σ² + R_{l-1}),  R_0 = 1.
 
     Its fixed point (√((α + σ² - 1)² + 4σ²) - (α + σ² - 1))/2 is the risk of ridge regression, the
     Bayes rule's (derived here; docs/theory, "Depth is state evolution"; average-case optimal
-    methods: Pedregosa and Scieur 2002.04756). Each entry is a bound for stacks of that depth; real
-    steps reach it only where 1 - hg has real roots.
+    methods: Pedregosa and Scieur 2002.04756). Real steps reach the
+    bound of their depth only where 1 - hg has real roots.
     """
     depth = check_at_least(depth, "depth", 0)
     check(alpha=alpha, noise_var=noise_var)
@@ -47,11 +47,12 @@ def _evolve(alpha: Array, noise_var: Array, depth: int) -> Array:  # [depth+1]
 
 
 def best_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:  # [depth+1]
-    """Return R_0 to R_L at finite n and d: the least E |ŵ - w|² of any g of degree below l.
+    """Return lower bounds R_0 to R_L on the risk of 0 to L steps of descent at finite n and d.
 
-    The risk is the integral of 1 - 2hg + h(h + s)g², s = σ²d/n, over the expected density of
-    eigenvalues of H; with polynomials p_k orthonormal in the weight h(h + s) it is
-    R_l = 1 - Σ_{k<l} (∫ h p_k)² (derived here; docs/theory, "The best steps at finite sizes").
+    R_l is the least E |ŵ - w|² of any g of degree below l: the integral of 1 - 2hg + h(h + s)g²,
+    s = σ²d/n, over the expected density of eigenvalues of H. With polynomials p_k orthonormal in
+    the weight h(h + s) it is R_l = 1 - Σ_{k<l} (∫ h p_k)² (derived here; docs/theory, "The best
+    steps at finite sizes").
     """
     n, d = check_sizes(n, d, noise_var)
     check_at_least(depth, "depth", 0)
@@ -73,7 +74,7 @@ def best_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:
 
 
 def tied_descent_at(n: int, d: int, noise_var: float, depth: int) -> np.ndarray:  # [depth+1]
-    """Return R_0 to R_L of a looped stack, in which l layers share one step a:
+    """Return the risks R_0 to R_L of a looped stack, whose l layers share the best step a:
 
         R_l = min_a ∫ (1 - ah)^{2l} + (s/h)(1 - (1 - ah)^l)² dμ,  s = σ²d/n
 

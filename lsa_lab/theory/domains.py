@@ -13,6 +13,8 @@ from lsa_lab.arguments import check_at_least, is_readable
 
 
 class Domain(NamedTuple):
+    """The allowed values of an argument: in words, and as a test of an array."""
+
     words: str
     holds: Callable[[np.ndarray], np.ndarray]
 

@@ -62,7 +62,7 @@ def summands(
     *,
     centred: bool = False,
 ) -> Array:  # [L]
-    """Return D log(1 + E|G_t - g_t|²/tr C) + [ D log(tr C/D) - log det C ], two terms of no sign.
+    """Return D log(1 + E|G_t - g_t|²/tr C) + [ D log(tr C/D) - log det C ]; both terms are ≥ 0.
 
     Their sum is D log(h1/D) - h2; for C = cI it is D log(1 + E|G|²/(D c)) ≤ E|G|²/c. The mean over
     prompts stands inside the logarithm, which by Jensen's inequality only enlarges the conditional

@@ -24,7 +24,7 @@ def iterate(rule: Callable, first: Array, along: Array, *numbers: Any) -> Array:
 
 
 def avoid_zero(denominator: Array) -> Array:
-    """Replace 0, which stands below a risk of 0, by 1."""
+    """Replace a denominator of 0 by 1; the numerator, a risk, is then 0 too."""
     return jnp.where(denominator > 0, denominator, 1.0)
 
 

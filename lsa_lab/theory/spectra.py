@@ -13,7 +13,7 @@ _HALVINGS = 100  # of an interval of 154 decades: to the last bit
 
 
 class Spectrum(NamedTuple):
-    """Means over the eigenvalues λ of R = (1/k) Σ w wᵀ, d/k = c; none of them is a difference."""
+    """Means over the eigenvalues λ of R = (1/k) Σ w wᵀ, d/k = c, each without cancellation."""
 
     transform: Array  # E 1/(λ + z)
     square: Array  # E 1/(λ + z)²

@@ -64,10 +64,10 @@ def refuse_divergence(
 def classify_run(finite: bool, steps_completed: int, losses: np.ndarray) -> Status:  # [steps]
     """Return the status of a run from its losses.
 
-    Of the means m of the losses over fifths of the steps, with variances v: level if
-    |m_4 - m_5| <= 2 √(v_4 + v_5), or if the last fifth stays the same. Fallen if
-    m_1 - m_5 > 3 √(v_1 + v_5), or if the first loss is above all but a hundredth of the last fifth,
-    because a fall within a few steps hardly changes m_1.
+    Let m_1, ..., m_5 be the mean losses over fifths of the steps, and v their variances. A run is
+    level if |m_4 - m_5| <= 2 √(v_4 + v_5), or if the loss stays the same in the last fifth. A level
+    run has trained if m_1 - m_5 > 3 √(v_1 + v_5), or if its first loss is above 99 % of the losses
+    of the last fifth, because a fall within a few steps hardly changes m_1.
     """
     step = int(steps_completed)
     if not finite:

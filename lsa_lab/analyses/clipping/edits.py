@@ -81,7 +81,7 @@ def count_parameters(p: int, q: int, rank: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Edit:
-    """One rate for some modules of some layers, which keeps the kept rank of each matrix.
+    """A truncation of some modules of some layers at one rate.
 
     The rate "drop" keeps nothing; for attention and MLP together it removes a layer (A2's B.6).
     """
@@ -98,7 +98,7 @@ class Edit:
 
 
 def kept_ranks(params: Any, edit: Edit) -> Ranks:
-    """Return the number of places that an edit of one model keeps in each layer of each matrix."""
+    """Return the number of singular values (or entries) that an edit keeps, by matrix and layer."""
     layers, modules = as_tuple(edit.layers), as_tuple(edit.modules)
     kept = {}
     for name, stack in jax.eval_shape(lambda params: matrices(params, modules), params).items():
@@ -111,15 +111,15 @@ def kept_ranks(params: Any, edit: Edit) -> Ranks:
 
 @jax.jit
 def rebuild(params: Any, pieces: Pieces, kept: Mapping[str, Array]) -> Any:
-    """Return the params of one model with only the places that are kept.
+    """Return the params of one model, rebuilt from the singular values (or entries) that are kept.
 
     Args:
         params: the params of one model.
         pieces: their matrices, decomposed; names beyond those in ``kept`` are not read.
-        kept: the number of places in each layer [L] of some matrices, as from ``kept_ranks``.
+        kept: how many are kept in each layer [L] of some matrices, as from ``kept_ranks``.
 
     Returns:
-        Params like the given ones. A matrix that keeps all its places keeps its bits.
+        Params of the same structure. A matrix that keeps everything keeps its bits.
     """
     edited = {}
     for name, stack in matrices(params, list(kept)).items():

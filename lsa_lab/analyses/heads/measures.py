@@ -24,10 +24,10 @@ Loss = Callable[[Array], Array]  # head_mask [L, H] -> []
 def losses(
     loss: Loss, head_masks: Array, *, together: int | None = None
 ) -> Array:  # [M, L, H] -> [M]
-    """Return the loss of every mask, computed in one program, ``together`` masks side by side.
+    """Return the loss with each mask; ``together`` masks are computed at a time.
 
-    The default is 64 on a CPU, since more toys exceed its caches; choose 1 for a large model. A
-    jitted loss is compiled once. Raises ValueError for a mask without heads.
+    The default is 64 on a CPU, since more small models exceed its caches; choose 1 for a large
+    model. A jitted loss is compiled once. Raises ValueError for a mask without heads.
     """
     width = choose_batch_size(together, 64)
     chex.assert_rank(head_masks, 3, custom_message="head_masks is [M, L, H]; put [None] before one")
