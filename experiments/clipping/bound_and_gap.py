@@ -381,9 +381,10 @@ def plot(result, config):  # -> Figure, caption
     bounds, counts = (x.mean() for x in rank_gaps(result))
     edits = result["edits"]
     return figure, (
-        f"At the best c the bound is {min(best):.2g} to {max(best):.2g} times the largest possible "
-        f"loss. Where n is the same its rank correlation with the gap is {bounds:.2f}, and that of "
-        f"the number of layers {counts:.2f}. Truncating a matrix of trained linear attention "
+        "With the size c of the noise that makes it smallest, the bound is "
+        f"{min(best):.2g} to {max(best):.2g} times the largest possible loss. At equal n its rank "
+        f"correlation with the gap is {bounds:.2f}, that of the number of layers {counts:.2f}. "
+        "Truncating a matrix of trained linear attention "
         f"raises the bound in {bound_rises(result).mean():.0%} of cases and the sum of squared "
         f"updates in {sum_rises(result).mean():.0%}. Points in a are means over "
         f"{config.tasks} tasks at one place of the grid; bars in b are 95 % intervals over "

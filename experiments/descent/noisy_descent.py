@@ -234,10 +234,10 @@ def plot(result, config):  # -> Figure, caption
     )
     return figure, (
         f"The noise of the last layer's update has an excess kurtosis of {last:.3g}, that of one "
-        f"step of descent {step:.2g}; Gaussian noise has 0. Descent with the stack's weights has "
-        f"{eq4:.3g} times the risk of the stack with fresh Gaussian noise (Eq. 4), and {sgd:.3g} "
-        f"times with fresh demonstrations. Points are the {result.sizes['run']} of {config.runs} "
-        "trainings that did not diverge, bars medians."
+        f"step of descent {step:.2g}; Gaussian noise has 0. Descent with the stack's weights that "
+        f"adds fresh Gaussian noise (Eq. 4) has {eq4:.3g} times the stack's risk, descent that "
+        f"reads fresh demonstrations {sgd:.3g} times. Points are the {result.sizes['run']} of "
+        f"{config.runs} trainings that did not diverge, bars medians."
     )
 
 

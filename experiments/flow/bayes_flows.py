@@ -256,9 +256,10 @@ def plot(result, config):  # -> Figure, caption
     return figure, (
         f"As a stack's answers approach the Bayes rule's, so do its gradients: log gradients "
         f"correlate by {ends[best]:.2f} ({config.stacks[best]}) and {ends[worst]:.2f} "
-        f"({config.stacks[worst]}). Dense stacks lie near descent, ridge lies above. "
-        f"The part of the distance that is not linear in the labels is at most "
-        f"{max(map(np.median, parts)):.2f} of the rest. Larger markers are deeper stacks."
+        f"({config.stacks[worst]}). Dense stacks lie near the curve of descent, ridge "
+        f"regression above it. The squared distance of the gradients is at most "
+        f"{1 + max(map(np.median, parts)):.2f} times that of the answers, and equals it for rules "
+        "that are linear in the labels. Larger markers are deeper stacks."
     )
 
 
