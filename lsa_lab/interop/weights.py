@@ -31,7 +31,7 @@ class SavedWeights(NamedTuple):
 
 
 def to_safetensors(
-    params: Params,
+    params: Any,
     path: str | Path,
     metadata: Mapping[str, str] | None = None,
     *,
@@ -39,8 +39,10 @@ def to_safetensors(
 ) -> None:
     """Write the arrays of Params under their own names, of one model or of runs on an axis R.
 
-    A kill leaves the old file or the new one. ``metadata`` is text for the reader of the file;
-    ``config`` is what a transformer needs to be run again.
+    Other trees are written too, such as an nnx.State or the variables of a linen module: an array
+    has the name of its path, "params.dense.kernel". A kill leaves the old file or the new one.
+    ``metadata`` is text for the reader of the file; ``config`` is what a transformer needs to be
+    run again.
     """
     metadata = dict(metadata or {})
     if config is not None:
@@ -62,14 +64,21 @@ def from_safetensors(path: str | Path) -> SavedWeights:
     return SavedWeights(params, config, metadata)
 
 
-def name_arrays(params: Params) -> dict[str, Array]:
-    """Return the arrays of Params by name, without those that are None."""
-    if not isinstance(params, linear_attention.Params | transformer.Params):
-        raise TypeError(
-            f"params is a {type(params).__name__}; expected linear_attention.Params or "
-            "transformer.Params"
-        )
-    return {name: leaf for name, leaf in vars(params).items() if leaf is not None}
+def name_arrays(params: Any) -> dict[str, Array]:
+    """Return the arrays of a tree by name; those of Params that are None have no name."""
+    if not isinstance(params, Params):
+        from flax import nnx
+
+        params = nnx.to_pure_dict(params) if isinstance(params, nnx.State) else params
+    paths = jax.tree_util.tree_leaves_with_path(params)
+    arrays = {jax.tree_util.keystr(path, simple=True, separator="."): x for path, x in paths}
+    for name, x in arrays.items():
+        if not hasattr(x, "shape") or jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
+            raise TypeError(
+                f"{name or 'params'} is a {type(x).__name__}, and arrays are saved: give Params, a "
+                "tree of flax, or nnx.state(module, nnx.Param)"
+            )
+    return arrays
 
 
 def make_params(arrays: Mapping[str, Any], source: str) -> Params:

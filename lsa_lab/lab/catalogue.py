@@ -18,6 +18,10 @@ class UsageError(Exception):
     """A wrong call; the message is one sentence that says what would do."""
 
 
+class NoPackageError(UsageError):
+    """There is no folder of experiments."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One script of a package of experiments."""
@@ -53,8 +57,7 @@ class Experiment:
 
     def load(self) -> ModuleType:
         """Import the script; raise UsageError if a part of an experiment is missing."""
-        if str(self.root) not in sys.path:
-            sys.path.insert(0, str(self.root))
+        add_to_path(self.root)
         module = importlib.import_module(self.module)
         missing = [name for name in PARTS if not hasattr(module, name)]
         if missing:
@@ -62,15 +65,27 @@ class Experiment:
         return module
 
 
+def find_root(package: str) -> Path:
+    """Return the folder that holds a package: this one, or one above it."""
+    folder, here = Path(*package.split(".")), Path.cwd()
+    for root in (here, *here.parents):
+        if (root / folder).is_dir():
+            return root
+    raise NoPackageError(
+        f"no folder {folder} here or above: write a first experiment with lsa-lab new "
+        "my_lab/question, name its folder with --package my_lab, or go to a clone of lsa_lab"
+    )
+
+
+def add_to_path(root: Path) -> None:
+    """Let Python import the packages of a folder."""
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+
+
 def find(package: str) -> dict[str, Experiment]:
     """Return the experiments of a package by name, from this folder or one above it."""
-    folder, here = Path(*package.split(".")), Path.cwd()
-    root = next((above for above in (here, *here.parents) if (above / folder).is_dir()), None)
-    if root is None:
-        raise UsageError(
-            f"no folder {folder} here or above: go to a clone of lsa_lab, write a first experiment "
-            f"with lsa-lab new {folder}/question, or name another folder with --package"
-        )
+    root, folder = find_root(package), Path(*package.split("."))
     found: dict[str, Experiment] = {}
     for path in sorted([*(root / folder).glob("*.py"), *(root / folder).glob("*/*.py")]):
         text = path.read_text(encoding="utf-8")

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lsa_lab.lab import arguments
-from lsa_lab.lab.catalogue import UsageError, choose, find, find_script, relative
+from lsa_lab.lab.catalogue import (
+    NoPackageError,
+    UsageError,
+    choose,
+    find,
+    find_root,
+    find_script,
+    relative,
+)
 
 INTERRUPTED = 130
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EPIPE}
@@ -101,9 +109,17 @@ def show_fields(command: arguments.Run) -> int:
 
 def list_(command: arguments.List) -> None:
     """Print the experiments by theme, with seconds and verdicts of the committed results."""
+    from lsa_lab.lab import pages
     from lsa_lab.lab.listing import list_experiments
 
-    print(list_experiments(find(command.package)))
+    try:
+        root, experiments = find_root(command.package), find(command.package)
+    except NoPackageError as error:  # as in an empty folder, after pip install
+        if command.package != arguments.List.package:
+            raise
+        print(textwrap.fill(f"{pages.ABOUT} There is {error}.", 100))
+        return
+    print(list_experiments(experiments, pages.load_papers(command.package, root)))
 
 
 def run_(command: arguments.Run, config: list[str]) -> int:

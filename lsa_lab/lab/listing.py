@@ -15,9 +15,13 @@ from lsa_lab.lab.pages import count_verdicts, format_value
 from lsa_lab.lab.progress import format_seconds
 
 Row = Mapping[str, Any]
+VERDICTS = (
+    "hold, fail, undecided: the 95 % interval of a claim lies within its bounds, outside, or on "
+    "one; an estimate has no bounds"
+)
 
 
-def list_experiments(experiments: Mapping[str, Experiment]) -> str:
+def list_experiments(experiments: Mapping[str, Experiment], papers: Any = None) -> str:
     """Return the experiments by theme: name, seconds of quick and full, question, verdicts."""
     if not experiments:
         return "no experiment in this package: lsa-lab new PACKAGE/NAME writes one"
@@ -27,7 +31,16 @@ def list_experiments(experiments: Mapping[str, Experiment]) -> str:
             theme = experiment.theme
             lines += ["", theme.replace("_", " ") or experiment.package]
         lines += _describe(experiment, width)
-    lines += ["", "quick: the time of lsa-lab run NAME; full: the time of the committed result"]
+    notes = [
+        "quick: the time of lsa-lab run NAME; full: the time of the committed result",
+        VERDICTS,
+    ]
+    if papers is not None:
+        keys = (f"{x.key}: {x.title} (arXiv {x.arxiv})" for x in papers.PAPERS)
+        notes += [*keys, "A number such as 2306.09927 is that of another paper on arXiv."]
+    lines.append("")
+    for note in notes:
+        lines += textwrap.wrap(note, width, subsequent_indent="    ")
     return "\n".join(lines).lstrip("\n")
 
 

@@ -1,11 +1,9 @@
 """Pages: README.md of a result; CLAIMS.md, claims.csv and index.html of all; and one a paper."""
 
 import importlib
-import importlib.util
 import itertools
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,10 +12,14 @@ from typing import Any
 
 from lsa_lab.files import write_file
 from lsa_lab.lab import results
-from lsa_lab.lab.catalogue import Experiment, UsageError, find
+from lsa_lab.lab.catalogue import Experiment, UsageError, add_to_path, find_root
 from lsa_lab.lab.progress import format_seconds
 
 Row = Mapping[str, Any]
+ABOUT = (
+    "lsa_lab is a laboratory for the theory of in-context learning: it asks which algorithm a "
+    "sequence model runs inside its prompt."
+)
 HONESTY = (
     "The criteria of version 1.0 were chosen after results of earlier versions had been seen; "
     "they were written down before the runs shown here, on fresh seeds."
@@ -77,7 +79,7 @@ def _render(template: str, **values: Any) -> str:
     environment.filters["seconds"] = format_seconds
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
     text = environment.get_template(template).render(
-        honesty=HONESTY, legend=LEGEND, most=MOST_CELLS, **values
+        about=ABOUT, honesty=HONESTY, legend=LEGEND, most=MOST_CELLS, **values
     )
     return re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
 
@@ -97,13 +99,16 @@ def render_result(experiment: Experiment, record: Row, module: ModuleType) -> st
 
 def report(package: str) -> list[Path]:
     """Write the pages of all committed results of a package."""
-    experiments = find(package)
-    root = next(iter(experiments.values())).root if experiments else Path.cwd()
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
-    has_papers = importlib.util.find_spec(f"{package}.papers") is not None
-    papers = importlib.import_module(f"{package}.papers") if has_papers else None
-    return write_report(root / "figures", papers)
+    root = find_root(package)
+    return write_report(root / "figures", load_papers(package, root))
+
+
+def load_papers(package: str, root: Path) -> Any:
+    """Return the module ``papers`` of a package with PAPERS and STATEMENTS; None without one."""
+    if not root.joinpath(*package.split("."), "papers.py").exists():
+        return None
+    add_to_path(root)
+    return importlib.import_module(f"{package}.papers")
 
 
 def write_report(figures: Path, papers: Any = None) -> list[Path]:
@@ -155,7 +160,9 @@ def answer_statements(
             refuted = statement.counterexample and not statement.proof
             verdict = "published data" if statement.data else "refuted" if refuted else "proved"
             finding = statement.finding
+        criterion = row["criterion"] if row else ""
         answer = {"computed": row is not None, "finding": finding, "verdict": verdict}
+        answer["criterion"] = criterion
         answers.append(vars(statement) | answer)
     return answers
 

@@ -88,6 +88,8 @@ def run(job: Job, *, publish: bool = False) -> dict[str, Any]:
         raise UsageError("--publish takes committed code: commit your changes first")
     if publish and not found:
         print(f"{experiment.name} is not registered: its claims will be exploratory")
+    if not publish and job.out.resolve() == experiment.figures.parent.resolve():
+        raise UsageError(f"--out {job.out} holds committed results: --publish writes these")
     parts, folder = _parts_folder(job, module), experiment.figures if publish else job.folder
     if jax.process_index() > 0:  # one of several processes that share the trainings
         _compute_dataset(job, module, parts)

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
+from flax import linen, nnx
 
 from lsa_lab.interop import from_linen, from_nnx, from_safetensors, to_linen, to_nnx, to_safetensors
+from lsa_lab.interop.weights import read_arrays
 from lsa_lab.models import linear_attention, transformer
 from lsa_lab.models.flax_modules import LinenModel, NNXModel
 from lsa_lab.models.transformer import Config
@@ -46,6 +47,23 @@ def test_a_transformer_comes_back_with_its_config_and_runs_on_their_axis(tmp_pat
         came, config, metadata = from_safetensors(path)
         same(came, each)
         assert (config, metadata) == (EVERYTHING, {})
+
+
+def test_trees_of_flax_are_saved_under_the_names_of_their_paths(tmp_path):
+    layer = nnx.Sequential(nnx.Linear(2, 3, rngs=nnx.Rngs(0)), nnx.Dropout(0.1, rngs=nnx.Rngs(1)))
+    dense = linen.Dense(3)
+    variables = dense.init(jax.random.key(0), jnp.zeros(2, jnp.float32))
+    file = tmp_path / "weights.safetensors"
+    for tree, name, kernel in (
+        (nnx.state(layer, nnx.Param), "layers.0.kernel", layer.layers[0].kernel[...]),
+        (variables, "params.kernel", variables["params"]["kernel"]),
+    ):
+        to_safetensors(tree, file)
+        arrays, _ = read_arrays(file)
+        assert sorted(arrays) == [name.replace("kernel", "bias"), name]
+        np.testing.assert_array_equal(arrays[name], kernel)
+    with pytest.raises(TypeError, match=r"key is a PRNGKeyArray, and arrays are saved: give"):
+        to_safetensors(nnx.state(layer), file)
 
 
 CONFIG = Config(3, 2, 2, 2, width=5, norm=True, mlp_width=4, biases=True, final_norm=True)

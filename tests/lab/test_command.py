@@ -38,6 +38,7 @@ WRONG = [
     ("run question --sweep n=4,5 --claim zeros", "unknown claim 'zeros': did you mean zero?"),
     ("draw question --out=~/nowhere", "no result at /.*/nowhere/question/result.nc: run the"),
     ("run question --tier full --out figures", "holds committed results: --publish writes these"),
+    ("run question --tier full --sweep n=40,8 --out figures", "--publish writes these"),
     ("draw question", "no result at figures/question/result.nc: run the experiment first"),
     ("compare question", "no .*claims.json: run the experiment first"),
     ("compare a b c", "compare takes two results"),
@@ -66,6 +67,15 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="no folder nowhere here or above"):
         command.run_command(["list", "--package", "nowhere"])
+
+
+def test_list_says_what_to_do_first_where_there_is_no_experiment(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert command.run_command(["list"]) == 0
+    said = capsys.readouterr().out
+    assert "laboratory for the theory of in-context learning" in said
+    assert "lsa-lab new my_lab/question" in " ".join(said.split())
+    assert not list(tmp_path.iterdir())
 
 
 def run_program(words, cwd, stdout=subprocess.PIPE, **environment):

@@ -67,17 +67,16 @@ def test_claims_open_with_the_statements_of_the_papers(tmp_path):
     pages.write_report(figures, papers(theorem, statement(), waiting))
     text = (figures / "CLAIMS.md").read_text()
     lines = [line for line in text.splitlines() if line.startswith("| A1")]
-    assert "It is s P. | proved" in lines[0]
-    assert (
-        "It gains 1.25 [1.2, 1.3]. ([amplify](amplify/README.md)) | holds, exploratory" in lines[1]
-    )
-    assert "not computed for 1.0 yet |  |" in lines[2]
+    assert "It is s P. |  | proved" in lines[0]
+    found = "It gains 1.25 [1.2, 1.3]. ([amplify](amplify/README.md))"
+    assert f"{found} | mean of x: at least 1 | holds, exploratory" in lines[1]
+    assert "not computed for 1.0 yet |  |  |" in lines[2]
     assert text.index("A title") < text.index("### [amplify]")
     page = (tmp_path / "docs/papers/a1.md").read_text()
     links = re.findall(r"\]\((?!https)(.*?)\)", page)
     assert links == ["../../t.py", "../../figures/amplify/README.md"]
     assert all((tmp_path / "docs/papers" / link).exists() for link in links[1:])
-    assert [line.count("|") for line in page.splitlines() if line.startswith("|")] == [6] * 5
+    assert [line.count("|") for line in page.splitlines() if line.startswith("|")] == [7] * 5
 
 
 def test_a_finding_of_several_cells_is_refused():
