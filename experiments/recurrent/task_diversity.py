@@ -309,8 +309,9 @@ POSITION = "the position on new tasks, 0 at the table's Bayes rule and 1 at ridg
 CLAIMS = (
     derived("memorise", statement="On {m} old tasks {kind} layers have a lower risk than any rule "
             "that is linear in the labels", quantity="the risk over that of the best such rule, "
-            "which knows mean and covariance of the tasks", statistic="ratio", at_most=1.0, over=FEW,
-            sample=partial(rule_ratio, rule="linear", task="old"), simultaneous=True, null="mlp"),
+            "which knows mean and covariance of the tasks", statistic="ratio", at_most=1.0,
+            over=FEW, sample=partial(rule_ratio, rule="linear", task="old"), simultaneous=True,
+            null="mlp"),
     derived("mlp", statement="An MLP lowers the risk of linear attention on {m} old tasks",
             quantity="the risk with an MLP over that without, on the same prompts",
             sample=mlp_ratio, statistic="ratio", at_most=1.0, over={"m": FEW["m"]},
@@ -325,8 +326,9 @@ CLAIMS = (
              null="none: the position is 1/2 half-way"),
     raventos("beyond", statement="Trained on {m} tasks, {kind} layers have a lower risk on new "
              "tasks than the Bayes rule of their training", quantity="the risk over that of the "
-             "table's Bayes rule, on new tasks", sample=partial(rule_ratio, rule="table", task="new"),
-             statistic="ratio", at_most=1.0, over={"kind": WITH_MLP, "m": FULL.tables[2:]},
+             "table's Bayes rule, on new tasks",
+             sample=partial(rule_ratio, rule="table", task="new"), statistic="ratio", at_most=1.0,
+             over={"kind": WITH_MLP, "m": FULL.tables[2:]},
              null="none: the ratio is paired, and 1 without a difference"),
     derived("turn", statement="The number of tasks from which on {kind} layers are nearer to ridge",
             quantity="the M at which the position on new tasks first exceeds 1/2, within "
