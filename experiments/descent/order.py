@@ -215,10 +215,11 @@ def plot(result, config):  # -> Figure, caption
     noisy = -100 * worth_at(result, "noisy", "last").mean()
     ratio = float(np.exp(np.log(result["risk"].sel(asked="trained") / result["ridge"]).mean()))
     return figure, (
-        f"In trained causal attention a new order moves the answer by {moved:.2g} % of what new "
-        f"demonstrations do. The query's own demonstration changes the error by {first:+.2g} % if "
-        f"first and by {last:+.2g} % if last, beside the middle; with a noisy label last by "
-        f"{noisy:+.2g} %. The models have {ratio:.3g} times the risk of ridge regression."
+        f"In trained causal attention a new order changes the answer by {moved:.2g} % of the "
+        "change by new demonstrations. A demonstration with the query's covariates changes the "
+        f"error by {first:+.2g} % at the first place and by {last:+.2g} % at the last, compared "
+        f"with a place in the middle; if its label is noisy, by {noisy:+.2g} % at the last. The "
+        f"models have {ratio:.3g} times the risk of ridge regression."
     )
 
 

@@ -1,4 +1,4 @@
-"""How long may a layer that was trained for one step think (2502.21212)?
+"""How many times may a layer that was trained for one step be applied (2502.21212)?
 
 One layer of linear attention, trained on prompts of n demonstrations, is one step of gradient
 descent with the step size a = 1/(1 + (1 + d + d σ²)/n). The same layer is applied k times here, as
@@ -266,10 +266,10 @@ def plot(result, config):  # -> Figure, caption
     best, cost = best_length(result, noise), end_over_least(result, noise)
     return figure, (
         f"A layer trained for one step and applied k times follows the closed form of k steps of "
-        f"descent (lines in a). At noise {noise:g} theory names k = {best}. Rare prompts make the "
-        f"mean explode; the typical prompt ends at least squares (dotted in b), at "
-        f"{np.exp(np.log(cost).mean()):.3g} times its least risk. Points are geometric means of "
-        "runs."
+        f"descent (lines in a). At noise {noise:g} theory predicts that k = {best} is best. The "
+        "mean risk diverges because of rare prompts; the risk of the typical prompt tends to that "
+        f"of least squares (dotted in b), {np.exp(np.log(cost).mean()):.3g} times its least risk. "
+        "Points are geometric means of runs."
     )
 
 

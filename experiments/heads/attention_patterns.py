@@ -194,8 +194,9 @@ def plot(result, config):  # -> Figure, caption
     means = {model: np.exp(np.log(over_exchanged(result, model)).mean()) for model in config.names}
     spans = [average_pairs(result[model]["aligned"].values) for model in config.names]
     return figure, (
-        f"The distance of two trainings with aligned heads, over that of heads exchanged between "
-        f"them, is {', '.join(f'{mean:.3g} ({model})' for model, mean in means.items())}. It is at "
+        "The distance between the attention maps of aligned heads of two trainings is "
+        f"{', '.join(f'{mean:.3g} ({model})' for model, mean in means.items())} times that after "
+        "heads are exchanged between the trainings. The distance is at "
         f"most {max(spans):.2g} in total variation. (a) The first layer of {name} models on one "
         "prompt: a row of tiles is a training, a column an aligned head; a tile has a row for "
         "each token and a column for each demonstration. (b) Geometric means over pairs, with "
