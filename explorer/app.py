@@ -41,10 +41,9 @@ with app.setup:
     from lsa_lab.models.trace import Trace, layer_predictions
     from lsa_lab.prompts import Prompt
     from lsa_lab.tasks import linear
-    from lsa_lab.theory import learning_curves
 
     D, N, LAYERS, HEADS, BATCH = 4, 12, 6, 4, 48  # N, LAYERS and HEADS are the largest sizes
-    WIDTH, HORIZON = D + 1, 40  # of a token; demonstrations of the learning curves
+    WIDTH = D + 1  # of a token
     SHOTS = [n for n in range(1, N + 1) if N % n == 0]
     SHARPNESS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
     MATRICES = ["w_q", "w_k", "w_v"]
@@ -57,7 +56,6 @@ with app.setup:
         "Clipping when steps are too large": {"scale": 1.0, "depth": 6, "matrix": 1, "rate": 0.8},
         "Depth amplifies the flow in random layers": {"random_weights": True, "depth": 6},
         "Softmax attention": {"sharpness": 1.0},
-        "A delta rule that fits the noise": {"noise_std": 0.5, "step": 1.5},
     }
 
 
@@ -76,7 +74,6 @@ class Controls(NamedTuple):
     matrix: Any = 0  # index in MATRICES of the clipped matrix
     layer: Any = 1  # clipped layer, from 1
     rate: Any = 0.0  # share of singular values removed
-    step: Any = 1.0  # β of the delta rule
 
     def as_arrays(self) -> "Controls":
         """Return the same values as arrays, the arguments of the compiled program."""
@@ -192,7 +189,7 @@ def compute_views(controls: Controls) -> dict[str, Array]:
     by_rate = jax.lax.map(lambda rate: risks(clip_weights(unclipped, controls, rate)), rates)
     first = jax.tree.map(lambda leaf: leaf[0], batch)
     flow = amplification.demonstration_flow(forward, params, first)
-    sizes, noise_var = jnp.linalg.norm(flow, axis=-1), controls.noise_std**2
+    sizes = jnp.linalg.norm(flow, axis=-1)
     return (
         baseline_risks(batch, controls)
         | {
@@ -204,9 +201,6 @@ def compute_views(controls: Controls) -> dict[str, Array]:
             "spectrum": clipping.singular_values(stack_heads(unclipped, controls)),  # [WIDTH]
             "clipped": by_rate[1:, -1],  # [WIDTH] risk with retained rank 1, ..., WIDTH
             "importance": heads.importance(risk_without, LAYERS, HEADS),  # [LAYERS, HEADS]
-            "additive": learning_curves.additive(HORIZON, D, noise_var),  # [HORIZON+1] excess risks
-            "delta": learning_curves.delta(HORIZON, D, noise_var, controls.step),
-            "best_delta": learning_curves.delta(HORIZON, D, noise_var),
         }
     )
 
@@ -288,22 +282,6 @@ def draw_clipped(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> 
 
 
 @app.function
-def draw_curves(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
-    """Draw learning curves of recurrent layers; return the caption."""
-    bayes = learning_curves.ridge(HORIZON, D, float(controls.noise_std) ** 2)
-    step, shots = f"β = {float(controls.step):.2g}", np.arange(HORIZON + 1)
-    plotting.line(ax, shots, views["additive"], "additive", plotting.BLUE)
-    plotting.line(ax, shots, views["best_delta"], "delta, best steps", plotting.GREEN)
-    plotting.line(ax, shots, views["delta"], f"delta, {step}", plotting.VERMILION)
-    plotting.line(ax, shots, bayes, "Bayes")
-    ax.legend()
-    return (
-        f"Excess risk of recurrent layers in closed form. After {HORIZON} demonstrations the delta "
-        f"rule with {step} has {views['delta'][-1] / bayes[-1]:.3g} times that of the Bayes rule."
-    )
-
-
-@app.function
 def draw_panels(controls: Controls, views: dict[str, Array]) -> list[tuple[str, Figure, str]]:
     """Return the title, figure and caption of each panel."""
     panels = [
@@ -312,7 +290,6 @@ def draw_panels(controls: Controls, views: dict[str, Array]) -> list[tuple[str, 
         ("Importance of each head", "head", "layer", False, draw_importance),
         ("Spectrum of the clipped matrix", "index", "singular value", False, draw_spectrum),
         ("Risk by retained rank", "retained rank", "risk", True, draw_clipped),
-        ("Learning curves", "demonstrations", "excess risk", True, draw_curves),
     ]
     drawn, data = [], {name: np.asarray(value) for name, value in views.items()}
     for title, x, y, is_log, draw in panels:
@@ -359,7 +336,6 @@ def _(example):
             "matrix": choose("matrix", "Clipped matrix", matrices),
             "layer": slide("layer", "Clipped layer", 1, LAYERS, 1),
             "rate": slide("rate", "Share of singular values removed", steps=rates),
-            "step": slide("step", "Step β of the delta rule", 0.1, 1.9, 0.1),
         }
     )
     mo.sidebar([example, *sliders.elements.values()], width="310px")

@@ -1,1 +1,0 @@
-"""An interactive page about one model: `make explore`."""
