@@ -5,7 +5,8 @@ prompts it fails.
 
     card = report_card(forward, init)             # train three seeds, then measure
     card = report_card(forward, params=params)    # measure a trained model
-    card.save("figures/cards/mine")               # card.json, index.html, badge.svg
+    card.save("figures/cards/mine")               # a page, a badge, card.json, weights.npz
+    Card.load("figures/cards/mine")
     identify(forward, params, task)               # find the nearest known algorithm
 
 The command ``lsa-lab card my_package:forward my_package:init --name mine`` does the same.

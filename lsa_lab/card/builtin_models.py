@@ -25,29 +25,30 @@ def measure_clipping(context: EvaluationContext) -> list[Probe]:
         return []
     n = context.tier.n
     test, validation = (context.draw_batches(tag, context.distribution) for tag in (20, 21))
-    intact = context.compute_risks(test, [n])[:, 0]
+    intact = context.evaluate(test, [n])[0][:, 0]
     bayes = context.bayes_risks(test, [n], context.distribution)[:, 0]
-    fields: dict[str, Any] = {"ratio": True, "at_most": 1.1, "null_is": "the Bayes rule"}
-    fields["null"] = float((bayes / intact).mean())
     probes, (depth, num_heads) = [], context.params[0].w_q.shape[:2]
     for layer in range(depth):
         title = f"layer {layer + 1} of {depth}"
         clipped = [_clip_layer(params, layer) for params in context.params]
-        ratios = _compute_risks(context, test, clipped) / intact
-        says = f"With half of the singular values of {title} the risk rises by at most a tenth."
-        probes.append(make_probe(f"risk with {title} clipped", "clipping", says, ratios, **fields))
         pruned = _remove_least_head(context, validation, layer, num_heads)
-        ratios = _compute_risks(context, test, pruned) / intact
-        says = f"Without the least important head of {title} the risk rises by at most a tenth."
-        name = f"risk without a head of {title}"
-        probes.append(make_probe(name, "clipping", says, ratios, **fields))
+        for name, case, params in (
+            (f"risk with {title} clipped", f"With half of the singular values of {title}", clipped),
+            (f"risk without a head of {title}",
+             f"Without the least important head of {title}", pruned),
+        ):  # fmt: skip
+            says = f"{case} the risk rises by at most a tenth."
+            ratios = _compute_risks(context, test, params) / intact
+            probes.append(make_probe(name, "clipping", says, ratios, at_most=1.1,
+                                     null=float(np.median(bayes / intact)),
+                                     null_is="the Bayes rule"))  # fmt: skip
     return probes
 
 
 def _compute_risks(
     context: EvaluationContext, batches: list[Batch], params: list[Any]
 ) -> np.ndarray:  # [R]
-    return replace(context, params=params).compute_risks(batches, [context.tier.n])[:, 0]
+    return replace(context, params=params).evaluate(batches, [context.tier.n])[0][:, 0]
 
 
 def _clip_layer(params: Any, layer: int) -> Any:
@@ -70,8 +71,7 @@ def _remove_least_head(
         for head in range(num_heads)
     ]
     risks = np.array([_compute_risks(context, validation, params) for params in pruned])  # [H, R]
-    heads = np.where(np.isnan(risks), np.inf, risks).argmin(0)
-    return [pruned[head][run] for run, head in enumerate(heads)]
+    return [pruned[head][run] for run, head in enumerate(risks.argmin(0))]
 
 
 def _remove_head(params: Any, layer: int, head: int) -> Any:

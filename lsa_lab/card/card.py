@@ -1,11 +1,12 @@
 """A report card: train or take a model, measure the probes, and save the results."""
 
 import dataclasses
+import io
 import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,17 @@ from lsa_lab.arguments import check_at_least
 from lsa_lab.card import (
     builtin_models,
     cost,
-    formats,
     leaderboard,
     mechanism,
     page,
     probes,
     recipe,
+    summary,
     tracking,
 )
 from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.identity import NUM_PROMPT_SETS
+from lsa_lab.card.leaderboard import SCHEMA
 from lsa_lab.card.model_checks import Forward, check_leaves, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, hash_program
 from lsa_lab.card.probe import Probe
@@ -55,38 +57,85 @@ PROBES: tuple[Callable[[EvaluationContext], list[Probe]], ...] = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Card:
     """The report on one model: ``probes`` by name, the curves of the page, and the facts."""
 
     probes: dict[str, Probe]
     curves: dict[str, Any]  # drawn on the page
-    facts: dict[str, Any]  # tier, runs, sizes, versions, digest of the weights, seconds
-    weights: Any = None  # params of the first run, if the card trained the model
+    facts: dict[str, Any]  # name, tier, runs, sizes, versions, digest of the weights, seconds
+    weights: Any = None  # params of the median run; arrays by path if the card was loaded
+    ablations: dict[str, "Card"] = field(default_factory=dict)  # the same model without a part
 
     @property
     def headline(self) -> str:
-        """Return the text of the badge, "1.3 x Bayes | ridge-like | 2 x at 8 times the length"."""
-        return formats.format_headline(self.to_json("a model"))
+        """Return the text of the badge, such as "1.3 x Bayes | ridge-like | breaks at n = 128"."""
+        return summary.format_headline(self.to_json())
 
-    def to_json(self, name: str) -> dict[str, Any]:
-        """Return the contents of card.json for a model of this name; infinite numbers as words."""
-        rows = [_to_json(dataclasses.asdict(probe)) for probe in self.probes.values()]
-        body = {"name": name, "schema": leaderboard.SCHEMA, **_to_json(self.facts)}
-        body |= {"curves": _to_json(self.curves), "probes": rows}
-        return body | {"sha256": formats.hash_card(body)}
+    def __repr__(self) -> str:
+        """Return the summary of the page in ten lines."""
+        return summary.format_summary(self.to_json())
+
+    def _repr_html_(self) -> str:
+        """Return the summary and the table of the probes for a notebook."""
+        return page.render_page("notebook", self.to_json())
+
+    def to_dataframe(self) -> Any:
+        """Return the numbers as a pandas table, one row a probe, with a column an ablation."""
+        import pandas as pd
+
+        rows = [dataclasses.asdict(probe) for probe in self.probes.values()]
+        table = pd.DataFrame(rows).set_index("name").drop(columns="facts")
+        for label, card in self.ablations.items():
+            table[label] = pd.Series({name: probe.value for name, probe in card.probes.items()})
+        return table
+
+    def to_json(self, name: str | None = None) -> dict[str, Any]:
+        """Return the contents of card.json; numbers that are not finite are words."""
+        body = {"schema": SCHEMA, **self.facts} | ({} if name is None else {"name": name})
+        body |= {"curves": self.curves, "probes": [*map(dataclasses.asdict, self.probes.values())]}
+        if self.ablations:
+            body["ablations"] = {label: card.to_json() for label, card in self.ablations.items()}
+        encoded: dict[str, Any] = _to_json(body)
+        return encoded | {"sha256": leaderboard.hash_card(encoded)}
 
     def save(self, folder: str | Path) -> Path:
         """Write card.json, index.html, badge.svg and weights.npz, and return the folder."""
         folder = Path(folder)
-        body = self.to_json(folder.name)
+        body = self.to_json(folder.resolve().name)
         text = json.dumps(body, indent=1, ensure_ascii=False)
         write_file(folder / "card.json", text.encode())
-        write_file(folder / "index.html", page.render_card(body).encode())
-        write_file(folder / "badge.svg", page.render_badge(body).encode())
+        write_file(folder / "index.html", page.render_page("card", body, folder=folder).encode())
+        write_file(folder / "badge.svg", page.draw_badge(body).encode())
         if self.weights is not None:
-            leaderboard.write_weights(folder, self.weights)
+            file = io.BytesIO()
+            np.savez(file, **_flatten(self.weights))
+            write_file(folder / "weights.npz", file.getvalue())
         return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Card":
+        """Return the card in a folder, which ``save`` wrote; the weights are arrays by path.
+
+        Raises ValueError if the folder holds no card, one of another schema, or a changed one.
+        """
+        card, weights = cls._from_json(leaderboard.read_card(folder)), Path(folder) / "weights.npz"
+        if not weights.exists():
+            return card
+        with np.load(weights) as arrays:
+            return dataclasses.replace(card, weights=dict(arrays))
+
+    @classmethod
+    def _from_json(cls, body: dict[str, Any]) -> "Card":
+        body = dict(body)
+        ablations = {name: cls._from_json(part) for name, part in body.pop("ablations", {}).items()}
+        numbers = ("value", "samples", "interval", "null")
+        probes = {
+            row["name"]: Probe(**row | {name: _to_number(row[name]) for name in numbers})
+            for row in body.pop("probes")
+        }
+        curves, facts = body.pop("curves"), {k: v for k, v in body.items() if k != "sha256"}
+        return cls(probes, curves, facts, ablations=ablations)
 
 
 def report_card(
@@ -99,6 +148,7 @@ def report_card(
     seeds: int | None = None,
     causal: bool = True,
     states: Callable[[Any, Array], Any] | None = None,
+    ablate: Mapping[str, Forward] | None = None,
     folder: str | Path | None = None,
     log: Callable[[str], None] = lambda line: None,
 ) -> Card:
@@ -109,9 +159,11 @@ def report_card(
     Trace; any other takes [x_i, y_i] and the query, [n + 1, d + 1], and predicts the query.
     With ``init(key) -> params`` the recipe of the tier trains three seeds, or ``seeds`` of them, on
     linear regression with noise, w ~ N(0, I/d), or w from a table of ``tasks``; a ``folder`` keeps
-    checkpoints, from which a killed card resumes. With ``params`` nothing is trained, and intervals
-    are over eight sets of prompts. ``states(params, tokens)`` returns the states of a recurrent
-    model. ``log`` receives lines of progress.
+    checkpoints, from which a killed card resumes. With ``params`` nothing is trained, and numbers
+    are medians over eight sets of prompts. ``states(params, tokens)`` returns the states of a
+    recurrent model. ``ablate={"no gate": forward_without_gate}`` puts the numbers of other
+    forwards beside those of the model: each is trained again from the same init by the same recipe
+    and seeds, or takes the same ``params``. ``log`` receives lines of progress.
 
     Raises UnfitError in the first seconds for a model that a card cannot describe.
     """
@@ -120,39 +172,64 @@ def report_card(
     task_table = _check_tasks(tasks, size.d)
     first = _draw_params(init) if init is not None else params
     check_leaves(first, trained=init is not None)
-    model = prepare_model(forward, first, size.d, size.n, causal)
-    facts = {"tier": tier_name, **dataclasses.asdict(size)}
-    run_params, late_risk_ratios = [params] * NUM_PROMPT_SETS, None
-    if init is None:
-        facts |= {"trained": False}
-    else:
-        training, training_facts = _train(model, init, size, task_table, folder, log)
-        run_params, late_risk_ratios = training.params, training.late_risk_ratios
-        facts |= training_facts
-    distribution = size.distribution(task_table)
-    context = EvaluationContext(
-        model, run_params, size, distribution, states, init, late_risk_ratios
-    )
-    measured = _measure_probes(context, log)
-    facts |= _collect_facts(model, run_params, first, task_table)
-    facts |= {"seconds": round(time.monotonic() - started, 1)}
-    return Card(measured, context.curves, facts, None if init is None else run_params[0])
+    models = _prepare_models(forward, ablate or {}, first, size, causal)
+    facts = {"name": "model", "tier": tier_name, **dataclasses.asdict(size), "n": size.n}
+    facts |= _collect_facts(models[0], first, task_table)
+    cards: list[Card] = []
+    for i, model in enumerate(models):
+        part = None if folder is None else Path(folder) / (f"ablation {i}" if i else "")
+        context, training_facts = _make_context(
+            model, init, params, size, task_table, part, log, None if i else states
+        )
+        measured = _measure_probes(context, log)
+        run = 0 if init is None else _find_median_run(context, measured)
+        weights = None if init is None else context.params[run]
+        part_facts = {**facts, **training_facts, "runs": len(context.params), "median_run": run}
+        part_facts |= {"weights_sha256": hash_arrays(context.params)}
+        part_facts |= {"seconds": round(time.monotonic() - started, 1)}
+        cards.append(Card(measured, context.curves, part_facts, weights))
+    return dataclasses.replace(cards[0], ablations=dict(zip(ablate or {}, cards[1:], strict=True)))
 
 
-def _train(
+def _prepare_models(
+    forward: Forward, ablate: Mapping[str, Forward], first: Any, size: Tier, causal: bool
+) -> list[ModelUnderTest]:
+    """Return the model and its ablations, all of them checked before any is trained."""
+    models = [prepare_model(forward, first, size.d, size.n, causal)]
+    for label, function in ablate.items():
+        try:
+            models.append(prepare_model(function, first, size.d, size.n, causal))
+        except UnfitError as error:
+            raise UnfitError(f"ablate[{label!r}]: {error}") from None
+    return models
+
+
+def _make_context(
     model: ModelUnderTest,
-    init: Callable[[Array], Any],
+    init: Callable[[Array], Any] | None,
+    params: Any,
     size: Tier,
     task_table: np.ndarray | None,
-    folder: str | Path | None,
+    folder: Path | None,
     log: Callable[[str], None],
-) -> tuple[recipe.TrainingResult, dict[str, Any]]:
-    """Train the runs, and return the result and its facts for card.json."""
-    checkpoints = None if folder is None else Path(folder)
-    resumed = checkpoints is not None and any(checkpoints.glob("*.ckpt*"))
-    training = recipe.train_runs(model, init, size, task_table, checkpoints, log)
+    states: Callable | None,
+) -> tuple[EvaluationContext, dict[str, Any]]:
+    """Train the runs if there is an init; return the context of the probes and facts."""
+    distribution = size.distribution(task_table)
+    if init is None:
+        runs = [params] * NUM_PROMPT_SETS
+        return EvaluationContext(model, runs, size, distribution, states), {"trained": False}
+    resumed = folder is not None and any(folder.glob("*.ckpt*"))
+    training = recipe.train_runs(model, init, size, task_table, folder, log)
     facts = {"trained": True, "rate": training.rate, "training_seconds": training.seconds}
-    return training, facts | {"resumed": resumed}  # the seconds are those of this process
+    context = EvaluationContext(model, training.params, size, distribution, states, init, training)
+    return context, facts | {"resumed": resumed}  # the seconds are those of this process
+
+
+def _find_median_run(context: EvaluationContext, measured: dict[str, Probe]) -> int:
+    """Return the run with the median risk at the length in training, the lower one of two."""
+    risks = measured[f"risk over Bayes, n = {context.tier.n}"].samples
+    return int(np.argsort(risks, kind="stable")[(len(risks) - 1) // 2])
 
 
 def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> dict[str, Probe]:
@@ -170,19 +247,16 @@ def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> d
 
 
 def _collect_facts(
-    model: ModelUnderTest, run_params: list[Any], first: Any, task_table: np.ndarray | None
+    model: ModelUnderTest, first: Any, task_table: np.ndarray | None
 ) -> dict[str, Any]:
-    """Return the number of parameters, hashes of the program and the weights, and versions."""
+    """Return the number of parameters, a hash of the program, and versions."""
     leaves, tokens = jax.tree.leaves(first), jnp.zeros((3, model.width), model.dtype)
     program = hash_program(model.predict, first, tokens)
     return {
         "causal": model.causal,
         "pretraining_tasks": None if task_table is None else len(task_table),
         "parameters": int(sum(np.size(leaf) for leaf in leaves)),
-        "runs": len(run_params),
         "program_sha256": program or "unknown: it calls a function of the host",
-        "weights_sha256": hash_arrays(run_params),
-        "first_sha256": hash_arrays(run_params[0]),
         **collect_facts(Path(__file__).parent),
     }
 
@@ -224,12 +298,31 @@ def _check_tasks(tasks: Any, d: int) -> np.ndarray | None:
     return table
 
 
+def _flatten(params: Any) -> dict[str, Any]:
+    """Return the leaves as arrays by path, bfloat16 as float32."""
+    return {
+        jax.tree_util.keystr(path): np.asarray(
+            leaf, np.float32 if jnp.result_type(leaf) == jnp.bfloat16 else None
+        )
+        for path, leaf in jax.tree.leaves_with_path(params)
+    }
+
+
 def _to_json(value: Any) -> Any:
-    """Return a value that JSON can hold: infinite numbers as words, tuples as lists."""
+    """Return a value that JSON can hold: infinite numbers as words, arrays as lists."""
     if isinstance(value, dict):
         return {str(key): _to_json(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | jax.Array):
+        value = np.asarray(value).tolist()
     if isinstance(value, list | tuple):
         return [_to_json(entry) for entry in value]
     if isinstance(value, float | np.floating):
         return float(f"{value:.6g}") if math.isfinite(value) else str(float(value))
     return value
+
+
+def _to_number(value: Any) -> Any:
+    """Return the number that a word of ``_to_json`` stands for, and other values as they are."""
+    if isinstance(value, list):
+        return tuple(_to_number(entry) for entry in value)
+    return float(value) if value in ("inf", "-inf", "nan") else value

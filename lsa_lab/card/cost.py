@@ -11,9 +11,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab.card.evaluation import EvaluationContext
-from lsa_lab.card.mechanism import relative_change
+from lsa_lab.card.mechanism import relative_changes
 from lsa_lab.card.probe import Probe, make_probe
 
+STATE_PROBE = "numbers in the state"
 _REPEATS = 5  # timings, of which the shortest counts
 
 
@@ -21,23 +22,23 @@ def measure_precision(context: EvaluationContext) -> list[Probe]:
     """Measure the change of the predictions in bfloat16 and, for float64 models, in float32."""
     model, n, probes = context.model, context.tier.n, []
     batches = context.draw_batches(9, context.distribution)
-    reference = context.predict(batches, [n])
+    reference = context.predict(batches, [n])[..., 0]
     dtypes = ["bfloat16"] + ["float32"] * (jnp.dtype(model.dtype).itemsize == 8)
     for dtype in dtypes:
         low_model = replace(model, dtype=jnp.dtype(dtype))
         name = f"change in {dtype}"
         try:
             params = [_cast_params(dtype, run_params) for run_params in context.params]
-            predictions = replace(context, model=low_model, params=params).predict(batches, [n])
+            answers = replace(context, model=low_model, params=params).predict(batches, [n])[..., 0]
         except (TypeError, ValueError, NotImplementedError) as error:
             note = f"not measured: {type(error).__name__}"
             question = f"Does the model run in {dtype}?"
-            probes.append(Probe(name, "precision", question, "no", None, note=note))
+            probes.append(Probe(name, "precision", question, "no", note=note))
             continue
-        changes = [relative_change(*pair) for pair in zip(predictions, reference, strict=True)]
         says = f"In {dtype} the predictions change by at most 0.01 of their mean square."
-        probes.append(make_probe(name, "precision", says, changes, ratio=True, at_most=0.01,
-                                 null=2.0, null_is="unrelated answers"))  # fmt: skip
+        probes.append(make_probe(name, "precision", says, relative_changes(answers, reference),
+                                 answers=answers, at_most=0.01, null=2.0,
+                                 null_is="unrelated answers"))  # fmt: skip
     return probes
 
 
@@ -62,16 +63,16 @@ def measure_speed(context: EvaluationContext) -> list[Probe]:
         note = "bytes that XLA reserves besides tokens and params"
         probes += [
             Probe(f"milliseconds a token, T = {length}", "speed", "How long does a token take?",
-                  1e3 * seconds / length, None),
+                  1e3 * seconds / length),
             Probe(f"bytes a token, T = {length}", "speed", "How much memory does a token need?",
-                  num_bytes, None, note=note),
+                  num_bytes, note=note),
         ]  # fmt: skip
     if context.states is not None:
         tokens = jnp.ones((2, model.width), model.dtype)
         states = jax.eval_shape(context.states, context.params[0], tokens)
-        state_size = sum(leaf.size // 2 for leaf in jax.tree.leaves(states))
-        question = "How many numbers does the model carry from token to token?"
-        probes.append(Probe("numbers in the state", "speed", question, float(state_size), None))
+        if state_size := sum(leaf.size // 2 for leaf in jax.tree.leaves(states)):
+            question = "How many numbers does the model carry from token to token?"
+            probes.append(Probe(STATE_PROBE, "speed", question, float(state_size)))
     return probes
 
 

@@ -9,7 +9,7 @@ from jax import Array
 
 from lsa_lab.card.batches import Batch, PromptDistribution, bayes_predictions, draw_batch
 from lsa_lab.card.model_under_test import ModelUnderTest
-from lsa_lab.card.recipe import Tier
+from lsa_lab.card.recipe import Tier, TrainingResult
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class EvaluationContext:
     distribution: PromptDistribution
     states: Callable | None = None
     init: Callable[[Array], Any] | None = None  # of a model that the card trains
-    late_risk_ratios: np.ndarray | None = None  # [R, C+1], of TrainingResult; None if not trained
+    training: TrainingResult | None = None  # of a model that the card trained
     curves: dict[str, Any] = field(default_factory=dict)  # drawn on the page
 
     @property
     def trained(self) -> bool:
         """Return whether the card trained the model and thus knows its training prompts."""
-        return self.late_risk_ratios is not None
+        return self.training is not None
 
     def draw_batches(
         self, tag: int, distribution: PromptDistribution, n: int | None = None
@@ -38,29 +38,34 @@ class EvaluationContext:
         rngs = [np.random.default_rng([run, tag]) for run in range(len(self.params))]
         return [draw_batch(rng, distribution, *sizes) for rng in rngs]
 
-    def predict(self, batches: list[Batch], places: list[int]) -> list[np.ndarray]:  # [R][B, P]
+    def predict(self, batches: list[Batch], places: list[int]) -> np.ndarray:  # [R, B, P]
         """Return the predictions of every run for its batch."""
         pairs = zip(self.params, batches, strict=True)
-        return [self.model.predict_places(params, batch.prompt, places) for params, batch in pairs]
+        return np.stack([self.model.predict_places(p, b.prompt, places) for p, b in pairs])
 
-    def compute_risks(self, batches: list[Batch], places: list[int]) -> np.ndarray:  # [R, P]
-        """Return the mean squared error of every run against the noise-free targets."""
-        pairs = zip(self.predict(batches, places), batches, strict=True)
-        return np.stack(
-            [mean_squared_errors(y_hat, batch.targets[:, places]) for y_hat, batch in pairs]
-        )
+    def evaluate(
+        self, batches: list[Batch], places: list[int]
+    ) -> tuple[np.ndarray, np.ndarray]:  # [R, P], [R, B, P]
+        """Return every run's mean squared error against the targets without noise, and answers."""
+        answers = self.predict(batches, places)
+        return mean_squared_errors(answers, get_targets(batches, places)), answers
 
     def bayes_risks(
         self, batches: list[Batch], places: list[int], distribution: PromptDistribution
     ) -> np.ndarray:  # [R, P]
         """Return the risk of the Bayes rule of a distribution on the same prompts."""
-        risks = []
-        for batch in batches:
-            y_hat = bayes_predictions(batch, distribution)[:, places]
-            risks.append(mean_squared_errors(y_hat, batch.targets[:, places]))
-        return np.stack(risks)
+        answers = np.stack([bayes_predictions(b, distribution)[:, places] for b in batches])
+        return mean_squared_errors(answers, get_targets(batches, places))
 
 
-def mean_squared_errors(predictions: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return the mean squared error at each place, [B, P] -> [P]."""
-    return ((predictions - targets) ** 2).mean(0)
+def get_targets(batches: list[Batch], places: list[int]) -> np.ndarray:  # [R, B, P]
+    """Return the targets without noise at some places."""
+    return np.stack([batch.targets[:, places] for batch in batches])
+
+
+def mean_squared_errors(answers: np.ndarray, targets: np.ndarray) -> np.ndarray:  # [R, B, P]
+    """Return the mean over prompts [R, P], infinite if an answer is not finite."""
+    finite = np.isfinite(answers)
+    with np.errstate(over="ignore"):
+        errors = (np.where(finite, answers, 0) - targets) ** 2
+        return np.where(finite.all(1), errors.mean(1), np.inf)

@@ -47,11 +47,15 @@ class Layer:
         trace = transformer.forward(params, rows, self.config)
         return trace.replace(stream=trace.stream[:, :count], heads=trace.heads[:, :, :count])
 
-    def states(self, params: Any, tokens: Array) -> Array:  # [L, H, T, k, v]
-        """Return the states of the recurrent layers."""
+    def states(self, params: Any, tokens: Array) -> tuple[Array, ...]:  # [L, H, T, k, v] each
+        """Return the states of the recurrent layers; attention keeps every token and has none.
+
+        Mesa carries Σ βkvᵀ and Σ βkkᵀ, and its solution stands twice, for their sizes are equal.
+        """
         if not isinstance(self.config, recurrent.Config):
-            raise TypeError("attention keeps every token and has no state")
-        return recurrent.states(params, tokens, self.config)
+            return ()
+        copies = 2 if self.config.kind == "mesa" else 1
+        return (recurrent.states(params, tokens, self.config),) * copies
 
 
 class MergedLinearAttention:
@@ -102,6 +106,11 @@ class Lstm:
             nothing = jnp.zeros_like(params["out"])
             rows = jax.lax.scan(step, (nothing, nothing), rows)[1]
         return rows @ params["out"]
+
+    @staticmethod
+    def states(params: dict[str, Array], tokens: Array) -> Array:  # [4, T, 35]
+        """Return zeros of the sizes of s and h of both layers, for a card reads sizes alone."""
+        return jnp.zeros((4, len(tokens), *params["out"].shape))
 
 
 def _recurrent(kind: Any, inner: int = 1) -> Layer:

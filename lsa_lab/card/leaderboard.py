@@ -1,90 +1,77 @@
-"""Cards on disk: check a saved card, write weights, and write the leaderboard of a folder."""
+"""Cards on disk: read a saved card, and write the table of a folder of cards."""
 
-import io
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from lsa_lab.card.formats import hash_card
-from lsa_lab.card.leaderboard_page import render_leaderboard
-from lsa_lab.card.page import GROUPS
+from lsa_lab.card import page, summary
 from lsa_lab.card.probe import Probe
 from lsa_lab.files import write_file
 
-SCHEMA = 1  # of card.json, described in docs/card.md
+SCHEMA = 2  # of card.json, described in docs/card.md
 _FACTS = (
-    *("name", "schema", "tier", "d", "noise_std", "runs", "trained", "causal", "parameters"),
-    *("seconds", "weights_sha256", "program_sha256", "versions", "date", "curves", "probes"),
-    *("sha256", "first_sha256", "rates"),
+    *("name", "schema", "tier", "d", "n", "runs", "trained", "causal", "parameters", "versions"),
+    *("date", "curves", "probes", "sha256"),
 )
-_HEADLINE_PROBES = ("nearest rule", "risk over Bayes, 8 times the length")
-_OPTIONAL = {"clipping", "steps", "tracking", "precision"}  # groups that some models cannot have
+_LAYERS = "lsa_lab.card.layers:"  # addresses of the committed layers
 
 
-def find_errors(folder: str | Path) -> list[str]:
-    """Return the errors in the card of a folder; an empty list if schema and checksum are right."""
+def hash_card(body: dict[str, Any]) -> str:
+    """Return the sha256 of the contents of card.json without its entry "sha256"."""
+    contents = {key: value for key, value in body.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+
+
+def read_card(folder: str | Path) -> dict[str, Any]:
+    """Return the contents of the card in a folder; raise ValueError if it is not as it was saved.
+
+    Checks the schema, the entries, the fields of every probe, the checksum and the name.
+    """
     path = Path(folder) / "card.json"
     try:
-        body = json.loads(path.read_text("utf-8"))
+        body: Any = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        return [f"there is no {path}: name a folder that holds a card"]
+        raise ValueError(f"there is no {path}: name a folder that holds a card") from None
     except (OSError, ValueError) as error:
-        return [f"{path} cannot be read: {error}"]
-    probes = body.get("probes", []) if isinstance(body, dict) else None
-    if not isinstance(probes, list) or not all(isinstance(probe, dict) for probe in probes):
-        return [f"{path} holds no card: write one with Card.save"]
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not isinstance(body, dict) or not isinstance(body.get("probes"), list):
+        raise ValueError(f"{path} holds no card: write one with Card.save")
+    if body.get("schema") != SCHEMA:
+        schema = body.get("schema")
+        raise ValueError(f"{path} has schema {schema}, and this version reads schema {SCHEMA}")
     if missing := [name for name in _FACTS if name not in body]:
-        return [f"{path} lacks {', '.join(missing)}: write it with Card.save"]
-    if body["schema"] != SCHEMA:
-        return [f"{path} has schema {body['schema']}, and this version reads schema {SCHEMA}"]
-    errors = [f"{path}{error}" for error in _find_probe_errors(body)]
+        raise ValueError(f"{path} lacks {', '.join(missing)}: write it with Card.save")
     if hash_card(body) != body["sha256"]:
-        errors.append(f"{path} was changed after it was written: its checksum is not sha256")
-    if Path(folder).name != body["name"]:
-        errors.append(f"{path} is the card of {body['name']}: name the folder {body['name']}")
-    return errors
-
-
-def _find_probe_errors(body: dict[str, Any]) -> list[str]:
-    """Return the missing probes and groups of a card, and the probes with wrong fields."""
-    names = {probe.get("name") for probe in body["probes"]}
-    required = *_HEADLINE_PROBES, f"risk over Bayes, n = {8 * body['d']}"
-    errors = [f" lacks the probe {name!r}" for name in required if name not in names]
-    groups = set(GROUPS) - _OPTIONAL - {probe.get("group") for probe in body["probes"]}
-    errors += [f" has no probe of the group {group}" for group in sorted(groups)]
-    fields, verdicts = set(Probe.__dataclass_fields__), ("holds", "fails", "undecided", "")
-    return errors + [
-        f": the probe {probe.get('name')!r} has the fields {sorted(probe)}"
-        for probe in body["probes"]
-        if set(probe) != fields or probe["verdict"] not in verdicts
-    ]
-
-
-def write_weights(folder: str | Path, params: Any) -> None:
-    """Write the params of one run to ``weights.npz``, a leaf by its path, bfloat16 as float32."""
-    file, leaves = io.BytesIO(), jax.tree.leaves_with_path(params)
-    arrays: dict[str, Any] = {jax.tree_util.keystr(path): _to_numpy(leaf) for path, leaf in leaves}
-    np.savez(file, **arrays)
-    write_file(Path(folder) / "weights.npz", file.getvalue())
-
-
-def _to_numpy(leaf: Any) -> np.ndarray:
-    dtype = jnp.result_type(leaf)
-    return np.asarray(leaf, np.float32 if dtype == jnp.bfloat16 else dtype)
+        raise ValueError(f"{path} was changed after it was written: its checksum is not sha256")
+    if any(set(probe) != set(Probe.__dataclass_fields__) for probe in body["probes"]):
+        raise ValueError(f"{path} has a probe with other fields: write it with Card.save")
+    if (name := Path(folder).resolve().name) != body["name"]:
+        raise ValueError(f"{path} is the card of {body['name']}: rename the folder {name}")
+    return body
 
 
 def write_leaderboard(root: str | Path) -> Path:
-    """Write ``index.html``, the table of all valid cards in the folders of ``root``."""
-    folders = sorted(path.parent for path in Path(root).glob("*/card.json"))
-    bodies: list[dict[str, Any]] = [
-        json.loads((folder / "card.json").read_text("utf-8"))
-        for folder in folders
-        if not find_errors(folder)
-    ]
+    """Write ``index.html``, the table of the valid cards in the folders of ``root``.
+
+    Committed layers without a folder there are listed too. In the clone's own figures/cards the
+    rows of its layers are written into the package.
+    """
+    bodies = []
+    for path in sorted(Path(root).glob("*/card.json")):
+        try:
+            bodies.append(read_card(path.parent))
+        except ValueError:  # a card of an earlier schema, or one that was changed
+            continue
+    rows = [{**summary.make_row(body), "link": f"{body['name']}/index.html"} for body in bodies]
+    if Path(root).resolve() == Path(__file__).resolve().parents[2] / "figures/cards":
+        committed = [
+            summary.make_row(body) for body in bodies if body.get("code", "").startswith(_LAYERS)
+        ]
+        text = json.dumps(committed, indent=0, ensure_ascii=False)
+        write_file(summary.COMMITTED, text.encode())
+    names = {row["name"] for row in rows}
+    rows += [row for row in summary.load_committed() if row["name"] not in names]
     path = Path(root) / "index.html"
-    write_file(path, render_leaderboard(bodies).encode())
+    write_file(path, page.render_page("table", rows=rows).encode())
     return path

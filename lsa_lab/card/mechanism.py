@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.card.batches import Batch, bayes_predictions, draw_batch, make_batch
-from lsa_lab.card.evaluation import EvaluationContext
+from lsa_lab.card.evaluation import EvaluationContext, mean_squared_errors
 from lsa_lab.card.identity import (
     LIKE,
     NONE,
@@ -35,15 +35,15 @@ def find_rules(context: EvaluationContext) -> list[Probe]:
     last, depth = rules[-1], len(rules)
     layers = [
         Probe(f"rule after layer {i + 1} of {depth}", "rule", "Which known rule is nearest?",
-              rule.title, None, note=f"{rule.point}, distance {rule.distance:.3g}")
+              rule.title, note=f"{rule.point}, distance {rule.distance:.3g}")
         for i, rule in enumerate(rules[:-1])
     ]  # fmt: skip
     question = "Which known rule does the model run?"
-    name = Probe("nearest rule", "rule", question, last.title, None, note=_describe_choice(last))
+    name = Probe("nearest rule", "rule", question, last.title, note=_describe_choice(last))
     distance = make_probe(
         "distance to the nearest rule", "rule",
         f"The distance to the predictions of a known rule is at most {LIKE}.",
-        last.samples, ratio=True, at_most=LIKE, null=last.random,
+        last.samples, at_most=LIKE, null=last.random,
         null_is="the median rule of the list", facts={"by_prompts": last.by_prompts},
     )  # fmt: skip
     return [name, distance, *layers]
@@ -64,29 +64,31 @@ def _describe_choice(rule: NearestRule) -> str:
 
 def measure_overwriting(context: EvaluationContext) -> list[Probe]:
     """Measure the share of the new label in the prediction for a key with two labels."""
-    n = context.tier.n
-    pairs, distribution = n // 2, replace(context.distribution, tasks=None)
-    model_shares: list[float] = []
-    ridge_shares: list[float] = []
-    for run, params in enumerate(context.params):
+    n, ridge_rule = context.tier.n, replace(context.distribution, tasks=None)
+    batches, targets = [], []
+    for run in range(len(context.params)):
         rng = np.random.default_rng([run, 5])
-        batch, *_ = draw_repeated_keys(rng, context.distribution, context.tier.prompts, pairs)
-        batch, old, new = _query_repeated_key(batch, pairs)
-        predictions = context.model.predict_places(params, batch.prompt, [n])[:, 0]
-        model_shares.append(_new_label_share(predictions, old, new))
-        ridge = bayes_predictions(batch, distribution)[:, n]
-        ridge_shares.append(_new_label_share(ridge, old, new))
+        batch, *_ = draw_repeated_keys(rng, context.distribution, context.tier.prompts, n // 2)
+        batch, *pair = _query_repeated_key(batch, n // 2)
+        batches.append(batch)
+        targets.append(pair)
+    answers = context.predict(batches, [n])[..., 0]
+    shares = [_new_label_share(row, *pair) for row, pair in zip(answers, targets, strict=True)]
+    ridge = [bayes_predictions(batch, ridge_rule)[:, n] for batch in batches]
+    nulls = [_new_label_share(row, *pair) for row, pair in zip(ridge, targets, strict=True)]
     says = "The new label of a repeated key replaces the old one: its share is at least 0.75."
     return [
-        make_probe("share of the new label", "overwriting", says, model_shares, at_least=0.75,
-                   null=float(np.mean(ridge_shares)), null_is="ridge, which averages")
+        make_probe("share of the new label", "overwriting", says, shares, answers=answers,
+                   at_least=0.75, null=float(np.median(nulls)), null_is="ridge, which averages")
     ]  # fmt: skip
 
 
-def _new_label_share(predictions: np.ndarray, old: np.ndarray, new: np.ndarray) -> float:
-    """Return a/(a + b) of the regression ŷ = a new + b old; NaN if a + b is small."""
-    rows = predictions if np.isfinite(predictions).all() else np.zeros_like(predictions)
-    (a, b), *_ = np.linalg.lstsq(np.stack([new, old], 1), rows, rcond=None)
+def _new_label_share(answers: np.ndarray, old: np.ndarray, new: np.ndarray) -> float:
+    """Return a/(a + b) of the regression ŷ = a new + b old, with a, b >= 0; NaN if undefined."""
+    if not np.isfinite(answers).all():
+        return np.nan
+    coefficients, *_ = np.linalg.lstsq(np.stack([new, old], 1), answers, rcond=None)
+    a, b = np.maximum(coefficients, 0)
     return a / (a + b) if a + b > _LEAST_LABEL_SUM else np.nan
 
 
@@ -101,51 +103,51 @@ def _query_repeated_key(batch: Batch, pairs: int) -> tuple[Batch, np.ndarray, np
 
 def measure_recall(context: EvaluationContext) -> list[Probe]:
     """Measure the error for a stored pair, with keys on a sphere and independent labels N(0, 1)."""
-    d, probes = context.tier.d, []
+    d, probes, rule = context.tier.d, [], replace(context.distribution, tasks=None)
     for pairs in (d // 2, d, 2 * d):
-        errors, ridge_errors = [], []
-        for run, params in enumerate(context.params):
+        batches = []
+        for run in range(len(context.params)):
             rng = np.random.default_rng([run, 6, pairs])
             x = rng.normal(size=(context.tier.prompts, pairs + 1, d))
             x *= np.sqrt(d) / np.linalg.norm(x, axis=-1, keepdims=True)
             labels = rng.normal(size=x.shape[:2])
             index, rows = rng.integers(pairs, size=len(x)), np.arange(len(x))
             x[:, -1], labels[:, -1] = x[rows, index], labels[rows, index]
-            batch = make_batch(x, labels, labels)
-            predictions = context.model.predict_places(params, batch.prompt, [pairs])[:, 0]
-            errors.append(((predictions - labels[:, -1]) ** 2).mean())
-            ridge = bayes_predictions(batch, replace(context.distribution, tasks=None))[:, -1]
-            ridge_errors.append(((ridge - labels[:, -1]) ** 2).mean())
+            batches.append(make_batch(x, labels, labels))
+        errors, answers = context.evaluate(batches, [pairs])
+        ridge = context.bayes_risks(batches, [pairs], rule)
         says = f"The error for one of {pairs} stored pairs of key width {d} is at most 1.1 times "
         probes.append(
             make_probe(f"recall error over ridge's, {pairs} pairs", "recall",
-                       f"{says}that of ridge.", np.array(errors) / ridge_errors, ratio=True,
-                       at_most=1.1, null=1 / np.mean(ridge_errors), null_is="the answer 0",
-                       note=f"squared error {np.mean(errors):.3g} of 1")
+                       f"{says}that of ridge.", (errors / ridge)[:, 0], answers=answers,
+                       at_most=1.1, null=float(1 / np.median(ridge)), null_is="the answer 0",
+                       note=f"squared error {np.median(errors):.3g} of 1")
         )  # fmt: skip
     return probes
 
 
 def measure_permutation_distance(context: EvaluationContext) -> list[Probe]:
     """Measure the squared change of the prediction under a permutation of the demonstrations."""
-    n, distances = context.tier.n, []
-    for run, params in enumerate(context.params):
+    n, batches, permuted = context.tier.n, [], []
+    for run in range(len(context.params)):
         rng = np.random.default_rng([run, 7])
-        prompt = draw_batch(rng, context.distribution, context.tier.prompts, n).prompt
-        order = rng.permutation(n)
-        permuted = prompt.replace(x=prompt.x[:, order], y=prompt.y[:, order])
-        before, after = (
-            context.model.predict_places(params, p, [n])[:, 0] for p in (prompt, permuted)
-        )
-        distances.append(relative_change(after, before))
+        batch = draw_batch(rng, context.distribution, context.tier.prompts, n)
+        prompt, order = batch.prompt, rng.permutation(n)
+        batches.append(batch)
+        shuffled = prompt.replace(x=prompt.x[:, order], y=prompt.y[:, order])
+        permuted.append(replace(batch, prompt=shuffled))
+    before, after = (context.predict(each, [n])[..., 0] for each in (batches, permuted))
     says = "A permutation changes the prediction by at most 0.01 of its mean square."
-    return [make_probe("squared change under a permutation", "order", says, distances, ratio=True,
-                       at_most=0.01, null=2.0, null_is="answers to unrelated prompts")]  # fmt: skip
+    return [make_probe("squared change under a permutation", "order", says,
+                       relative_changes(after, before), answers=after, at_most=0.01, null=2.0,
+                       null_is="answers to unrelated prompts")]  # fmt: skip
 
 
-def relative_change(changed: np.ndarray, reference: np.ndarray) -> float:
-    """Return E (a - b)² / E b²."""
-    return ((changed - reference) ** 2).mean() / max((reference**2).mean(), 1e-12)
+def relative_changes(changed: np.ndarray, reference: np.ndarray) -> np.ndarray:  # [R, B] -> [R]
+    """Return E (a - b)² / E b² of each run, infinite if an answer is not finite."""
+    scale = mean_squared_errors(reference, np.zeros_like(reference))
+    changes = mean_squared_errors(np.where(np.isfinite(reference), changed, np.inf), reference)
+    return changes / np.clip(scale, 1e-12, 1e300)
 
 
 def measure_label_gradients(context: EvaluationContext) -> list[Probe]:

@@ -1,118 +1,192 @@
-"""The page and the badge of a card, rendered from the contents of card.json."""
+"""The pages and the badge of cards, from the contents of card.json, Matplotlib and one template."""
 
-import json
-from html import escape
-from typing import Any
+import io
+import math
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from lsa_lab.card.formats import COLOURS, format_headline, format_interval, format_number
-from lsa_lab.card.pictures import draw_intervals, draw_risks
+import numpy as np
 
-GROUPS = {
-    "risk": ("How far from the best?", "The mean squared error of the model over that of the Bayes "
-             "rule, the best predictor, after the given number of demonstrations. 1 is optimal."),
-    "rule": ("Which algorithm?", "The nearest of eleven known rules, by predictions on prompts on "
-             "which rules differ. The distance is 0 for equal and 2 for unrelated predictions."),
-    "growth": ("Does it generalise to longer prompts?", "The prompts are longer than in training."),
-    "shifts": ("Where does it break?", "The prompts have another distribution than in training. "
-               "The baseline is ridge regression, which does not know the shift."),
-    "sparse": ("Sparse weights", "Only a quarter of the weights is nonzero."),
-    "drift": ("Weights that drift", "The best rule is the Kalman filter, which forgets."),
-    "overwriting": ("Contradictions", "A key is repeated with a new label."),
-    "recall": ("Recall", "The labels are independent of the keys, so the model has to store them."),
-    "order": ("Order", "The same demonstrations in a random order."),
-    "flows": ("Influence of the labels", "The gradient of the prediction by each label."),
-    "clipping": (
-        "What can be removed?",
-        "The risk over that of the intact model, with the matrices of a layer at half rank or "
-        "without one head.",
-    ),
-    "precision": ("Precision", "The same weights in a lower precision."),
-    "speed": ("Cost", "One prompt on the machine that made this card."),
-    "steps": ("Learning", "Steps of training with the recipe of the card."),
-    "tracking": ("State tracking", "The model is trained from scratch to count signs."),
+from lsa_lab.card import summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = {"holds": "#009E73", "fails": "#D55E00", "undecided": "#767676", "": "#0072B2"}
+_STYLE: Any = {
+    "font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "card", "axes.spines.top": False,
+    "axes.spines.right": False, "legend.frameon": False, "legend.fontsize": 7,
+    "figure.constrained_layout.use": True,
 }  # fmt: skip
-_UNTRAINED_GROUPS = {  # texts for weights that the card did not train
-    "growth": "The prompts have more than {n} demonstrations.",
-    "shifts": "The prompts have another distribution than the one above. The baseline is ridge "
-              "regression, which does not know the shift.",
-}  # fmt: skip
-_STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:52rem;margin:2rem auto;
-padding:0 1rem;color:#222}h1{margin-bottom:.2rem}table{border-collapse:collapse;width:100%;
-font-size:13px}
-td,th{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #ddd;vertical-align:top}
-th{cursor:pointer}.n{white-space:nowrap;font-variant-numeric:tabular-nums}small{color:#666}
-svg{max-width:100%}"""
+_WIDTH = 3.6  # inches: a telephone shows the text of a picture at its full size
+_LINEAR = {"overwriting", "flows", "tracking"}  # groups of shares and accuracies
 
 
-def render_badge(body: dict[str, Any]) -> str:
+def render_page(
+    kind: str,
+    body: dict[str, Any] | None = None,
+    *,
+    rows: Sequence[dict[str, Any]] = (),
+    folder: Path | None = None,
+) -> str:
+    """Return the HTML of a "card", of its part for a "notebook", or of the "table" of cards."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("lsa_lab.card"), autoescape=True, trim_blocks=True
+    )
+    environment.filters |= {"number": summary.format_number, "finite": np.isfinite}
+    values: dict[str, Any] = {"kind": kind, "rows": rows, "body": body}
+    if body is not None:
+        values |= {
+            "rows": [*rows, *summary.load_committed()],
+            "headline": summary.format_headline(body),
+            "lines": summary.summarise(body),
+            "trial": summary.describe_trial(body),
+            "pictures": {} if kind == "notebook" else {
+                group: Markup(picture) for group, picture in _draw_pictures(body).items()
+            },
+            "kept": partial(summary.count_kept, body),
+            "docs": _find_docs(folder),
+        }  # fmt: skip
+    return environment.get_template("card.html").render(**values)
+
+
+def _find_docs(folder: Path | None) -> str:
+    """Return the relative address of docs/card.md for a page in the same clone, or ""."""
+    clone = Path(__file__).resolve().parents[2]
+    docs = clone / "docs/card.md"
+    if folder is None or not docs.exists() or not folder.resolve().is_relative_to(clone):
+        return ""
+    return Path(os.path.relpath(docs, folder.resolve())).as_posix()
+
+
+def draw_badge(body: dict[str, Any]) -> str:
     """Return the headline as an SVG of one line."""
-    text = escape(format_headline(body))
-    left, right = 62, 6.3 * len(text) + 14
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right:.0f}" height="20" '
-        f'role="img" aria-label="lsa_lab: {text}"><rect width="{left}" height="20" fill="#444"/>'
-        f'<rect x="{left}" width="{right:.0f}" height="20" fill="#35618f"/>'
-        '<g fill="#fff" font-family="Verdana,sans-serif" font-size="11">'
-        f'<text x="8" y="14">lsa_lab</text><text x="{left + 7}" y="14">{text}</text></g></svg>\n'
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    text = f"lsa_lab | {summary.format_headline(body)}"
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure((0.075 * len(text) + 0.2, 0.25), facecolor="#35618f")
+        figure.text(0.5, 0.5, text, color="white", ha="center", va="center")
+        return _to_svg(figure)
+
+
+def _draw_pictures(body: dict[str, Any]) -> dict[str, str]:
+    """Return the SVG of each group of probes, and of the curves by length and by step."""
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        pictures = {"curve": _draw_risks(body), "length": _draw_growth(body)}
+        if "training" in body["curves"]:
+            pictures["training"] = _draw_training(body)
+        for group in dict.fromkeys(probe["group"] for probe in body["probes"]):
+            probes = [p for p in body["probes"] if p["group"] == group and p["samples"]]
+            if probes and group != "steps":
+                pictures[group] = _draw_samples(probes, group in _LINEAR)
+        return pictures
+
+
+def _make_axes(height: float, **settings: Any) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure
+
+    figure = Figure((_WIDTH, height))
+    ax = figure.add_subplot()
+    ax.set(**settings)
+    return figure, ax
+
+
+def _to_svg(figure: "Figure") -> str:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()[file.getvalue().index("<svg") :]
+
+
+def _to_array(rows: Any) -> np.ndarray:
+    """Return numbers of card.json as an array, NaN where one is not finite."""
+    numbers = np.array([[float(value) for value in row] for row in rows])
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _draw_runs(ax: "Axes", x: Sequence[float], runs: Any) -> None:
+    lines = _to_array(runs)
+    ax.plot(x, lines.T, color=_COLOURS[""], lw=0.7, alpha=0.5)
+    ax.plot([], [], color=_COLOURS[""], label="each run")
+    ax.legend()
+
+
+def _draw_risks(body: dict[str, Any]) -> str:
+    """Draw the risk by length, a line for each run, and the closed curves of rules in grey."""
+    curves = body["curves"]["risk"]
+    figure, ax = _make_axes(3.0, yscale="log", xlabel="demonstrations", ylabel="risk")
+    styles = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+    for style, (name, curve) in zip(reversed(styles), curves["rules"].items(), strict=False):
+        ax.plot(curve, color="#555555", ls=style, lw=1, label=name)
+    _draw_runs(ax, curves["places"], curves["runs"])
+    return _to_svg(figure)
+
+
+def _draw_growth(body: dict[str, Any]) -> str:
+    """Draw the risk over the Bayes risk by length, with the bounds."""
+    growth = body["curves"]["growth"]
+    figure, ax = _make_axes(
+        2.4, xscale="log", yscale="log", xlabel="demonstrations", ylabel="risk over Bayes"
     )
+    ax.axhspan(1, summary.BREAK, color="#009E73", alpha=0.15, lw=0)
+    ax.axvline(body["n"], color="#999999", lw=0.8, ls=":")
+    _draw_runs(ax, growth["lengths"], growth["runs"])
+    ticks = growth["lengths"][::2]
+    ax.set_xticks(ticks, map(str, ticks))
+    ax.set_xticks([], minor=True)
+    return _to_svg(figure)
 
 
-def render_card(body: dict[str, Any]) -> str:
-    """Return the HTML page of one card."""
-    trained, n = body["trained"], 8 * body["d"]
-    runs = (
-        f"{n} demonstrations in training, {body['runs']} seeds"
-        if trained
-        else f"{n} demonstrations, given weights, {body['runs']} sets of prompts"
-    )
-    parts = [
-        f"<h1>{escape(body['name'])}</h1><p><b>{escape(format_headline(body))}</b></p>",
-        f"<p>A model reads pairs (x, y) with y linear in x plus noise, and predicts y for the next "
-        f"x. It has {body['parameters']} parameters. Tier {body['tier']}: d = {body['d']}, noise "
-        f"{body['noise_std']}, {runs}. Brackets are 95 % intervals. A statement holds if the whole "
-        "interval keeps its bound. docs/card.md of lsa_lab defines every number and the letters of "
-        "the rules.</p>",
-        "<p>In the pictures a dot is the number and a line its interval, on a logarithmic axis: "
-        "green holds, red fails, brown is undecided. A grey tick is the number without the effect, "
-        "which is the last column of the tables. The answer 0 is the prediction of a model that "
-        "has learned nothing.</p>",
-    ]
-    for group, (title, text) in GROUPS.items():
-        probes = [probe for probe in body["probes"] if probe["group"] == group]
-        if probes:
-            text = text if trained else _UNTRAINED_GROUPS.get(group, text).format(n=n)
-            parts.append(f"<h2>{title}</h2><p>{text}</p>")
-            parts.append(draw_risks(body) if group == "risk" else draw_intervals(probes))
-            parts.append(_render_table(probes))
-    facts = {key: value for key, value in body.items() if key not in ("probes", "curves")}
-    text = escape(json.dumps(facts, indent=1))
-    parts.append(f"<details><summary>Facts</summary><pre>{text}</pre></details>")
-    return render_document(body["name"], "\n".join(parts))
+def _draw_training(body: dict[str, Any]) -> str:
+    """Draw the loss of training, and that of the Bayes rule where it is known."""
+    training, risk = body["curves"]["training"], body["curves"]["risk"]
+    figure, ax = _make_axes(2.4, yscale="log", xlabel="step", ylabel="loss of training")
+    if bayes := risk["rules"].get("ridge, the Bayes rule"):
+        places = range(len(bayes)) if body["causal"] else risk["places"]
+        level = np.mean([bayes[place] for place in places]) + body["noise_std"] ** 2
+        ax.axhline(level, color="#555555", lw=1, ls="--", label="the Bayes rule")
+    _draw_runs(ax, training["steps"], training["runs"])
+    return _to_svg(figure)
 
 
-def render_document(title: str, content: str) -> str:
-    """Return an HTML document in the style of the cards."""
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title>"
-        f"<style>{_STYLE}</style><body>{content}</body></html>\n"
-    )
-
-
-def _render_table(probes: list[dict[str, Any]]) -> str:
-    lines = []
-    for probe in probes:
-        verdict, value = probe["verdict"], escape(format_number(probe["value"]))
-        null = ""
-        if probe["null"] is not None:
-            null = f"{format_number(probe['null'])}: {escape(probe['null_is'])}"
-        note = f"<br><small>{escape(probe['note'])}</small>" if probe["note"] else ""
-        lines.append(
-            f"<tr><td>{escape(probe['name'])}<br><small>{escape(probe['says'])}</small>{note}</td>"
-            f'<td class="n">{value} <small>{format_interval(probe)}</small></td>'
-            f'<td style="color:{COLOURS[verdict]}">{verdict}</td>'
-            f"<td><small>{null}</small></td></tr>"
-        )
-    head = "<tr><th>number</th><th>value</th><th>verdict</th><th>without the effect</th></tr>"
-    return f'<div style="overflow-x:auto"><table>{head}{"".join(lines)}</table></div>'
+def _draw_samples(probes: list[dict[str, Any]], linear: bool) -> str:
+    """Draw the runs of each probe as points, with median, null, and the allowed side of a bound."""
+    figure, ax = _make_axes(0.42 * len(probes) + 0.4, xscale="linear" if linear else "log")
+    for y, probe in enumerate(reversed(probes)):
+        samples = _to_array([probe["samples"]])[0]
+        samples = samples if linear else np.maximum(samples, 1e-9)
+        colour, null = _COLOURS[probe["verdict"]], probe["null"]
+        ax.scatter(samples, np.full(len(samples), y), s=14, color=colour, alpha=0.6, lw=0)
+        median = float(probe["value"])
+        if np.isfinite(median):
+            ax.vlines(median if linear else max(median, 1e-9), y - 0.2, y + 0.2, color=colour)
+        if null is not None and np.isfinite(float(null)) and (linear or float(null) > 0):
+            ax.plot(float(null), y, marker="x", color="#555555", ms=5)
+        ax.text(0, y + 0.28, probe["name"], transform=ax.get_yaxis_transform(), fontsize=8)
+    ax.set(ylim=(-0.5, len(probes) - 0.3), yticks=[])
+    bounds = [(p["at_least"], p["at_most"]) for p in reversed(probes)]
+    ends = [*ax.get_xlim(), *(end for pair in bounds for end in pair if end is not None)]
+    low, high = min(ends) - 0.02 * linear, max(ends) + 0.02 * linear
+    for y, (start, end) in enumerate(bounds):
+        if (start, end) != (None, None):
+            limits = low if start is None else start, high if end is None else end
+            ax.fill_betweenx([y - 0.25, y + 0.25], *limits, color="#009E73", alpha=0.15, lw=0)
+    ax.set_xlim(low, high)
+    if not linear:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+        ticks = [m * 10.0**k for k in decades for m in (1, 2, 5) if low <= m * 10.0**k <= high]
+        ticks = ticks[:: -(-len(ticks) // 6) or 1]
+        ax.set_xticks(ticks, map(summary.format_number, ticks))
+        ax.set_xticks([], minor=True)
+    ax.spines["left"].set_visible(False)
+    return _to_svg(figure)

@@ -1,4 +1,4 @@
-"""One number of a card: its statement, value, interval, bound and verdict."""
+"""One number of a card: its statement, samples, median, interval, bound and verdict."""
 
 import math
 from collections.abc import Sequence
@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 
 Interval = tuple[float, float]
+
+
+def max_misses(num_samples: int, level: float) -> int:
+    """Return the largest m with P(Binomial(R, 1/2) <= m) <= level, -1 if there is none."""
+    counts = [math.comb(num_samples, k) for k in range(num_samples + 1)]
+    return int((np.cumsum(counts) <= level * 2**num_samples).sum()) - 1
 
 
 def mean_interval(samples: np.ndarray) -> Interval:  # [R]
@@ -20,26 +26,36 @@ def mean_interval(samples: np.ndarray) -> Interval:  # [R]
     return float(samples.mean() - half), float(samples.mean() + half)
 
 
-def compare(interval: Interval, at_least: float | None, at_most: float | None) -> str:
-    """Return holds if the whole interval is in the bounds, fails if none of it is."""
-    low, high = interval
-    floor = -math.inf if at_least is None else at_least
-    ceiling = math.inf if at_most is None else at_most
-    if floor <= low and high <= ceiling:
+def median_interval(samples: np.ndarray | Sequence[float]) -> Interval | None:
+    """Return the 95 % interval [x_(m+1), x_(R-m)] of the median, None below six samples."""
+    ordered, misses = np.sort(samples), max_misses(len(samples), 0.025)
+    return None if misses < 0 else (float(ordered[misses]), float(ordered[-1 - misses]))
+
+
+def decide(num_kept: int, num_samples: int) -> str:
+    """Return holds if all samples keep a bound, fails if none does, with one exception from eight.
+
+    By the sign test of level .05, one of eight samples may differ, two of eleven, and so on.
+    """
+    allowed = max(max_misses(num_samples, 0.05), 0)
+    if num_kept >= num_samples - allowed:
         return "holds"
-    return "fails" if high < floor or ceiling < low else "undecided"
+    return "fails" if num_kept <= allowed else "undecided"
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A number with its interval over the runs, and the value expected without the effect."""
+    """A number of each run, and the value expected without the effect."""
 
     name: str  # unique on a card: "risk over Bayes, n = 16"
-    group: str  # a group of docs/card.md
+    group: str  # a heading of docs/card.md
     says: str  # the statement with the bound, or a question if there is no bound
-    value: float | str
-    interval: Interval | None  # None if the value is a name, or if only one run was measured
-    bound: str = ""  # "at most 1.1"; empty without a bound
+    value: float | str  # the median of the samples, or a name
+    samples: Sequence[float] = ()  # [R], NaN where undefined
+    interval: Interval | None = None  # of the median
+    at_least: float | None = None
+    at_most: float | None = None
+    kept: int | None = None  # number of samples that keep the bound
     verdict: str = ""  # holds, fails, undecided; empty without a bound
     null: float | None = None  # the number without the effect
     null_is: str = ""  # the predictor or case that has the null
@@ -53,30 +69,31 @@ def make_probe(
     says: str,
     samples: Sequence[float] | np.ndarray,  # [R]
     *,
-    ratio: bool = False,
+    answers: np.ndarray | None = None,  # the predictions that the samples were computed from
     at_least: float | None = None,
     at_most: float | None = None,
+    note: str = "",
     **fields: Any,
 ) -> Probe:
-    """Return a Probe of the mean over the runs, or of the geometric mean of a ``ratio``.
+    """Return a Probe of the median over the runs, and count the runs that keep the bound.
 
-    If the value of a run is not finite, a ratio becomes infinite and any other number NaN, and a
-    probe with a bound fails.
+    A sample that is NaN is undefined, and the probe has no verdict. An infinite sample is one of a
+    run with predictions that are not finite, and keeps no upper bound.
     """
     samples = np.asarray(samples, float)
-    limits = ("at least", at_least), ("at most", at_most)
-    bound = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
-    if not np.isfinite(samples).all():
-        num_lost = int((~np.isfinite(samples)).sum())
-        warning = f"{num_lost} of {len(samples)} values are not finite"
-        fields |= {"note": "; ".join(filter(None, (fields.get("note"), warning)))}
-        value = math.inf if ratio else math.nan
-        verdict = "fails" if bound else ""
-        return Probe(name, group, says, value, (value, value), bound, verdict, **fields)
-    scaled = np.log(np.maximum(samples, 1e-12)) if ratio else samples
-    value, interval = float(scaled.mean()), mean_interval(scaled)
-    if ratio:
-        low, high = (math.exp(min(end, 700)) for end in interval)
-        value, interval = math.exp(value), (low, high)
-    verdict = compare(interval, at_least, at_most) if bound else ""
-    return Probe(name, group, says, value, interval, bound, verdict, **fields)
+    defined, notes = samples[~np.isnan(samples)], [note] if note else []
+    if answers is not None and not np.isfinite(answers).all():
+        notes.append(f"diverged in {int((~np.isfinite(answers)).sum())} of {answers.size} prompts")
+    if len(defined) < len(samples):
+        notes.append(f"undefined in {len(samples) - len(defined)} of {len(samples)} runs")
+    kept, verdict = None, ""
+    if at_least is not None or at_most is not None:
+        floor = -math.inf if at_least is None else at_least
+        ceiling = math.inf if at_most is None else at_most
+        kept = int(((floor <= defined) & (defined <= ceiling)).sum())
+        verdict = decide(kept, len(samples)) if len(defined) == len(samples) else ""
+    value = float(np.median(defined)) if len(defined) else math.nan
+    return Probe(
+        name, group, says, value, tuple(samples.tolist()), median_interval(defined), at_least,
+        at_most, kept, verdict, note="; ".join(notes), **fields,
+    )  # fmt: skip

@@ -43,6 +43,7 @@ def card(command: arguments.Card) -> int:
             tier=command.tier,
             seeds=command.seeds,
             causal=not command.query,
+            states=find_states(command.names[0]),
             folder=checkpoints,
             log=log,
         )
@@ -51,12 +52,13 @@ def card(command: arguments.Card) -> int:
     except DivergedError as error:
         print(f"error: {name}: {error}", file=sys.stderr)
         return 1
-    report = dataclasses.replace(report, facts=report.facts | {"code": shlex.join(command.names)})
+    facts = {"name": name, "code": shlex.join(command.names)}
+    report = dataclasses.replace(report, facts=report.facts | facts)
     folder = report.save(command.out / name)
     shutil.rmtree(checkpoints, ignore_errors=True)
     index = leaderboard.write_leaderboard(folder.parent)
     page = relative(folder.resolve() / "index.html")
-    print(f"{report.headline}\n{page}, table: {relative(index)}")
+    print(f"{report!r}\n{page}, table: {relative(index)}")
     return 0
 
 
@@ -68,6 +70,12 @@ def find_object(address: str) -> Any:
         return pkgutil.resolve_name(address)
     except Exception as error:  # the module's own code runs, and may raise anything
         raise UsageError(f"{address} cannot be imported: {error}") from None
+
+
+def find_states(address: str) -> Any:
+    """Return the function ``states`` beside MODULE:OBJECT.forward, None if there is none."""
+    owner, _, _ = address.rpartition(".")
+    return getattr(find_object(owner), "states", None) if ":" in owner else None
 
 
 def fetch(command: arguments.Fetch) -> int:

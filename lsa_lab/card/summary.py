@@ -1,0 +1,212 @@
+"""What a designer reads first: the headline, the eight lines of the summary, the rank."""
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lsa_lab.card.cost import STATE_PROBE
+from lsa_lab.card.recipe import TIERS
+
+COMMITTED = Path(__file__).with_name("committed.json")  # rows of the cards of lsa_lab.card.layers
+BREAK = 2.0  # times the Bayes risk: a longer prompt with a larger risk breaks the model
+UNLEARNT = 0.9  # of the risk of the answer 0, from which a model did not learn
+_STRENGTHS = ("tracking", "growth", "drift", "overwriting", "recall", "shifts", "precision")
+_TRACKED = 0.95  # accuracy from which state tracking is a strength
+_PEERS = 2.0  # factor between the parameters, or the states, of layers that are ranked together
+_SIZES = ("trained", "steps", "batch", "d", "n", "noise_std", "task", "pretraining_tasks")
+
+
+def format_number(value: Any) -> str:
+    """Return a number with three digits, or the symbol of a number that is not finite."""
+    if isinstance(value, str):
+        return {"inf": "∞", "-inf": "-∞", "nan": "undefined"}.get(value, value)
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def get_probes(body: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the probes of a card by name."""
+    return {probe["name"]: probe for probe in body["probes"]}
+
+
+def get_risk(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the probe of the risk over that of the Bayes rule at the length in training."""
+    return get_probes(body)[f"risk over Bayes, n = {body['n']}"]
+
+
+def did_learn(body: dict[str, Any]) -> bool:
+    """Return whether the median risk is below .9 of that of the answer 0."""
+    risk = get_risk(body)
+    return float(risk["value"]) < UNLEARNT * float(risk["null"])
+
+
+def find_break(body: dict[str, Any]) -> int | None:
+    """Return the first measured length with a median risk above twice the Bayes risk, or None."""
+    growth = body["curves"]["growth"]
+    columns = zip(*growth["runs"], strict=True)
+    for length, column in zip(growth["lengths"], columns, strict=True):
+        if median(map(float, column)) > BREAK:
+            return int(length)
+    return None
+
+
+def find_strength(body: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the first probe, hardest first, whose bound every run keeps; None if there is none."""
+    if not did_learn(body):
+        return None
+    for group in _STRENGTHS:
+        for probe in reversed([probe for probe in body["probes"] if probe["group"] == group]):
+            kept = probe["verdict"] and probe["kept"] == len(probe["samples"])
+            if kept and (group != "tracking" or probe["value"] >= _TRACKED):
+                return probe
+    return None
+
+
+def describe_trial(body: dict[str, Any]) -> str:
+    """Return a warning if the training was shorter than in the laptop tier, or ""."""
+    few = body["trained"] and body["steps"] < TIERS["laptop"].steps
+    return f"{body['steps']} steps: not for judging" if few else ""
+
+
+def count_kept(body: dict[str, Any], probe: dict[str, Any]) -> str:
+    """Return a text such as "7 of 8 seeds", or "" without a verdict."""
+    unit = "seeds" if body["trained"] else "sets of prompts"
+    return f"{probe['kept']} of {len(probe['samples'])} {unit}" if probe["verdict"] else ""
+
+
+def format_headline(body: dict[str, Any]) -> str:
+    """Return one line: the risk, the rule, the length at which the model breaks, its strength."""
+    risk, rule = get_risk(body), get_probes(body)["nearest rule"]["value"]
+    parts = [f"{format_number(risk['value'])} x Bayes", rule]
+    if not did_learn(body):
+        parts = [f"did not learn: {parts[0]}, the answer 0 has {format_number(risk['null'])}"]
+    elif length := find_break(body):
+        parts.append(f"breaks at n = {length}")
+    else:
+        parts.append(f"does not break up to n = {body['curves']['growth']['lengths'][-1]}")
+    if strength := find_strength(body):
+        parts.append(f"best: {strength['name']} {format_number(strength['value'])}")
+    return " | ".join(filter(None, [describe_trial(body), *parts]))
+
+
+def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the eight lines of the summary, each with its heading."""
+    probes, n = get_probes(body), body["n"]
+    risk, rule, length = get_risk(body), probes["nearest rule"], find_break(body)
+    ends = [format_number(end) for end in risk["interval"] or ()]
+    span = f" [{', '.join(ends)}]" if ends else ""
+    answer = f"{format_number(risk['value'])} times the Bayes risk{span} at n = {n}"
+    if not did_learn(body):
+        answer = f"did not learn: {answer}, and the answer 0 {format_number(risk['null'])} times"
+    last = body["curves"]["growth"]["lengths"][-1]
+    reach = f"the risk stays below {BREAK:g} times the Bayes risk up to n = {last}"
+    if length:
+        reach = f"breaks at n = {length}, {length / n:.3g} times the length in training: "
+        reach += f"there the risk exceeds {BREAK:g} times the Bayes risk"
+    strength = find_strength(body)
+    best = "no probe of the list holds in every run"
+    if strength:
+        best = f"{strength['name']}: {format_number(strength['value'])}"
+    return [
+        ("Risk", answer),
+        ("Rule", "; ".join([rule["value"], *rule["note"].split("; ")[:2]])),
+        ("Length", reach),
+        ("Best strength", best),
+        ("Weakness", _describe_weakness(body)),
+        ("Learning", _describe_learning(body)),
+        ("Cost", _describe_cost(body)),
+        ("Rank", describe_rank(body)),
+    ]
+
+
+def _describe_weakness(body: dict[str, Any]) -> str:
+    bounded = [probe for probe in body["probes"] if probe["verdict"]]
+    failed = [probe for probe in bounded if probe["verdict"] == "fails"]
+    text = f"{len(failed)} of {len(bounded)} bounds fail"
+    if not failed:
+        return text
+
+    def excess(probe: dict[str, Any]) -> float:
+        value = float(probe["value"])
+        if probe["at_most"] is not None:
+            return value / probe["at_most"]
+        return float(probe["at_least"] / max(value, 1e-9))
+
+    worst = max(failed, key=excess)
+    return f"{text}; farthest from its bound: {worst['name']}, {format_number(worst['value'])}"
+
+
+def _describe_learning(body: dict[str, Any]) -> str:
+    if not body["trained"]:
+        return "the weights were trained elsewhere"
+    probe = get_probes(body)["steps to twice the Bayes risk"]
+    seeds = f"in {body['runs']} seeds at rate {body['rate']:g}"
+    if probe["value"] == "inf":
+        return f"never reaches twice the Bayes risk in {body['steps']} steps, {seeds}"
+    steps = f"{format_number(probe['value'])} of {body['steps']} steps"
+    return f"reaches twice the Bayes risk after {steps}, {seeds}"
+
+
+def _describe_cost(body: dict[str, Any]) -> str:
+    state, (time, *_) = get_state(body), [p for p in body["probes"] if p["group"] == "speed"]
+    size = f"{state} numbers in the state" if state else "a state that grows or is unknown"
+    milliseconds = f"{format_number(time['value'])} ms a token ({time['name'].split(', ')[1]})"
+    return f"{body['parameters']} parameters, {size}, {milliseconds}"
+
+
+def get_state(body: dict[str, Any]) -> int | None:
+    """Return the size of the state, None if it grows with the prompt or is not known."""
+    probe = get_probes(body).get(STATE_PROBE)
+    return int(probe["value"]) if probe else None
+
+
+def describe_rank(body: dict[str, Any]) -> str:
+    """Return the rank by risk among the committed layers of similar parameters, and of state."""
+    row = make_row(body)
+    others = [other for other in load_committed() if other["sizes"] == row["sizes"]]
+    if not others:
+        return "not ranked: no committed layer has the same task, sizes and steps"
+    texts = []
+    for key, words in ("parameters", "parameters"), ("state", "numbers in the state"):
+        peers = [
+            other for other in others
+            if other["name"] != row["name"] and row[key] and other[key]
+            and 1 / _PEERS <= other[key] / row[key] <= _PEERS
+        ]  # fmt: skip
+        rank = 1 + sum(float(other["risk"]) < float(row["risk"]) for other in peers)
+        if peers:
+            texts.append(f"{rank} of {len(peers) + 1} layers with similarly many {words}")
+    return "by risk " + ", ".join(texts) if texts else "no committed layer is of similar size"
+
+
+def make_row(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a card in the table of all cards."""
+    return {
+        "name": body["name"],
+        "headline": format_headline(body),
+        "risk": get_risk(body)["value"],
+        "rule": get_probes(body)["nearest rule"]["value"],
+        "breaks": find_break(body),
+        "parameters": body["parameters"],
+        "state": get_state(body),
+        "tier": body["tier"],
+        "runs": body["runs"],
+        "sizes": {name: body.get(name) for name in _SIZES},
+        "cells": {
+            probe["name"]: [probe["value"], probe["verdict"], count_kept(body, probe)]
+            for probe in body["probes"]
+        },
+    }
+
+
+def load_committed() -> list[dict[str, Any]]:
+    """Return the rows of the committed layers, which travel with the package."""
+    rows: list[dict[str, Any]] = json.loads(COMMITTED.read_text("utf-8"))
+    return rows
+
+
+def format_summary(body: dict[str, Any]) -> str:
+    """Return the summary as ten lines of text."""
+    sizes = f"{body['tier']} tier, {body['runs']} runs, d = {body['d']}, n = {body['n']}"
+    lines = [f"Card of {body['name']}: {sizes}", describe_trial(body) or format_headline(body)]
+    return "\n".join(lines + [f"{label:14}{text}" for label, text in summarise(body)])
