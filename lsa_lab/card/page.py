@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsa_lab.card import summary
+from lsa_lab.card.identity import LIKE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,6 +85,8 @@ def _draw_pictures(body: dict[str, Any]) -> dict[str, str]:
 
     with matplotlib.rc_context(_STYLE):
         pictures = {"curve": _draw_risks(body), "length": _draw_growth(body)}
+        if rules := body["curves"].get("rules"):
+            pictures["rules"] = _draw_rules(rules)
         if "training" in body["curves"]:
             pictures["training"] = _draw_training(body)
         for group in dict.fromkeys(probe["group"] for probe in body["probes"]):
@@ -132,6 +135,30 @@ def _draw_risks(body: dict[str, Any]) -> str:
     return _to_svg(figure)
 
 
+def _draw_rules(layers: list[dict[str, Any]]) -> str:
+    """Draw the distances of all rules after every layer, and the rule that the layer is by design.
+
+    Filled points are the named rule and the rules that the card cannot tell from it.
+    """
+    last = layers[-1]
+    names = list(reversed(last["distances"]))
+    figure, ax = _make_axes(0.2 * len(names) + 0.8, xscale="log", xlabel="distance")
+    ax.axvspan(1e-9, LIKE, color="#009E73", alpha=0.15, lw=0)
+    for i, layer in enumerate(layers[:-1]):
+        x = [layer["distances"][name] for name in names]
+        ax.scatter(x, names, marker=f"${i + 1}$", s=16, color="#999999", label=f"layer {i + 1}")
+    near = {last["name"], *last["tied"]}
+    colours = [_COLOURS[""] if name in near else "none" for name in names]
+    x = [last["distances"][name] for name in names]
+    ax.scatter(x, names, s=20, c=colours, edgecolors=_COLOURS[""], label="at the end")
+    if own := last["own"]:
+        ax.scatter(own["distance"], own["name"], s=60, facecolors="none",
+                   edgecolors=_COLOURS["fails"], label="its design")  # fmt: skip
+    ax.set_xlim(min(x) / 1.5, 3)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return _to_svg(figure)
+
+
 def _draw_growth(body: dict[str, Any]) -> str:
     """Draw the risk over the Bayes risk by length, with the bounds."""
     growth = body["curves"]["growth"]
@@ -176,7 +203,8 @@ def _draw_samples(probes: list[dict[str, Any]], linear: bool) -> str:
     ax.set(ylim=(-0.5, len(probes) - 0.3), yticks=[])
     bounds = [(p["at_least"], p["at_most"]) for p in reversed(probes)]
     ends = [*ax.get_xlim(), *(end for pair in bounds for end in pair if end is not None)]
-    low, high = min(ends) - 0.02 * linear, max(ends) + 0.02 * linear
+    low, high = min(ends), max(ends)
+    low, high = (low - 0.02, high + 0.02) if linear else (low / 1.15, high * 1.15)
     for y, (start, end) in enumerate(bounds):
         if (start, end) != (None, None):
             limits = low if start is None else start, high if end is None else end
@@ -185,7 +213,7 @@ def _draw_samples(probes: list[dict[str, Any]], linear: bool) -> str:
     if not linear:
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
         ticks = [m * 10.0**k for k in decades for m in (1, 2, 5) if low <= m * 10.0**k <= high]
-        ticks = ticks[:: -(-len(ticks) // 6) or 1]
+        ticks = ticks[:: len(ticks) // 6 + 1] if len(ticks) > 1 else [low * 1.15, high / 1.15]
         ax.set_xticks(ticks, map(summary.format_number, ticks))
         ax.set_xticks([], minor=True)
     ax.spines["left"].set_visible(False)

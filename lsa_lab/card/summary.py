@@ -34,6 +34,11 @@ def get_risk(body: dict[str, Any]) -> dict[str, Any]:
     return get_probes(body)[f"risk over Bayes, n = {body['n']}"]
 
 
+def get_rule(body: dict[str, Any]) -> str:
+    """Return the name of the nearest rule, "" for a task other than regression."""
+    return str(get_probes(body).get("nearest rule", {"value": ""})["value"])
+
+
 def did_learn(body: dict[str, Any]) -> bool:
     """Return whether the median risk is below .9 of that of the answer 0."""
     risk = get_risk(body)
@@ -76,8 +81,8 @@ def count_kept(body: dict[str, Any], probe: dict[str, Any]) -> str:
 
 def format_headline(body: dict[str, Any]) -> str:
     """Return one line: the risk, the rule, the length at which the model breaks, its strength."""
-    risk, rule = get_risk(body), get_probes(body)["nearest rule"]["value"]
-    parts = [f"{format_number(risk['value'])} x Bayes", rule]
+    risk = get_risk(body)
+    parts = [f"{format_number(risk['value'])} x Bayes", get_rule(body)]
     if not did_learn(body):
         parts = [f"did not learn: {parts[0]}, the answer 0 has {format_number(risk['null'])}"]
     elif length := find_break(body):
@@ -91,8 +96,8 @@ def format_headline(body: dict[str, Any]) -> str:
 
 def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the eight lines of the summary, each with its heading."""
-    probes, n = get_probes(body), body["n"]
-    risk, rule, length = get_risk(body), probes["nearest rule"], find_break(body)
+    n, risk, length = body["n"], get_risk(body), find_break(body)
+    note = get_probes(body).get("nearest rule", {"note": "rules are for regression"})["note"]
     ends = [format_number(end) for end in risk["interval"] or ()]
     span = f" [{', '.join(ends)}]" if ends else ""
     answer = f"{format_number(risk['value'])} times the Bayes risk{span} at n = {n}"
@@ -109,7 +114,7 @@ def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
         best = f"{strength['name']}: {format_number(strength['value'])}"
     return [
         ("Risk", answer),
-        ("Rule", "; ".join([rule["value"], *rule["note"].split("; ")[:2]])),
+        ("Rule", "; ".join(filter(None, [get_rule(body), *note.split("; ")[:2]]))),
         ("Length", reach),
         ("Best strength", best),
         ("Weakness", _describe_weakness(body)),
@@ -185,7 +190,7 @@ def make_row(body: dict[str, Any]) -> dict[str, Any]:
         "name": body["name"],
         "headline": format_headline(body),
         "risk": get_risk(body)["value"],
-        "rule": get_probes(body)["nearest rule"]["value"],
+        "rule": get_rule(body),
         "breaks": find_break(body),
         "parameters": body["parameters"],
         "state": get_state(body),
