@@ -215,7 +215,7 @@ picture
 # `card.save("figures/cards/mine")` writes the card and its page. The shell has the same:
 # `lsa-lab card my_module:forward my_module:init --name mine`. A flax linen module is such a forward
 # (`module.apply`); of an nnx module, `nnx.split` and `nnx.merge` make one; `from_torch` of
-# `lsa_lab.interop` makes one of a PyTorch module ([docs/card.md](../docs/card.md)).
+# `lsa_lab.interop` makes one of a PyTorch module ("Judge your layer" in the documentation).
 #
 # ## Detect an impostor
 #
