@@ -17,6 +17,7 @@ from lsa_lab.card.card import Card, report_card
 from lsa_lab.card.identity import NearestRule, identify
 from lsa_lab.card.model_under_test import UnfitError
 from lsa_lab.card.probe import Probe
-from lsa_lab.card.recipe import Tier
+from lsa_lab.card.recipe import Tier, sample_prompts
 
 __all__ = ["Card", "NearestRule", "Probe", "Tier", "UnfitError", "identify", "report_card"]
+__all__ += ["sample_prompts"]

@@ -1,13 +1,23 @@
 """Prompts for the probes, with targets at every place, and the Bayes predictions for them.
 
-NumPy draws and solves everything in float64, whatever the precision of the model.
+They are float64, whatever the precision of the model.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
+from lsa_lab.card.tasks import SYMBOLIC, count_simple
+from lsa_lab.estimators import (
+    discrete_posterior_means,
+    kalman_filter,
+    nested_posterior_means,
+)
 from lsa_lab.prompts import Prompt
 
 _RISK_OFFSET = 0.01
@@ -17,15 +27,19 @@ _RISK_OFFSET = 0.01
 class PromptDistribution:
     """The distribution of prompts: y_t = w_t·x_t + ε_t, w ~ N(0, I/d), x ~ N(0, I), ε ~ N(0, σ²).
 
-    ``scale`` multiplies x. ``stretch`` s gives x variances from s² down to s⁻² along random axes.
-    ``degrees_of_freedom`` draws ε from Student's distribution with variance σ². ``correlation`` r
-    gives ε_t = r ε_{t-1} + .... ``persistence`` ρ lets weights drift, w_t = ρ w_{t-1} +
-    N(0, (1 - ρ²) I/d). ``sparsity`` is the number of nonzero weights, with E |w|² = 1 as before.
-    ``tasks`` [k, d] is a table, one row of which is w.
+    ``task`` "nested" has two classes of w, the smaller one with probability ``simple_share``;
+    "recall" and "bigrams" have no w, and no other fields. ``scale`` multiplies x. ``stretch`` s
+    gives x variances from s² down to s⁻² along random axes. ``degrees_of_freedom`` draws ε from
+    Student's distribution with variance σ². ``correlation`` r gives ε_t = r ε_{t-1} + ....
+    ``persistence`` ρ lets weights drift, w_t = ρ w_{t-1} + N(0, (1 - ρ²) I/d). ``sparsity`` is the
+    number of nonzero weights, with E |w|² = 1 as before. ``tasks`` [k, d] is a table, one row of
+    which is w.
     """
 
     d: int
     noise_std: float = 0.5
+    task: str = "regression"
+    simple_share: float = 0.5
     scale: float = 1.0
     stretch: float = 1.0
     degrees_of_freedom: float | None = None
@@ -48,9 +62,9 @@ class PromptDistribution:
     def risk_offset(self) -> float:
         """Return the number added to both risks of a ratio.
 
-        It is positive for a table of tasks, whose Bayes risk is close to 0.
+        It is positive for recall and for a table of tasks, whose Bayes risks are close to 0.
         """
-        return 0.0 if self.tasks is None else _RISK_OFFSET
+        return 0.0 if self.tasks is None and self.task != "recall" else _RISK_OFFSET
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,10 @@ def draw_batch(
     rng: np.random.Generator, distribution: PromptDistribution, size: int, n: int
 ) -> Batch:
     """Draw a batch of prompts with n demonstrations."""
+    if distribution.task in SYMBOLIC:
+        key = jax.random.key(rng.integers(2**31))
+        drawn = SYMBOLIC[distribution.task](key, size, n, distribution.d, float)
+        return Batch(*jax.tree.map(lambda leaf: np.asarray(leaf, float), drawn))
     x = distribution.scale * rng.normal(size=(size, n + 1, distribution.d))
     if distribution.stretch != 1:
         axes = np.linalg.qr(rng.normal(size=(size, distribution.d, distribution.d)))[0]
@@ -92,6 +110,9 @@ def _draw_weights(
     if distribution.tasks is not None:
         return distribution.tasks[rng.integers(len(distribution.tasks), size=size)][:, None]
     weights = rng.normal(size=(size, 1, d)) / np.sqrt(d)
+    if distribution.task == "nested":
+        counts = np.where(rng.random((size, 1, 1)) < distribution.simple_share, count_simple(d), d)
+        return np.where(np.arange(d) < counts, weights, 0) * np.sqrt(d / counts)
     if distribution.sparsity is not None:
         ranks = rng.permuted(np.tile(np.arange(d), (size, 1)), axis=1)[:, None]
         sparse_weights = np.where(ranks < distribution.sparsity, weights, 0)
@@ -122,38 +143,65 @@ def _draw_noise(
 def bayes_predictions(batch: Batch, distribution: PromptDistribution) -> np.ndarray:  # [B, n+1]
     """Return the Bayes prediction ŷ at every place.
 
-    For dense Gaussian weights with persistence ρ it is the Kalman filter:
-
-        m ← ρm, P ← ρ²P + (1 - ρ²)I/d;  m ← m + Px(y - m·x)/(σ² + xᵀPx), P ← P - Px(Px)ᵀ/(...)
-
-    With ρ = 1 it is ridge regression of penalty dσ² at every length (classical). For a table of
-    tasks it is the discrete Bayes rule.
+    It is the Kalman filter for Gaussian weights with persistence ρ, and ridge regression of penalty
+    dσ² if ρ = 1; the discrete Bayes rule for a table of tasks; the means of both classes weighted
+    by their evidence for nested weights; Σ y_i/(count + 1) over the earlier places with the same x
+    for bigrams, and their mean for recall.
     """
-    x, y = batch.x, np.asarray(batch.prompt.y)
+    noise_var = distribution.noise_var
+    if distribution.task in SYMBOLIC:
+        pairs = zip(batch.x, batch.prompt.y, strict=True)
+        return np.stack([_average_repeats(*pair, distribution.task == "bigrams") for pair in pairs])
     if distribution.tasks is not None:
-        return _discrete_predictions(x, y, distribution.tasks, distribution.noise_var)
-    size, places, d = x.shape
-    mean, covariance = np.zeros((size, d)), np.tile(np.eye(d) / d, (size, 1, 1))
-    predictions = np.zeros((size, places))
-    for t in range(places):
-        predictions[:, t] = (mean * x[:, t]).sum(-1)
-        if t == places - 1:
-            return predictions
-        gain = np.einsum("bij,bj->bi", covariance, x[:, t])
-        variance = distribution.noise_var + (gain * x[:, t]).sum(-1)
-        mean = mean + gain * ((y[:, t] - (mean * x[:, t]).sum(-1)) / variance)[:, None]
-        covariance = covariance - gain[:, :, None] * gain[:, None] / variance[:, None, None]
-        rho = distribution.persistence
-        mean, covariance = rho * mean, rho**2 * covariance + (1 - rho**2) * np.eye(d) / d
-    return predictions
+        return _predict(discrete_posterior_means, batch, distribution.tasks, noise_var)
+    if distribution.task == "nested":
+        return _predict(_nested_means, batch, noise_var)
+    return _predict(kalman_filter, batch, noise_var, distribution.persistence)
 
 
-def _discrete_predictions(
-    x: np.ndarray, y: np.ndarray, tasks: np.ndarray, noise_var: float
-) -> np.ndarray:  # [B, n+1]
-    """Return the posterior mean over a table of tasks (docs/theory, "The discrete Bayes rule")."""
-    task_predictions = x @ tasks.T  # [B, n+1, k]
-    squared_errors = np.cumsum((y[:, :, None] - task_predictions[:, :-1]) ** 2, 1)
-    log_likelihoods = -np.pad(squared_errors, ((0, 0), (1, 0), (0, 0))) / (2 * noise_var)
-    weights = np.exp(log_likelihoods - log_likelihoods.max(-1, keepdims=True))
-    return (weights * task_predictions).sum(-1) / weights.sum(-1)
+BASELINES = {
+    "regression": "the answer 0",
+    "drift": "ridge",
+    "recall": "ridge",
+    "nested": "the best rule that is linear in the labels",
+    "bigrams": "the frequency of symbol 0",
+}
+
+
+def baseline_predictions(batch: Batch, distribution: PromptDistribution) -> np.ndarray:  # [B, n+1]
+    """Return the predictions of the rule in BASELINES at every place."""
+    task, d, noise_var = distribution.task, distribution.d, distribution.noise_var
+    if task == "regression":
+        return np.zeros_like(batch.targets)
+    if task == "bigrams":
+        sums = np.pad(np.cumsum(batch.prompt.y, 1), ((0, 0), (1, 0)))
+        return sums / (1 + np.arange(sums.shape[1]))
+    if task == "nested":  # ridge with the variances of both classes together
+        simple = np.arange(d) < count_simple(d)
+        scaled = batch.x * np.sqrt((1 + simple * d / count_simple(d)) / 2)
+        batch = make_batch(scaled, batch.targets, np.pad(batch.prompt.y, ((0, 0), (0, 1))))
+    return _predict(kalman_filter, batch, noise_var, 1.0)
+
+
+def _predict(rule: Any, batch: Batch, *arguments: Any) -> np.ndarray:  # [B, n+1]
+    """Return the predictions of a rule that returns weights [n+1, d] for one prompt."""
+    with jax.enable_x64(True):
+        prompts = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), batch.prompt)
+        weights = _map_rule(rule, prompts, *map(jnp.asarray, arguments))
+    return (np.asarray(weights) * batch.x).sum(-1)
+
+
+@partial(jax.jit, static_argnums=0)
+def _map_rule(rule: Any, prompts: Prompt, *arguments: Array) -> Array:  # [B, n+1, d]
+    return jax.vmap(lambda prompt: rule(prompt, *arguments))(prompts)
+
+
+def _nested_means(prompt: Prompt, noise_var: Array) -> Array:  # [n+1, d]
+    d = prompt.x.shape[1]
+    return nested_posterior_means(prompt, (count_simple(d), d), noise_var)
+
+
+def _average_repeats(x: np.ndarray, y: np.ndarray, prior_count: int) -> np.ndarray:  # [n+1]
+    """Return Σ y_i/(count + prior_count) over the earlier places with the same x [n+1, d]."""
+    same = np.tril(x @ x[:-1].T > (1 - 1e-5) * (x[0] ** 2).sum(), -1)  # all |x|² are equal
+    return same @ y / np.maximum(same.sum(1) + prior_count, 1)

@@ -1,12 +1,14 @@
 """A report card: train or take a model, measure the probes, and save the results."""
 
 import dataclasses
+import inspect
 import io
 import json
 import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from lsa_lab.card import (
     probes,
     recipe,
     summary,
+    task_probes,
     tracking,
 )
 from lsa_lab.card.evaluation import EvaluationContext
@@ -54,6 +57,16 @@ PROBES: tuple[Callable[[EvaluationContext], list[Probe]], ...] = (
     cost.measure_speed,
     probes.measure_training_steps,
     tracking.measure_state_tracking,
+)
+OTHER_PROBES = (  # of tasks other than regression
+    probes.measure_risk,
+    task_probes.measure_accuracy,
+    task_probes.measure_simple_weights,
+    probes.measure_long_prompts,
+    builtin_models.measure_clipping,
+    cost.measure_precision,
+    cost.measure_speed,
+    probes.measure_training_steps,
 )
 
 
@@ -143,6 +156,9 @@ def report_card(
     init: Callable[[Array], Any] | None = None,
     params: Any = None,
     *,
+    task: str | None = None,
+    d: int | None = None,
+    n: int | None = None,
     tasks: Any = None,  # [k, d]
     tier: str | Tier = "laptop",
     seeds: int | None = None,
@@ -157,8 +173,9 @@ def report_card(
     ``forward(params, tokens)`` takes one prompt. A causal model takes tokens [x_t, x_{t-1},
     y_{t-1}], [T, 2d + 1] (``prompts.bound_tokens``), and returns a prediction for each, [T], or a
     Trace; any other takes [x_i, y_i] and the query, [n + 1, d + 1], and predicts the query.
-    With ``init(key) -> params`` the recipe of the tier trains three seeds, or ``seeds`` of them, on
-    linear regression with noise, w ~ N(0, I/d), or w from a table of ``tasks``; a ``folder`` keeps
+    With ``init(key) -> params``, or ``init(key, d)``, the recipe of the tier trains three seeds, or
+    ``seeds`` of them, on a ``task`` of ``card.tasks``, by default "regression" with d = 8 and n =
+    8d demonstrations, whose w is N(0, I/d) or in a table of ``tasks``; a ``folder`` keeps
     checkpoints, from which a killed card resumes. With ``params`` nothing is trained, and numbers
     are medians over eight sets of prompts. ``states(params, tokens)`` returns the states of a
     recurrent model. ``ablate={"no gate": forward_without_gate}`` puts the numbers of other
@@ -169,11 +186,13 @@ def report_card(
     """
     started = time.monotonic()
     size, tier_name = _choose_tier(tier, seeds, init, params)
-    task_table = _check_tasks(tasks, size.d)
+    size = size.resize(d, n, task)
+    task_table = _check_tasks(tasks, size)
+    init = _set_width(init, size.d)
     first = _draw_params(init) if init is not None else params
     check_leaves(first, trained=init is not None)
     models = _prepare_models(forward, ablate or {}, first, size, causal)
-    facts = {"name": "model", "tier": tier_name, **dataclasses.asdict(size), "n": size.n}
+    facts = {"name": "model", "tier": tier_name, **dataclasses.asdict(size)}
     facts |= _collect_facts(models[0], first, task_table)
     cards: list[Card] = []
     for i, model in enumerate(models):
@@ -235,7 +254,7 @@ def _find_median_run(context: EvaluationContext, measured: dict[str, Probe]) -> 
 def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> dict[str, Probe]:
     """Return the probes by name, each with its share of the seconds among its facts."""
     measured: dict[str, Probe] = {}
-    for measure in PROBES:
+    for measure in PROBES if context.tier.task == "regression" else OTHER_PROBES:
         start = time.monotonic()
         log((measure.__doc__ or "").splitlines()[0])
         results = measure(context)
@@ -279,6 +298,15 @@ def _choose_tier(tier: str | Tier, seeds: int | None, init: Any, params: Any) ->
     return dataclasses.replace(size, runs=num_seeds), name
 
 
+def _set_width(init: Callable | None, d: int) -> Callable | None:
+    """Return ``init`` with the argument d, if it has one."""
+    try:
+        has_width = init is not None and "d" in inspect.signature(init).parameters
+    except (TypeError, ValueError):  # a function without a signature
+        has_width = False
+    return partial(init, d=d) if init is not None and has_width else init
+
+
 def _draw_params(init: Callable[[Array], Any]) -> Any:
     try:
         return init(jax.random.key(0))
@@ -289,10 +317,12 @@ def _draw_params(init: Callable[[Array], Any]) -> Any:
         ) from error
 
 
-def _check_tasks(tasks: Any, d: int) -> np.ndarray | None:
+def _check_tasks(tasks: Any, size: Tier) -> np.ndarray | None:
     if tasks is None:
         return None
-    table = np.asarray(tasks, float)
+    table, d = np.asarray(tasks, float), size.d
+    if size.task != "regression":
+        raise UnfitError(f"tasks are weights of regression: leave them out for {size.task}")
     if table.ndim != 2 or table.shape[1] != d or not np.isfinite(table).all():
         raise UnfitError(f"tasks has shape {table.shape}: give finite weights [k, {d}], d = {d}")
     return table

@@ -5,7 +5,7 @@ norm and an MLP of width 64. There are also an LSTM and merged linear attention.
 ``lsa-lab card lsa_lab.card.layers:delta.forward lsa_lab.card.layers:delta.init --name delta``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -15,7 +15,6 @@ from jax import Array
 from lsa_lab.models import linear_attention, recurrent, transformer
 from lsa_lab.models.trace import Trace
 
-_WIDTH = 17  # of the tokens [x_t, x_{t-1}, y_{t-1}] at d = 8
 # LMS is stable for steps below 2/|k|², and |k|² is near 4 at init. With β = softplus(0) = .7, and
 # with TTT's steps of any sign, a state explodes over 65 tokens. Both start near β = .05 instead.
 _FIRST_STEP = {"lms": (1.0, -3.0), "ttt": (0.1, 0.05)}  # a factor of w_step, and b_step
@@ -28,23 +27,24 @@ class Layer:
 
     config: recurrent.Config | transformer.Config
 
-    def init(self, key: Array) -> Any:
-        """Return random weights."""
-        if not isinstance(self.config, recurrent.Config):
-            return transformer.init(key, self.config)
-        params: Any = recurrent.init(key, self.config)
-        if self.config.kind not in _FIRST_STEP:
+    def init(self, key: Array, d: int = 8) -> Any:
+        """Return random weights for tokens of width 2d + 1."""
+        config = replace(self.config, token_width=2 * d + 1)
+        if not isinstance(config, recurrent.Config):
+            return transformer.init(key, config)
+        params: Any = recurrent.init(key, config)
+        factor, first = _FIRST_STEP.get(config.kind, (1.0, 0.0))
+        if config.kind not in _FIRST_STEP:
             return params
-        factor, first = _FIRST_STEP[self.config.kind]
         return params.replace(w_step=factor * params.w_step, b_step=params.b_step + first)
 
     def forward(self, params: Any, tokens: Array) -> Trace:
         """Return the Trace of the tokens of one prompt."""
-        if isinstance(self.config, recurrent.Config):
-            return recurrent.forward(params, tokens, self.config)
-        count = len(tokens)  # the interleaved layout needs an odd number
-        rows = jnp.pad(tokens, ((0, 1 - count % 2), (0, 0)))
-        trace = transformer.forward(params, rows, self.config)
+        config, count = replace(self.config, token_width=tokens.shape[1]), len(tokens)
+        if isinstance(config, recurrent.Config):
+            return recurrent.forward(params, tokens, config)
+        rows = jnp.pad(tokens, ((0, 1 - count % 2), (0, 0)))  # the layout needs an odd number
+        trace = transformer.forward(params, rows, config)
         return trace.replace(stream=trace.stream[:, :count], heads=trace.heads[:, :, :count])
 
     def states(self, params: Any, tokens: Array) -> tuple[Array, ...]:  # [L, H, T, k, v] each
@@ -55,16 +55,17 @@ class Layer:
         if not isinstance(self.config, recurrent.Config):
             return ()
         copies = 2 if self.config.kind == "mesa" else 1
-        return (recurrent.states(params, tokens, self.config),) * copies
+        config = replace(self.config, token_width=tokens.shape[1])
+        return (recurrent.states(params, tokens, config),) * copies
 
 
 class MergedLinearAttention:
     """Two layers of two heads on tokens [x_i, y_i]; its card needs ``--query``."""
 
     @staticmethod
-    def init(key: Array) -> linear_attention.Params:
+    def init(key: Array, d: int = 8) -> linear_attention.Params:
         """Return small random weights."""
-        return linear_attention.init(key, 2, 2, _WIDTH // 2, 0.1)
+        return linear_attention.init(key, 2, 2, d, 0.1)
 
     @staticmethod
     def forward(params: linear_attention.Params, tokens: Array) -> Trace:
@@ -76,13 +77,13 @@ class Lstm:
     """Two layers of Hochreiter and Schmidhuber's LSTM, of width 35."""
 
     @staticmethod
-    def init(key: Array) -> dict[str, Array]:
+    def init(key: Array, d: int = 8) -> dict[str, Array]:
         """Return weights of variance 1/inputs; the forget gates start near sigmoid(1)."""
         first, second, last = jax.random.split(key, 3)
-        width = 35
+        inputs, width = 2 * d + 1, 35
         bias = jnp.zeros(4 * width).at[:width].set(1)
         return {
-            "first": jax.random.normal(first, (4 * width, _WIDTH + width)) / _WIDTH**0.5 / 2,
+            "first": jax.random.normal(first, (4 * width, inputs + width)) / inputs**0.5 / 2,
             "second": jax.random.normal(second, (4 * width, 2 * width)) / (2 * width) ** 0.5,
             "first_bias": bias,
             "second_bias": bias,
@@ -115,7 +116,7 @@ class Lstm:
 
 def _recurrent(kind: Any, inner: int = 1) -> Layer:
     sizes = dict(num_heads=2, inner=inner, layout="bound", **_SIZES)
-    return Layer(recurrent.Config(kind, _WIDTH, **sizes))
+    return Layer(recurrent.Config(kind, 17, **sizes))
 
 
 additive = _recurrent("additive")
@@ -131,5 +132,5 @@ ttt = _recurrent("ttt")
 rwkv7 = _recurrent("rwkv7")
 mesa = _recurrent("mesa")
 softmax = Layer(
-    transformer.Config(_WIDTH, heads=2, layout="interleaved", keys="causal", **_SIZES)
+    transformer.Config(17, heads=2, layout="interleaved", keys="causal", **_SIZES)
 )  # fmt: skip

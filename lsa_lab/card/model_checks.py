@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -26,6 +27,35 @@ Forward = Callable[[Any, Array], Any]
 _LENGTH_FACTOR = 8  # the longest prompt of a card over the length in training
 _ROUNDING = 1e-3  # relative change by rounding in another batch or with other later tokens
 _LENGTH_ROUNDING = 0.05  # relative change by rounding in a program for another length, in bfloat16
+_INTERFACES = {
+    True: "with causal=True it takes the tokens [x_t, x_{t-1}, y_{t-1}] of a prompt, [T, 2d+1], "
+    "and returns one prediction for each, [T], or a Trace; causal=False is for models of tokens "
+    "[n+1, d+1] that predict the query alone",
+    False: "with causal=False it takes tokens [x_i, y_i], [n+1, d+1], the query last with label 0, "
+    "and returns the query's prediction, [], or a Trace; causal=True is for models with a "
+    "prediction at every token",
+}
+_NOT_BATCHED = (
+    "the forward runs on one prompt and cannot be jitted and vmapped: write it with jax.numpy, "
+    "without Python branches on values and without side effects"
+)
+_NOT_FINITE = (
+    "the predictions for a training prompt are not finite: normalise keys, reduce the step sizes "
+    "or the initial weights, and treat a division by 0 as a separate case (the first pair is 0 in "
+    "bound tokens)"
+)
+_NO_DERIVATIVE = (
+    "the predictions have no derivative by the tokens: replace lax.while_loop by lax.scan, and "
+    "give a callback a jax.custom_vjp"
+)
+_BATCH_DEPENDENT = (
+    "the predictions for a prompt depend on the other prompts of a vmapped batch: normalise over "
+    "one prompt, not over the batch, and keep no state outside"
+)
+_CALLS_DIFFER = (
+    "two calls with the same params and tokens differ: fix the random key, turn dropout off, and "
+    "keep no state outside"
+)
 
 
 def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -> ModelUnderTest:
@@ -39,13 +69,29 @@ def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -
     batch = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), batch)
     tokens = make_batch_tokens(batch, causal)
     predict = _make_predict(forward, params, tokens[0], causal)
-    _check_lengths(predict, params, tokens[0], d, n)
+    for length in (max(d // 2, 1) + 1, _LENGTH_FACTOR * n + 1):
+        other = jnp.zeros((length, tokens.shape[2]), dtype)
+        message = (
+            f"the forward runs on {n + 1} tokens and not on {length}: a card uses prompts of d/2 "
+            f"to {_LENGTH_FACTOR}n demonstrations; give tables of positions that many rows, or a "
+            "rule for later positions"
+        )
+        _attempt(message, partial(jax.eval_shape, predict, params, other))
     model = ModelUnderTest(predict, causal, d, n, dtype, jax.jit(jax.vmap(predict, (None, 0))))
     predictions = _check_batches(model, params, tokens)
-    _check_derivative(predict, params, tokens[0])
+    gradient = jax.grad(lambda inputs: predict(params, inputs)[-1, -1])
+    _attempt(_NO_DERIVATIVE, lambda: jax.eval_shape(gradient, tokens[0]))
     if causal:
         _check_causal(model, params, tokens, predictions)
     return model
+
+
+def _attempt(message: str, call: Callable[[], Any]) -> Any:
+    """Return the result of a call; raise UnfitError with the message if it raises anything."""
+    try:
+        return call()
+    except Exception as error:
+        raise UnfitError(f"{message} ({type(error).__name__}: {error})") from error
 
 
 def check_leaves(params: Any, trained: bool = False) -> None:
@@ -66,18 +112,17 @@ def check_leaves(params: Any, trained: bool = False) -> None:
 
 def _make_predict(forward: Forward, params: Any, tokens: Array, causal: bool) -> Callable:
     """Return the function of the predictions after each layer: label slots with the sign turned."""
-    shape = f"[{tokens.shape[0]}, {tokens.shape[1]}]"
-    try:
+
+    def trace_slots() -> tuple[Callable, Any]:
         returned = jax.eval_shape(forward, params, tokens)
         trace = forward if isinstance(returned, Trace) else as_forward(forward, causal=causal)
-        slots = jax.eval_shape(lambda p, t: traces.label_slots(trace(p, t)), params, tokens)
-    except Exception as error:
-        raise UnfitError(
-            f"forward(params, tokens {shape}) cannot be traced ({type(error).__name__}: {error}): "
-            + _describe_interface(causal)
-        ) from error
+        return trace, jax.eval_shape(lambda p, t: traces.label_slots(trace(p, t)), params, tokens)
+
+    shape = f"[{tokens.shape[0]}, {tokens.shape[1]}]"
+    message = f"forward(params, tokens {shape}) cannot be traced: {_INTERFACES[causal]}"
+    trace, slots = _attempt(message, trace_slots)
     if causal and slots.shape[-1] != tokens.shape[0]:
-        raise UnfitError("the Trace predicts the query alone: " + _describe_interface(True))
+        raise UnfitError(f"the Trace predicts the query alone: {_INTERFACES[True]}")
     if not jnp.issubdtype(slots.dtype, jnp.floating):
         raise UnfitError(f"the predictions are {slots.dtype}: return floats, as the tokens are")
     columns = slice(None) if causal else slice(-1, None)
@@ -88,84 +133,29 @@ def _make_predict(forward: Forward, params: Any, tokens: Array, causal: bool) ->
     return predict
 
 
-def _describe_interface(causal: bool) -> str:
-    if causal:
-        return (
-            "with causal=True it takes the tokens [x_t, x_{t-1}, y_{t-1}] of a prompt, [T, 2d+1], "
-            "and returns one prediction for each, [T], or a Trace; causal=False is for models of "
-            "tokens [n+1, d+1] that predict the query alone"
-        )
-    return (
-        "with causal=False it takes tokens [x_i, y_i], [n+1, d+1], the query last with label 0, "
-        "and returns the query's prediction, [], or a Trace; causal=True is for models with a "
-        "prediction at every token"
-    )
-
-
-def _check_lengths(predict: Callable, params: Any, tokens: Array, d: int, n: int) -> None:
-    """Raise UnfitError if the model cannot be traced at the shortest and the longest length."""
-    for length in (max(d // 2, 1) + 1, _LENGTH_FACTOR * n + 1):
-        try:
-            jax.eval_shape(predict, params, jnp.zeros((length, tokens.shape[1]), tokens.dtype))
-        except Exception as error:
-            raise UnfitError(
-                f"the forward runs on {len(tokens)} tokens and not on {length} "
-                f"({type(error).__name__}: {error}): a card uses prompts of d/2 to "
-                f"{_LENGTH_FACTOR}n demonstrations; give tables of positions that many rows, or a "
-                "rule for later positions"
-            ) from error
-
-
 def _check_batches(model: ModelUnderTest, params: Any, tokens: Array) -> np.ndarray:
     """Return the predictions; raise UnfitError if repeating or batching a call changes them."""
-    try:
+
+    def predict_twice() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, second = (model.predict_blocks(params, tokens) for _ in range(2))
         hashes = [hash_program(model.predict, params, tokens[0]) for _ in range(2)]
         if hashes[0] != hashes[1]:  # a constant drawn while tracing: trace again to see it change
             retraced = jax.jit(jax.vmap(lambda *inputs: model.predict(*inputs), (None, 0)))
             second = replace(model, predict_batch=retraced).predict_blocks(params, tokens)
-        other_batch = model.predict_blocks(params, tokens.at[1:].add(1))[0]
-    except Exception as error:
-        raise UnfitError(
-            "the forward runs on one prompt and cannot be jitted and vmapped: write it with "
-            f"jax.numpy, without Python branches on values and without side effects ({error})"
-        ) from error
-    _check_finite(params, first)
+        return first, second, model.predict_blocks(params, tokens.at[1:].add(1))[0]
+
+    first, second, other_batch = _attempt(_NOT_BATCHED, predict_twice)
+    if not np.isfinite(first).all():
+        for path, leaf in jax.tree.leaves_with_path(params):
+            if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
+                name = f"params{jax.tree_util.keystr(path)}"
+                raise UnfitError(f"{name} holds NaN: give weights of a training that stayed finite")
+        raise UnfitError(_NOT_FINITE)
     if not np.array_equal(first, second):
-        raise UnfitError(
-            "two calls with the same params and tokens differ: fix the random key, turn dropout "
-            "off, and keep no state outside"
-        )
+        raise UnfitError(_CALLS_DIFFER)
     if np.abs(first[0] - other_batch).max() > _ROUNDING * (1 + np.abs(other_batch).max()):
-        raise UnfitError(
-            "the predictions for a prompt depend on the other prompts of a vmapped batch: "
-            "normalise over one prompt, not over the batch, and keep no state outside"
-        )
+        raise UnfitError(_BATCH_DEPENDENT)
     return first
-
-
-def _check_finite(params: Any, predictions: np.ndarray) -> None:
-    if np.isfinite(predictions).all():
-        return
-    for path, leaf in jax.tree.leaves_with_path(params):
-        if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
-            name = f"params{jax.tree_util.keystr(path)}"
-            raise UnfitError(f"{name} holds NaN: give the weights of a training that stayed finite")
-    raise UnfitError(
-        "the predictions for a training prompt are not finite: normalise keys, reduce the step "
-        "sizes or the initial weights, and treat a division by 0 as a separate case (the first "
-        "pair is 0 in bound tokens)"
-    )
-
-
-def _check_derivative(predict: Callable, params: Any, tokens: Array) -> None:
-    try:
-        jax.eval_shape(jax.grad(lambda inputs: predict(params, inputs)[-1, -1]), tokens)
-    except Exception as error:
-        raise UnfitError(
-            f"the predictions have no derivative by the tokens ({error}): replace lax.while_loop "
-            "by lax.scan, and give a callback a jax.custom_vjp"
-        ) from error
 
 
 def _check_causal(
@@ -182,16 +172,14 @@ def _check_causal(
                 f"the predictions before token {place} change by {change:.2g} when later tokens "
                 "do: mask later tokens, or set causal=False"
             )
-    shortest = min(max(model.d // 2, 1), length - 1)
     limit = _LENGTH_ROUNDING * np.abs(predictions[:, -1]).max()
     limit += 8 * float(jnp.finfo(model.dtype).eps)
-    for place in (shortest, max(shortest, length // 2)):
-        prefix = np.asarray(model.predict_batch(params, tokens[:, : place + 1]), float)
-        change = np.abs(prefix - predictions[..., : place + 1])[:, -1].max()
-        if not change <= limit:
-            raise UnfitError(
-                f"the predictions up to token {place} change by {change:.2g} when tokens of any "
-                "value follow: the model depends on the number of tokens. Divide by the number of "
-                "tokens read so far, or set causal=False (--query) for a model that predicts the "
-                "query alone, which a card calls at every length"
-            )
+    prefix = np.asarray(model.predict_batch(params, tokens[:, : length // 2 + 1]), float)
+    change = np.abs(prefix - predictions[..., : length // 2 + 1])[:, -1].max()
+    if not change <= limit:
+        raise UnfitError(
+            f"the predictions up to token {length // 2} change by {change:.2g} when tokens of any "
+            "value follow: the model depends on the number of tokens. Divide by the number of "
+            "tokens read so far, or set causal=False (--query) for a model that predicts the "
+            "query alone, which a card calls at every length"
+        )

@@ -57,17 +57,13 @@ class ModelUnderTest:
 
     def _predict_prefix(self, params: Any, batch: Prompt, place: int) -> np.ndarray:
         """Return the predictions from ``place`` pairs; a causal model reads the whole prompt."""
-        batch = pad_demonstrations(batch, self.n) if self.causal else take_prefix(batch, place)
+        batch = batch if self.causal else take_prefix(batch, place)
         batch = jax.tree.map(lambda leaf: np.asarray(leaf, self.dtype), batch)
         predictions = self.predict_blocks(params, make_batch_tokens(batch, self.causal))
         return predictions[..., : place + 1] if self.causal else predictions
 
-    def predict_blocks(
-        self,
-        params: Any,
-        tokens: Array,  # [B, T, w]
-    ) -> np.ndarray:  # [B, L+1, T or 1]
-        """Return the predictions for many prompts, computed in blocks of equal size.
+    def predict_blocks(self, params: Any, tokens: Array) -> np.ndarray:  # [B, L+1, T or 1]
+        """Return the predictions for many prompts [B, T, w], computed in blocks of equal size.
 
         Prompts of a causal model are padded to the length in training. One compiled program thus
         serves all numbers of prompts and all lengths up to that in training.
@@ -86,16 +82,6 @@ class ModelUnderTest:
 def make_batch_tokens(batch: Prompt, causal: bool) -> Array:  # [B, T, w]
     """Return the tokens of a batch in the causal layout or in that of a query."""
     return jax.vmap(prompts.bound_tokens if causal else prompts.tokens)(batch)
-
-
-def pad_demonstrations(batch: Prompt, n: int) -> Prompt:
-    """Return the batch with at least n demonstrations: copies of the query with label 0 follow.
-
-    The copies do not change the earlier predictions of a causal model.
-    """
-    num_padded = max(n - batch.x.shape[1], 0)
-    x = np.concatenate([batch.x, np.repeat(batch.x_query[:, None], num_padded, 1)], 1)
-    return batch.replace(x=x, y=np.pad(batch.y, ((0, 0), (0, num_padded))))
 
 
 def take_prefix(batch: Prompt, place: int) -> Prompt:

@@ -14,14 +14,23 @@ import optax
 from jax import Array
 
 from lsa_lab.card.batches import PromptDistribution, bayes_predictions, draw_batch
-from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, take_prefix
+from lsa_lab.card.model_under_test import (
+    ModelUnderTest,
+    UnfitError,
+    make_batch_tokens,
+    take_prefix,
+)
+from lsa_lab.card.tasks import TASKS, half_life_gate, make_sampler
 from lsa_lab.prompts import Prompt
-from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.training import Files, Run, Training, fit
 from lsa_lab.training.status import refuse_divergence
 
 _PILOT_SEED, _RUN_SEED, _TEST_SEED = 0x70696C32, 0x72756E32, 0x68656C64
 STRIDE = 20  # steps in a call of the compiled program
+# Measured for the delta rule on a core: seconds of compiling after the first step over those of
+# that step, without and for tracking; the prompts that the probes read, as steps of training, over
+# runs · prompts/batch; and a step of tracking over a step of training.
+_COMPILATIONS, _TRACKING_COMPILATIONS, _FORWARDS, _TRACKING_STEPS = 4.0, 1.0, 40.0, 0.3
 
 
 @dataclass(frozen=True)
@@ -33,36 +42,55 @@ class Tier:
     batch: int  # prompts in a step
     prompts: int  # prompts of a probe for each run
     d: int = 8
+    n: int = 0  # demonstrations of a training prompt; 0 means 8d
+    task: str = "regression"  # a name in tasks.TASKS
     runs: int = 3
     noise_std: float = 0.5
     rates: tuple[float, ...] = (1e-2, 3e-3, 1e-3)
     lengths: tuple[int, ...] = (64, 1024)  # tokens for which time and memory are measured
+    tracking: bool = True  # whether the model is also trained to count signs
 
     def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise UnfitError(f"task = {self.task!r}: choose {', '.join(TASKS)}")
+        if not self.n:
+            object.__setattr__(self, "n", 8 * self.d)
         minima = {"steps": 100, "pilot_steps": 1, "batch": 1, "prompts": 8, "d": 3, "runs": 2}
-        for name, minimum in minima.items():
+        for name, minimum in (minima | {"n": 2 * self.d}).items():
             if getattr(self, name) < minimum:
                 raise UnfitError(f"{name} = {getattr(self, name)}: it is at least {minimum}")
         if self.noise_std <= 0:
             raise UnfitError("noise_std is at least slightly above 0: else the Bayes risk is 0")
 
-    @property
-    def n(self) -> int:
-        """Return the number of demonstrations of a training prompt, 8d."""
-        return 8 * self.d
+    def resize(self, d: int | None, n: int | None, task: str | None) -> "Tier":
+        """Return the tier for another d, n or task; n is 8d if d alone is given."""
+        n = (self.n if d is None else 0) if n is None else n
+        return replace(self, d=d or self.d, n=n, task=task or self.task)
 
     @property
     def places(self) -> list[int]:
-        """Return the numbers of demonstrations at which risks are measured: d/2, d, 2d, 4d, 8d."""
-        return [self.d // 2, self.d, 2 * self.d, 4 * self.d, 8 * self.d]
+        """Return the numbers of demonstrations at which risks are measured: d/2, d, 2d, 4d and n.
+
+        In a prompt of recall they are n/4, all pairs stored, n/2 and n.
+        """
+        if self.task == "recall":
+            return [self.n // 4, self.n // 2, self.n]
+        places = [self.d // 2, self.d, 2 * self.d, 4 * self.d]
+        return [place for place in places if place < self.n] + [self.n]
 
     def distribution(self, tasks: np.ndarray | None = None) -> PromptDistribution:
         """Return the distribution of training prompts."""
-        return PromptDistribution(self.d, self.noise_std, tasks=tasks)
+        persistence = half_life_gate(self.d) if self.task == "drift" else 1.0
+        return PromptDistribution(
+            self.d, self.noise_std, self.task, persistence=persistence, tasks=tasks
+        )
 
 
 TIERS = {
-    "smoke": Tier(steps=400, pilot_steps=100, batch=16, prompts=256),
+    "smoke": Tier(
+        steps=200, pilot_steps=1, batch=16, prompts=128, runs=2, rates=(1e-2,), lengths=(64,),
+        tracking=False,
+    ),
     "laptop": Tier(steps=2000, pilot_steps=400, batch=32, prompts=512),
     "paper": Tier(
         steps=60_000, pilot_steps=6000, batch=64, prompts=1024, runs=8,
@@ -98,15 +126,16 @@ def train_runs(
     """
     start, root, rates = time.monotonic(), jax.random.key(0), np.array(tier.rates)
     training = _make_training(model, tier, tasks)
-    pilot_keys = jnp.stack([jax.random.fold_in(root, _PILOT_SEED)] * len(rates))
-    seconds = _estimate_seconds(training, init, tier, pilot_keys, rates)
-    log(f"about {seconds:.0f} s of training without compiling; the probes take a third of that")
-    files = _choose_files(folder, "pilot")
-    pilot = _fit_runs(training, tier.pilot_steps, init, pilot_keys, rates, files)
-    losses = pilot.history["loss"][:, -max(tier.pilot_steps // 5, 1) :].mean(1)
-    if not np.isfinite(losses).any():
-        refuse_divergence(pilot.status, "the pilot of the card")
-    rate = float(rates[np.nanargmin(losses)])
+    keys = jnp.stack([jax.random.fold_in(root, _PILOT_SEED)] * len(rates))
+    log(_estimate_time(training, init, tier, keys, rates))
+    rate = float(rates[0])
+    if len(rates) > 1:
+        files = _choose_files(folder, "pilot")
+        pilot = _fit_runs(training, tier.pilot_steps, init, keys, rates, files)
+        losses = pilot.history["loss"][:, -max(tier.pilot_steps // 5, 1) :].mean(1)
+        if not np.isfinite(losses).any():
+            refuse_divergence(pilot.status, "the pilot of the card")
+        rate = float(rates[np.nanargmin(losses)])
     log(f"learning rate {rate:g} of {', '.join(f'{r:g}' for r in rates)}")
     keys = jax.random.split(jax.random.fold_in(root, _RUN_SEED), tier.runs)
     late_risk = _make_late_risk(model, tier.distribution(tasks), tier.n)
@@ -147,7 +176,7 @@ def _make_training(model: ModelUnderTest, tier: Tier, tasks: np.ndarray | None) 
 
     The pilot and the runs thus share one compiled program.
     """
-    loss, sample = _make_loss(model, tier), _make_sampler(tier, tasks, model.dtype)
+    loss, sample = make_loss(model, tier), make_sampler(tier, tasks, model.dtype)
 
     def optimizer(run_settings: tuple[Array, Array]) -> optax.GradientTransformation:
         rate, num_steps = run_settings
@@ -186,12 +215,12 @@ def _fit_runs(
     return fit(recipe, params, data_keys, per_run=settings, watch=watch, files=files, chunk=STRIDE)
 
 
-def _make_loss(model: ModelUnderTest, tier: Tier) -> Callable[[Any, Prompt], Array]:
+def make_loss(model: ModelUnderTest, tier: Tier) -> Callable[[Any, Prompt], Array]:
     """Return the mean squared error at every place, or at five lengths if not causal."""
     predict = jax.vmap(model.predict, (None, 0))
 
     def loss_at_all_places(params: Any, batch: Prompt) -> Array:
-        labels = jnp.concatenate([batch.y, batch.y_query[:, None]], 1)
+        labels = _collect_labels(batch)
         predictions = predict(params, jax.vmap(model.make_tokens)(batch))[:, -1]
         return jnp.mean((predictions - labels) ** 2)
 
@@ -206,35 +235,43 @@ def _make_loss(model: ModelUnderTest, tier: Tier) -> Callable[[Any, Prompt], Arr
     return loss_at_all_places if model.causal else loss_at_lengths
 
 
-def _make_sampler(tier: Tier, tasks: np.ndarray | None, dtype: Any) -> Callable[[Array], Prompt]:
-    task = LinearTask(
-        n=tier.n, d=tier.d, noise_std=tier.noise_std, weight_std=tier.d**-0.5, dtype=dtype
-    )
-    if tasks is None:
-        return lambda key: sample_batch(key, task, tier.batch)
-    noise_task = task.replace(weight_std=0.0)  # its labels are noise
-    table = jnp.asarray(tasks, dtype)
-
-    def sample(key: Array) -> Prompt:
-        key_prompts, key_tasks = jax.random.split(key)
-        batch = sample_batch(key_prompts, noise_task, tier.batch)
-        weights = table[jax.random.randint(key_tasks, (tier.batch,), 0, len(table))]
-        y = batch.y + jnp.einsum("bnd,bd->bn", batch.x, weights)
-        return batch.replace(y=y, y_query=jnp.einsum("bd,bd->b", batch.x_query, weights))
-
-    return sample
+def _collect_labels(batch: Prompt) -> Array:  # [B, n+1]
+    return jnp.concatenate([batch.y, batch.y_query[:, None]], 1)
 
 
-def _estimate_seconds(
+def sample_prompts(
+    key: Array | int,
+    size: int,
+    *,
+    task: str = "regression",
+    d: int = 8,
+    n: int = 0,
+    noise_std: float = 0.5,
+) -> tuple[np.ndarray, np.ndarray]:  # [B, n+1, 2d+1], [B, n+1]
+    """Draw prompts as the recipe does: the tokens of a causal model and the labels of its loss.
+
+    The loss is the mean of (prediction - label)² over all tokens. ``key`` may be a seed. n is 8d by
+    default. A model trained on such prompts elsewhere is measured by ``report_card(forward,
+    params=params, task=task, d=d, n=n)``.
+    """
+    tier = replace(TIERS["laptop"], batch=size, task=task, d=d, n=n, noise_std=noise_std)
+    key = jax.random.key(key) if isinstance(key, int) else key
+    batch = make_sampler(tier, None, jnp.float32)(key)
+    return np.asarray(make_batch_tokens(batch, True)), np.asarray(_collect_labels(batch))
+
+
+def _estimate_time(
     training: Training, init: Callable, tier: Tier, keys: Array, rates: np.ndarray
-) -> float:
-    """Return the seconds of the training, estimated from the first steps of the pilot.
+) -> str:
+    """Return the seconds of the card as text, estimated from the first steps of the pilot.
 
     Raises UnfitError if the first gradient is not finite.
     """
+    seconds = []
     for _ in range(2):  # the first call also compiles
         start = time.monotonic()
         run = _fit_runs(training, STRIDE, init, keys, rates)
+        seconds.append(time.monotonic() - start)
     statuses: Any = run.status
     if any(status.kind == "diverged" and not status.step for status in statuses):
         raise UnfitError(
@@ -242,8 +279,14 @@ def _estimate_seconds(
             "explode, which smaller steps or keys of length 1 prevent; or a root or a norm at 0 "
             "needs a separate case on both sides of jnp.where"
         )
-    seconds_per_step = (time.monotonic() - start) / (STRIDE * len(rates))
-    return seconds_per_step * (len(rates) * tier.pilot_steps + tier.runs * tier.steps)
+    per_step = seconds[1] / (STRIDE * len(rates))
+    steps = tier.runs * tier.steps + len(rates) * tier.pilot_steps * (len(rates) > 1)
+    forwards, tracking = tier.runs * tier.prompts / tier.batch, tier.runs * tier.steps / 2
+    compiling = (_COMPILATIONS + _TRACKING_COMPILATIONS * tier.tracking) * (seconds[0] - seconds[1])
+    probing = per_step * (_FORWARDS * forwards + _TRACKING_STEPS * tracking * tier.tracking)
+    parts = per_step * steps, probing, compiling
+    words = "about {:.0f} s: {:.0f} of training, {:.0f} of probes, {:.0f} of compiling"
+    return words.format(sum(parts), *parts)
 
 
 def _choose_files(folder: Path | None, name: str) -> Files | None:

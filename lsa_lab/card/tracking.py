@@ -31,7 +31,7 @@ def draw_counts(key: Array, size: int, length: int, modulus: Array) -> tuple[Arr
 def measure_state_tracking(context: EvaluationContext) -> list[Probe]:
     """Measure the accuracy for parity and for counting modulo 3, at 16 and at 64 tokens."""
     model, runs, init = context.model, len(context.params), context.init
-    if not model.causal or init is None:
+    if not model.causal or init is None or not context.tier.tracking:
         return []
     steps, predict = max(context.tier.steps // 4, 1), jax.vmap(model.predict, (None, 0))
 
@@ -66,10 +66,9 @@ def measure_state_tracking(context: EvaluationContext) -> list[Probe]:
                 accuracies.append(_accuracy(predictions, np.asarray(targets)[:, -1], modulus))
             name = template.format(length)
             says = f"The accuracy for the {name} is at least 0.9."
-            probes.append(
-                make_probe(name, "tracking", says, accuracies, at_least=0.9, null=1 / modulus,
-                           null_is="chance", note=f"trained anew, {steps} steps")
-            )  # fmt: skip
+            note = f"trained anew for {steps} steps on the count after every sign"
+            probes.append(make_probe(name, "tracking", says, accuracies, at_least=0.9,
+                                     null=1 / modulus, null_is="chance", note=note))  # fmt: skip
     return probes
 
 

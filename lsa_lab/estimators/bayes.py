@@ -94,6 +94,13 @@ def nested_posterior_mean(
     averaged by probability times evidence, p(S) p(y | X, S): the simplest class that explains the
     labels wins (2506.19351; docs/theory, "Nested classes").
     """
+    return nested_posterior_means(prompt, sizes, noise_var, probabilities)[-1]
+
+
+def nested_posterior_means(
+    prompt: Prompt, sizes: Sequence[int], noise_var: Real, probabilities: ArrayLike | None = None
+) -> Array:  # [n+1, d]
+    """Return ``nested_posterior_mean`` of the first 0, 1, ..., n demonstrations."""
     prompt = check_prompt(prompt)
     noise_var = check_number(noise_var, "noise_var", prompt, _NOISELESS)
     d, dtype = prompt.x.shape[1], prompt.x.dtype
@@ -104,7 +111,9 @@ def nested_posterior_mean(
     priors = jnp.asarray([np.diag((np.arange(d) < size) / size) for size in sizes], dtype)
     run = jax.vmap(filter_labels, (None, 0, None, None))
     means, log_densities = run(prompt, priors, noise_var, jnp.ones((), dtype))
-    return jax.nn.softmax(jnp.log(shares).astype(dtype) + log_densities.sum(1)) @ means[:, -1]
+    evidence = jnp.pad(jnp.cumsum(log_densities, 1), ((0, 0), (1, 0)))  # [K, n+1]
+    weights = jax.nn.softmax(jnp.log(shares).astype(dtype)[:, None] + evidence, 0)
+    return jnp.einsum("kt,ktd->td", weights, means)
 
 
 def sparse_posterior_mean(

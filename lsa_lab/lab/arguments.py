@@ -92,6 +92,9 @@ class Card:
     name: str  # of the card and of its folder
     tier: str = "laptop"  # smoke, laptop or paper
     seeds: int | None = None  # trainings; else those of the tier
+    task: str = "regression"  # or drift, recall, nested, bigrams
+    d: int = 8  # covariates; tokens have 2d + 1 numbers
+    n: int | None = None  # demonstrations in training; else 8d
     query: Flag = False  # the model answers the query alone, of tokens [x, y]
     out: Path = Path("figures/cards")  # folder of cards
 

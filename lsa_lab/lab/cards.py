@@ -23,7 +23,7 @@ def card(command: arguments.Card) -> int:
         raise UsageError(f"card takes two addresses, MODULE:FORWARD and MODULE:INIT: {_EXAMPLE}")
     if Path(name).name != name or name.startswith("."):
         raise UsageError(f"--name {name}: a name is that of one folder, without a path")
-    settings.configure()
+    settings.configure(command.tier)
     import jax
 
     from lsa_lab.card import UnfitError, leaderboard, report_card
@@ -35,13 +35,19 @@ def card(command: arguments.Card) -> int:
         print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
 
     forward, init = map(find_object, command.names)
-    checkpoints = cache_folder() / "cards" / f"{name}-{command.tier}-{command.seeds}"
+    words = [name, command.tier, str(command.seeds)]
+    if (command.task, command.d, command.n) != ("regression", 8, None):
+        words += [command.task, str(command.d), str(command.n)]
+    checkpoints = cache_folder() / "cards" / "-".join(words)
     try:
         report = report_card(
             forward,
             init,
             tier=command.tier,
             seeds=command.seeds,
+            task=command.task,
+            d=command.d,
+            n=command.n,
             causal=not command.query,
             states=find_states(command.names[0]),
             folder=checkpoints,

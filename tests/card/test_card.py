@@ -30,6 +30,7 @@ from lsa_lab.card import (
 from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.model_checks import prepare_model
 from lsa_lab.card.recipe import Tier
+from lsa_lab.card.tasks import make_sampler
 from lsa_lab.models import trace as traces
 
 TINY = Tier(steps=200, pilot_steps=100, batch=8, prompts=32, d=3, runs=2, lengths=(16, 32))
@@ -276,7 +277,7 @@ def test_counts_agree_with_sums_of_signs():
 
 def test_eight_seeds_of_a_training_step_are_lowered_for_a_gpu():
     model = prepare_model(forward, init(jax.random.key(0)), 3, 24, causal=True)
-    loss, data = recipe._make_loss(model, TINY), recipe._make_sampler(TINY, None, model.dtype)
+    loss, data = recipe.make_loss(model, TINY), make_sampler(TINY, None, model.dtype)
     step = jax.vmap(lambda params, key: jax.value_and_grad(loss)(params, data(key)))
     keys = jax.random.split(jax.random.key(0), 8)
     lowered = jax.jit(step).trace(jax.vmap(init)(keys), keys)
@@ -373,7 +374,9 @@ def test_leaves_that_cannot_be_trained_are_named():
         report_card(forward, lambda: {}, tier=TINY)
 
 
-@pytest.mark.parametrize("wrong", [{"d": 2}, {"runs": 1}, {"steps": 20}, {"noise_std": 0.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"d": 2}, {"n": 5}, {"runs": 1}, {"steps": 20}, {"noise_std": 0.0}]
+)
 def test_a_tier_that_is_too_small_is_refused(wrong):
     with pytest.raises(UnfitError, match=f"{next(iter(wrong))}.* is at least"):
         dataclasses.replace(TINY, **wrong)

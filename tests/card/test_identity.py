@@ -183,20 +183,6 @@ def test_labels_have_the_scale_of_the_task():
     assert float(ridge.point.split()[1]) == pytest.approx(1.0, rel=0.05)  # of σ²/s², which is Bayes
 
 
-@pytest.mark.parametrize("tasks", [None, TASKS])
-def test_the_numpy_rules_agree_with_the_estimators(tasks):
-    distribution = PromptDistribution(D, NOISE, tasks=tasks)
-    batch = draw_batch(np.random.default_rng(0), distribution, 5, 12)
-    prompts = jax.tree.map(jnp.asarray, batch.prompt)
-    if tasks is None:
-        weights = jax.vmap(lambda p: estimators.recursive_ridge(p, D * NOISE**2))(prompts)
-    else:
-        rule = estimators.discrete_posterior_means
-        weights = jax.vmap(lambda p: rule(p, jnp.asarray(tasks), NOISE**2))(prompts)
-    expected = (np.asarray(weights) * batch.x).sum(-1)
-    np.testing.assert_allclose(bayes_predictions(batch, distribution), expected, atol=1e-10)
-
-
 def test_the_kalman_filter_is_best_where_weights_drift():
     distribution = PromptDistribution(D, NOISE, persistence=0.9)
     batch = draw_batch(np.random.default_rng(0), distribution, 2000, 24)
