@@ -60,8 +60,8 @@ PROBES: tuple[Callable[[EvaluationContext], list[Probe]], ...] = (
 )
 OTHER_PROBES = (  # of tasks other than regression
     probes.measure_risk,
+    task_probes.measure_baseline,
     task_probes.measure_accuracy,
-    task_probes.measure_simple_weights,
     probes.measure_long_prompts,
     builtin_models.measure_clipping,
     cost.measure_precision,

@@ -11,7 +11,19 @@ from lsa_lab.files import write_file
 
 SCHEMA = 2  # of card.json, described in docs/card.md
 _FACTS = (
-    *("name", "schema", "tier", "d", "n", "runs", "trained", "causal", "parameters", "versions"),
+    *(
+        "name",
+        "schema",
+        "tier",
+        "task",
+        "d",
+        "n",
+        "runs",
+        "trained",
+        "causal",
+        "parameters",
+        "versions",
+    ),
     *("date", "curves", "probes", "sha256"),
 )
 _LAYERS = "lsa_lab.card.layers:"  # addresses of the committed layers
@@ -52,7 +64,7 @@ def read_card(folder: str | Path) -> dict[str, Any]:
 
 
 def write_leaderboard(root: str | Path) -> Path:
-    """Write ``index.html``, the table of the valid cards in the folders of ``root``.
+    """Write ``index.html``, the table of the valid cards of regression in ``root``.
 
     Committed layers without a folder there are listed too. In the clone's own figures/cards the
     rows of its layers are written into the package.
@@ -63,6 +75,7 @@ def write_leaderboard(root: str | Path) -> Path:
             bodies.append(read_card(path.parent))
         except ValueError:  # a card of an earlier schema, or one that was changed
             continue
+    bodies = [body for body in bodies if body["task"] == "regression"]
     rows = [{**summary.make_row(body), "link": f"{body['name']}/index.html"} for body in bodies]
     if Path(root).resolve() == Path(__file__).resolve().parents[2] / "figures/cards":
         committed = [

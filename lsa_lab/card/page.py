@@ -12,6 +12,7 @@ import numpy as np
 
 from lsa_lab.card import summary
 from lsa_lab.card.identity import LIKE
+from lsa_lab.card.tasks import TASKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +48,7 @@ def render_page(
         values |= {
             "rows": [*rows, *summary.load_committed()],
             "headline": summary.format_headline(body),
+            "task": TASKS[body["task"]],
             "lines": summary.summarise(body),
             "trial": summary.describe_trial(body),
             "pictures": {} if kind == "notebook" else {

@@ -46,7 +46,7 @@ def measure_risk(context: EvaluationContext) -> list[Probe]:
 
 def _closed_curves(context: EvaluationContext) -> dict[str, Any]:  # [n+1] each
     """Return the risk by length of five rules, in closed form for Gaussian w."""
-    if context.distribution.tasks is not None:
+    if context.distribution.tasks is not None or context.tier.task != "regression":
         return {}
     sizes = context.tier.n, context.tier.d, context.tier.noise_std**2
     return {
