@@ -1,5 +1,5 @@
-"""A delta rule with the step 1/(visits + Kc) is the Dirichlet-Bayes bigram table; with a constant
-step it is an exponential mean; linear attention counts and does not divide.
+"""A mesa layer and a delta rule with the step 1/(visits + Kc) are the Dirichlet-Bayes bigram table;
+a constant step makes an exponential mean; linear attention counts and does not divide.
 
 The rows of a transition table are Dirichlet(c, ..., c); derived here. docs/theory, "Bigram tables".
 """
@@ -50,6 +50,10 @@ def run_layer(kind, symbols):  # [T, K]
     if kind == "delta":
         leaves |= dict(w_step=np.zeros((1, 1, 1, 2 * K)), b_step=np.log(np.full((1, 1, 1), STEP)))
         leaves["b_step"] -= np.log(1 - STEP)
+    if kind == "mesa":
+        leaves |= dict(w_step=np.zeros((1, 1, 1, 2 * K)), b_step=np.full((1, 1, 1), np.inf))
+        leaves |= dict(w_gate=leaves["w_step"], b_gate=leaves["b_step"])
+        leaves["log_penalty"] = np.log(np.full((1, 1), K * C))
     config = recurrent.Config(kind, 2 * K, key_width=K, layout="bound", normalise=False)
     params = recurrent.Params(**jax.tree.map(jnp.asarray, leaves))
     rows = markov.tokens(jnp.asarray(symbols), K, float)
@@ -58,6 +62,7 @@ def run_layer(kind, symbols):  # [T, K]
 
 def test_layers_are_these_tables():
     symbols = sample(jax.random.key(1), TASK).symbols
+    np.testing.assert_allclose(run_layer("mesa", symbols), predict(symbols, K, C), atol=1e-12)
     visits, reads = follow(symbols, lambda m: STEP)
     np.testing.assert_allclose(run_layer("delta", symbols), reads, atol=1e-12)
     visits, means = follow(symbols, lambda m: 1 / (m + 1))
