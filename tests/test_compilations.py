@@ -26,7 +26,6 @@ from lsa_lab.lm import decoder
 from lsa_lab.lm import flow as lm_flow
 from lsa_lab.models import (
     constructions,
-    effective,
     linear_attention,
     moments,
     prefixes,
@@ -199,8 +198,6 @@ CALLS = [
     partial(learning_curves.lms, N, D, 0.1, 0.1),
     partial(iteration.iterated_risk_limit, 2.0, 0.1, 3),
     partial(estimators.kalman_filter, PROMPT, 0.1, 0.9),
-    partial(effective.attention, W, W, step=W[0], gate=W[1]),
-    partial(effective.states, W, W, step=W[0], gate=W[1]),
     partial(learning_curves.ridge, N, D, 0.1),
     partial(matching.descent_gap, POOL[:, :D], POOL[:, D], STEPS, 0.1),
     lambda: amplification.demonstration_flow(softmax(), FACTORS, PROMPT),

@@ -23,7 +23,6 @@ from lsa_lab.lm.weights import check_params
 from lsa_lab.lm.weights import init as init_decoder
 from lsa_lab.models import (
     constructions,
-    effective,
     linear_attention,
     moments,
     prefixes,
@@ -273,12 +272,6 @@ WRONG_VALUES = [  # a call, and words of the message
     (lambda: recurrent.forward(DELTA_PARAMS, jnp.ones((0, 5)), DELTA), "tokens"),
     (lambda: recurrent.forward(DELTA_PARAMS, jnp.ones((4, 5), int), DELTA), "floats"),
     (lambda: recurrent.forward(DELTA_PARAMS, jnp.ones((1, 4, 5)), DELTA), "batch"),
-    (lambda: effective.attention(I2, I2, written=I2), "written"),
-    (lambda: effective.attention(I2, I2, gate=A[3,]), "gate"),
-    (lambda: effective.attention(I2, I2, step=A[3,]), "step"),
-    (lambda: effective.attention(I2, I2, removed=A[2, 3]), "removed"),
-    (lambda: effective.attention(I2, I2, values_per_token=2), "keys"),
-    (lambda: effective.attention(A[2, 2, 2], I2), "queries"),
     (lambda: optimum.one_layer(BIG_ENDIAN, A[3, 3], 4, 0.0), "astype"),
     (lambda: scores.similarity(BIG_ENDIAN, A[2,]), "astype"),
     (lambda: diversity.determinantal(SINGLE.x[:, :1], 2, 1e-50), "determinant"),

@@ -126,7 +126,6 @@ def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T
     For mesa α_ti is q_tᵀ (Σ βkkᵀ + λI)⁻¹ β_i k_i Π_{i<s≤t} g_s. An additive layer with
     ``normalise`` divides it by how many tokens have written. The values of gdn2 are those that its
     gate lets through. Where a token writes J > 1 values, a last axis J counts them.
-    ``effective.attention`` computes α from raw arrays.
     """
     return _map_heads(_weights, params, trace, config)
 
