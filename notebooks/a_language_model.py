@@ -115,9 +115,10 @@ print("spans of the demonstrations:", *map(tuple, questions.spans.tolist()))
 
 # %%
 scores = text.scores(params, config, questions)
-for reading in (readings.accuracy, readings.cross_entropy, readings.auc):
+for reading in (readings.accuracy, readings.auc):
     print(f"{reading.__name__:14} {reading(scores, queries.labels):.2f}")
-print("bias removed by the best constant:", round(readings.best_shift(scores, queries.labels), 2))
+shift = readings.best_threshold_shift(scores, queries.labels)
+print(f"the constant that gives the greatest accuracy: {shift:.2f}")
 
 # %% [markdown]
 # ## Which demonstration does the answer flow from?

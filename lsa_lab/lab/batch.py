@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lsa_lab.files import cache_folder
-from lsa_lab.lab import arguments, results, settings
+from lsa_lab.lab import arguments, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, relative
-from lsa_lab.lab.listing import describe_difference, find_rows
+from lsa_lab.lab.listing import describe_difference, expect_seconds, find_rows
 from lsa_lab.lab.pages import count_verdicts, format_value, group_by_claim
 from lsa_lab.lab.progress import format_seconds
 
@@ -98,24 +98,6 @@ def run_one(
             raise
         traceback.print_exc()
         return f"failed: {error}"
-
-
-def expect_seconds(experiment: Experiment, tier: str, folder: Path) -> float | None:
-    """Return the seconds of the last run of this tier and configuration, None if unknown.
-
-    ``folder`` is that of the result; without a result in it the committed one counts.
-    """
-    folders = (folder, experiment.figures) if folder.name == experiment.name else (folder,)
-    for path in folders:
-        try:
-            record = results.load_record(path)
-        except UsageError:
-            continue
-        if record["tier"] == tier:
-            return record["seconds"]
-        if tier == "quick" and record["quick_seconds"]:
-            return record["quick_seconds"]
-    return None
 
 
 def describe(experiment: Experiment, record: dict[str, Any], publish: bool) -> str:

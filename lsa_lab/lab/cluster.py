@@ -1,7 +1,6 @@
 """Jobs of a cluster by submitit: an experiment is a job, its runs are spread over the processes."""
 
 import sys
-import time
 from typing import Any
 
 from lsa_lab.files import cache_folder, import_extra
@@ -53,8 +52,7 @@ def wait(jobs: list[Any]) -> int:
     """Wait for jobs; print what each found, or why it failed; return 1 if one failed."""
     failed = 0
     for job in jobs:
-        while not job.done():
-            time.sleep(0.5)
+        job.wait()
         try:
             print(f"job {job.job_id}: {job.results()[0]}")
         except Exception as error:  # submitit's, with the trace of the process

@@ -1,5 +1,6 @@
 """Tables for the terminal: the list of experiments, and two results side by side."""
 
+import contextlib
 import math
 import os
 import shutil
@@ -98,3 +99,19 @@ def describe_difference(rows: Sequence[Row], others: Sequence[Row], which: str =
     agree = sum(a["verdict"] == b["verdict"] for a, b in pairs)
     verdicts = "" if agree == len(pairs) else f"{agree} of {len(pairs)} "
     return f"numbers differ {which}by {largest:.0e}; {verdicts}verdicts agree"
+
+
+def expect_seconds(experiment: Experiment, tier: str, folder: Path) -> float | None:
+    """Return the seconds of the last run of this tier and configuration, None if unknown.
+
+    ``folder`` is that of the result; without a result in it the committed one counts.
+    """
+    folders = (folder, experiment.figures) if folder.name == experiment.name else (folder,)
+    for path in folders:
+        with contextlib.suppress(UsageError):
+            record = results.load_record(path)
+            if record["tier"] == tier:
+                return record["seconds"]
+            if tier == "quick" and record["quick_seconds"]:
+                return record["quick_seconds"]
+    return None

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from lsa_lab.files import FileLockedError, cache_folder, lock_file, write_file
 from lsa_lab.lab import registration, results
 from lsa_lab.lab.catalogue import Experiment, UsageError
+from lsa_lab.lab.listing import expect_seconds
 from lsa_lab.lab.progress import format_seconds, show_progress
 from lsa_lab.lab.session import session
 from lsa_lab.lab.sources import digest_function, digest_library
@@ -176,6 +177,10 @@ def write_result(
 
     result = results.decode(content, "result.nc")
     rows = judge(experiment, module, result)
+    cached = cache_folder() / "figures" / experiment.name
+    quick_seconds = expect_seconds(experiment, "quick", cached)
+    if result.attrs["tier"] == "quick":
+        quick_seconds = result.attrs["seconds"]
     with plotting.context():
         picture, caption = _plot(module, result)
         files = {f"figure.{kind}": plotting.encode(picture, kind) for kind in ("pdf", "png")}
@@ -188,7 +193,7 @@ def write_result(
         "registered": json.loads(result.attrs.get("registration", "{}")).get("date", ""),
         "commit": result.attrs.get("commit", ""),
         "seconds": result.attrs["seconds"],
-        "quick_seconds": _find_quick_seconds(experiment, result.attrs),
+        "quick_seconds": quick_seconds,
         "caption": " ".join(caption.split()),
         "families": {claim.id: claim.family for claim in module.CLAIMS},
         "claims": rows,
@@ -204,16 +209,6 @@ def write_result(
 def _plot(module: ModuleType, result: Any) -> tuple[Any, str]:
     config = results.restore_config(module.Config, json.loads(result.attrs["config"]))
     return module.plot(result, config)
-
-
-def _find_quick_seconds(experiment: Experiment, facts: Mapping[Any, Any]) -> float | None:
-    """Return the seconds of the quick tier: of this result, or of the last one in the cache."""
-    if facts["tier"] == "quick":
-        return float(facts["seconds"])
-    for folder in (cache_folder() / "figures" / experiment.name, experiment.figures):
-        with contextlib.suppress(UsageError):
-            return results.load_record(folder)["quick_seconds"]
-    return None
 
 
 def write_panel(module: ModuleType, result: Any, letter: str, folder: Path) -> None:

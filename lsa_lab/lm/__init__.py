@@ -4,19 +4,24 @@
 """
 
 import contextlib
+import dataclasses
+import hashlib
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lsa_lab.files import cache_folder
+from lsa_lab.files import cache_folder, import_extra, write_file
 
 if TYPE_CHECKING:
+    import numpy as np
     from jax.typing import DTypeLike
 
     from lsa_lab.lm.config import Config
     from lsa_lab.lm.tokens import Tokenizer
     from lsa_lab.lm.weights import Params
 
-__all__ = ["Decoder", "load", "save"]
+__all__ = ["Decoder", "load"]
+_COPY = "decoder.safetensors"
 
 
 class Decoder(NamedTuple):
@@ -30,19 +35,23 @@ class Decoder(NamedTuple):
 def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
     """Load the decoder of a GGUF file, or of a folder with config.json and safetensors.
 
-    A GGUF file is dequantised once: later loads read a folder in the cache, if a Llama or a Qwen.
+    A GGUF file is dequantised once: later loads read a copy in the cache.
     """
-    from lsa_lab.lm import folder, gguf, leaves, sources, tokens
+    from lsa_lab.lm import folder, gguf, leaves, tokens
 
-    path, dtype = _check_exists(path), leaves.check_dtype(dtype)
+    path, dtype = Path(path), leaves.check_dtype(dtype)
+    if not path.exists():
+        raise FileNotFoundError(
+            f"there is no {path}; expected a GGUF file, or a folder with config.json and "
+            "safetensors"
+        )
     if path.is_dir():
         config, names, tensors = folder.read(path)
-        file = path / "tokenizer.json"
-        tokenizer = tokens.from_file(file) if file.exists() else None
+        tokenizer = _read_tokenizer(path)
     else:
-        copy = cache_folder() / "decoders" / f"{path.stem}-{sources.hash_model(path)[:16]}"
-        if (copy / "model.safetensors").exists():  # the file that is written last
-            return load(copy, dtype)
+        copy = cache_folder() / "decoders" / f"{path.stem}-{_hash_file(path)[:16]}"
+        if (copy / _COPY).exists():
+            return _read_copy(copy, dtype)
         config, names, tensors, metadata = gguf.read(path)
         tokenizer = tokens.from_gguf(metadata) if "tokenizer.ggml.tokens" in metadata else None
     params = leaves.read_params(tensors, names, config, dtype)
@@ -50,23 +59,39 @@ def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
         tokens.check_fits(tokenizer, config.vocabulary)
     decoder = Decoder(config, params, tokenizer)
     if not path.is_dir() and dtype == "float32":
-        with contextlib.suppress(ValueError, OSError):  # another family, or no room
-            save(copy, decoder)
-            return load(copy, dtype)  # the bits of every later load
+        with contextlib.suppress(OSError):  # no room
+            _write_copy(copy, decoder)
     return decoder
 
 
-def save(path: str | Path, decoder: Decoder) -> None:
-    """Write a decoder of Llama's or Qwen's kind as a folder that ``load`` reads, in float32."""
-    from lsa_lab.lm import folder
-
-    text = None if decoder.tokenizer is None else decoder.tokenizer.rules.to_str()
-    folder.write(Path(path), decoder.config, decoder.params, text)
+def _hash_file(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_exists(path: str | Path) -> Path:
-    if (path := Path(path)).exists():
-        return path
-    raise FileNotFoundError(
-        f"there is no {path}; expected a GGUF file, or a folder with config.json and safetensors"
-    )
+def _read_tokenizer(folder: Path) -> "Tokenizer | None":
+    from lsa_lab.lm import tokens
+
+    file = folder / "tokenizer.json"
+    return tokens.from_file(file) if file.exists() else None
+
+
+def _write_copy(folder: Path, decoder: Decoder) -> None:
+    """Write the leaves of Params in float32, the config and the tokenizer."""
+    leaves = {name: leaf for name, leaf in vars(decoder.params).items() if leaf is not None}
+    config = {"config": json.dumps(dataclasses.asdict(decoder.config))}
+    if decoder.tokenizer is not None:
+        write_file(folder / "tokenizer.json", decoder.tokenizer.rules.to_str().encode())
+    content = import_extra("safetensors.flax", "lm").save(leaves, config)
+    write_file(folder / _COPY, content)  # last: then all is there
+
+
+def _read_copy(folder: Path, dtype: "np.dtype") -> Decoder:
+    from lsa_lab.lm.config import Config
+    from lsa_lab.lm.weights import Params
+
+    with import_extra("safetensors", "lm").safe_open(folder / _COPY, "flax") as file:
+        config = Config(**json.loads(file.metadata()["config"]))
+        names = list(file.keys())
+        leaves = {name: file.get_tensor(name).astype(dtype) for name in names}
+    return Decoder(config, Params(**leaves), _read_tokenizer(folder))

@@ -2,9 +2,9 @@
 
     log p(answer | prompt) = Σ_t log p(token t | prompt, the answer's tokens before t)
 
-A prompt is written as in ``text``, with an answer in the place of a label word; demonstrations show
-their right answers and run once for all questions. Long answers are less probable than short ones:
-``per_token`` divides by the number of tokens.
+A question, a blank and an answer are one demonstration; a blank line parts two of them.
+Demonstrations show their right answers and run once for all questions. Long answers are less
+probable than short ones: ``per_token`` divides by the number of tokens.
 """
 
 import jax
@@ -19,7 +19,7 @@ from lsa_lab.lm.decoder import Params, Past
 from lsa_lab.lm.records import Choices
 from lsa_lab.lm.tokens import Tokenizer, check_tokenizer
 
-FORM = "{text} {answer}\n\n"
+_MOST_TOKENS = 4096  # that are run together
 
 
 def choice_scores(
@@ -29,17 +29,13 @@ def choice_scores(
     queries: Choices,  # B of them, each with K answers
     tokenizer: Tokenizer,
     *,
-    form: str = FORM,
     per_token: bool = False,
-    max_tokens: int = 4096,
 ) -> np.ndarray:  # [B, K]
     """Return the log-probability of each answer to each question, in nats."""
     check_tokenizer(tokenizer)
-    before, separator = form.partition("{answer}")[0].rstrip(" "), form.partition("{answer}")[2]
 
     def encode(text: str, follows: bool) -> list[int]:
-        opening = separator * follows + before.replace("{text}", text)
-        return tokenizer.encode(opening, follows=follows)
+        return tokenizer.encode("\n\n" * follows + text, follows=follows)
 
     prefix = list(tokenizer.start)
     for i, (text, answers) in enumerate(
@@ -55,7 +51,7 @@ def choice_scores(
     ]
     if not all(len(prefix) + len(opening) and answer for opening, answer in pairs):
         raise ValueError(f"{queries.name}: every question and every answer needs a token")
-    return _score(params, config, prefix, pairs, max_tokens, per_token).reshape(len(queries), -1)
+    return _score(params, config, prefix, pairs, per_token).reshape(len(queries), -1)
 
 
 def _score(
@@ -63,7 +59,6 @@ def _score(
     config: Config,
     prefix: list[int],
     pairs: list[tuple[list[int], list[int]]],
-    max_tokens: int,
     per_token: bool,
 ) -> np.ndarray:  # [B K]
     # The last token before the answers predicts their first: it runs with every pair.
@@ -77,7 +72,7 @@ def _score(
         )
     past = decoder.run_prefix(params, np.array(prefix, np.int32), config) if prefix else None
     counts, sums = np.array([len(answer) for _, answer in pairs]), np.full(len(pairs), np.nan)
-    for bucket in make_buckets(parts, config.context - len(prefix), max_tokens):
+    for bucket in make_buckets(parts, config.context - len(prefix), _MOST_TOKENS):
         padded = np.zeros(len(bucket.ids), np.int32)
         padded[: len(bucket.rows)] = counts[bucket.rows]
         values = _sum_log_probabilities(params, past, bucket.ids, bucket.last, padded, config)

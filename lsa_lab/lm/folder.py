@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lsa_lab.files import import_extra, write_file
-from lsa_lab.lm import leaves
+from lsa_lab.files import import_extra
 from lsa_lab.lm.config import Config, Field, allow_only
 from lsa_lab.lm.families import ACTIVATIONS, FAMILIES, TRANSFORMERS, Names
 from lsa_lab.lm.leaves import Tensors
-from lsa_lab.lm.weights import Params
 
 _LONG = {
     "num_layers": "num_hidden_layers",
@@ -92,33 +90,6 @@ def read(path: Path) -> tuple[Config, Names, Tensors]:
     fields = _read_json(file)
     config = make_config(fields, file)
     return config, TRANSFORMERS[fields["model_type"]], _tensors(path)
-
-
-def write(path: Path, config: Config, params: Params, tokenizer: str | None) -> None:
-    """Write config.json, tokenizer.json and model.safetensors of a model like Llama's.
-
-    Raises ValueError where no such family has the config.
-    """
-    safetensors = import_extra("safetensors.numpy", "lm")
-    fields: dict[str, Any] = {key: getattr(config, name) for name, key in _KEYS["llama"].items()}
-    fields |= {
-        "vocab_size": config.vocabulary,
-        "num_key_value_heads": config.num_groups,
-        "head_dim": config.key_width,
-        "tie_word_embeddings": config.tied,
-        "rope_theta": config.rotary_base,
-        "attention_bias": config.write_biases,
-        "hidden_act": "silu",
-    }
-    kinds = [fields | {"model_type": family} for family in ("llama", "qwen2", "qwen3")]
-    kinds = [kind for kind in kinds if make_config(kind, path) == config]
-    if not kinds:
-        raise ValueError(f"{config} is no Llama, Qwen2 or Qwen3: write it in a format of its own")
-    tensors = leaves.make_tensors(params, TRANSFORMERS[kinds[0]["model_type"]], config)
-    write_file(path / "config.json", json.dumps(kinds[0], indent=1).encode())
-    if tokenizer is not None:
-        write_file(path / "tokenizer.json", tokenizer.encode())
-    write_file(path / "model.safetensors", safetensors.save(tensors))  # last: then all is there
 
 
 def make_config(fields: Mapping[str, Any], source: Path) -> Config:

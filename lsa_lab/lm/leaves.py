@@ -57,27 +57,6 @@ def read_params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike
     return Params(**leaves)
 
 
-def make_tensors(params: Params, names: Names, config: Config) -> dict[str, np.ndarray]:
-    """Return the tensors of a file of this family in float32, the inverse of ``read_params``.
-
-    The family has one leaf in each tensor, and turns halves.
-    """
-    by_name = {}
-    for leaf in shapes(config):
-        rows = np.asarray(getattr(params, leaf), np.float64)
-        place, axes = names.places[leaf], AXES[leaf]
-        if leaf in SCALED[config.key_norm]:
-            rows = rows * config.key_width**0.5
-        letters = place.layout.replace(" ", "")
-        size, order = letter_sizes(config), [axes.index(letter) for letter in letters]
-        shape = [math.prod(size[letter] for letter in axis) for axis in place.layout.split()]
-        for i, row in enumerate([rows] if leaf in OUTSIDE_LAYERS else rows):
-            tensor = row.transpose(order).reshape(shape).astype(np.float32)
-            prefix = "" if leaf == "unembedding" else names.prefix
-            by_name[prefix + place.name.format(i)] = np.ascontiguousarray(tensor)
-    return by_name
-
-
 def check_dtype(dtype: DTypeLike) -> np.dtype:
     """Return the dtype, if jax holds weights in it."""
     dtype = jnp.dtype(dtype)

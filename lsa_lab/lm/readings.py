@@ -1,4 +1,4 @@
-"""Accuracy, cross-entropy and AUC of label scores, with and without a constant bias.
+"""Accuracy, F1 and AUC of label scores, with and without a constant bias.
 
 Scores [B, C] are logits or log-probabilities of the C labels after B queries, labels [B] the right
 ones. Readings compare labels with each other only, p(c | query) = softmax_c(scores), in float64.
@@ -7,7 +7,7 @@ ones. Readings compare labels with each other only, p(c | query) = softmax_c(sco
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.special import log_softmax, logsumexp
 
 
 def accuracy(scores: Any, labels: Any) -> float:
@@ -34,12 +34,6 @@ def f1(scores: Any, labels: Any, positive: int | None = None) -> float:
     return float(np.mean([one(c) for c in classes]))
 
 
-def cross_entropy(scores: Any, labels: Any) -> float:
-    """Return the mean of -log p(right label | query), among the labels, in nats."""
-    s, y = _check(scores, labels)
-    return float(-log_probabilities(s)[np.arange(len(y)), y].mean())
-
-
 def auc(scores: Any, labels: Any) -> float:
     """Return the share of pairs in which the query of a class has the larger log-odds of it.
 
@@ -59,21 +53,6 @@ def auc(scores: Any, labels: Any) -> float:
 def log_probabilities(scores: Any) -> np.ndarray:  # [B, C]
     """Return log p(c | query) among the labels."""
     return log_softmax(np.asarray(scores, np.float64), axis=-1)
-
-
-def best_shift(scores: Any, labels: Any) -> float:
-    """Return the constant b, added to the log-odds z of class 1, of least cross-entropy.
-
-    It is the root of mean σ(z + b) = the share of class 1, as the derivative says: the one
-    constant under which the two labels are given as often as they are right.
-    """
-    from scipy.optimize import brentq
-
-    z, y = _log_odds(scores, labels)
-    share = y.mean()
-    level = np.log(share / (1 - share))  # at level - max z no σ(z + b) is above the share
-    ends = level - z.max() - 1, level - z.min() + 1
-    return float(brentq(lambda b: expit(z + b).mean() - share, *ends, xtol=1e-14))
 
 
 def best_threshold_shift(scores: Any, labels: Any) -> float:

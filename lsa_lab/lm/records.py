@@ -23,23 +23,15 @@ from lsa_lab.lm.sentences import Sentences
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Choices:
-    """Questions with K answers each, and the number of the right one."""
+class Choices(Sentences):
+    """Questions with K answers each; a class is the number of an answer."""
 
-    name: str
-    texts: tuple[str, ...]  # [N]
-    answers: tuple[tuple[str, ...], ...]  # [N, K]
-    labels: np.ndarray  # [N], from 0 to K - 1
-
-    def __len__(self) -> int:
-        return len(self.texts)
+    answers: tuple[tuple[str, ...], ...] = ()  # [N, K]
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "Choices":
         """Return the questions at these places, in this order."""
-        texts = tuple(self.texts[i] for i in rows)
         answers = tuple(self.answers[i] for i in rows)
-        labels = np.asarray(self.labels)[np.asarray(rows, int)]
-        return dataclasses.replace(self, texts=texts, answers=answers, labels=labels)
+        return dataclasses.replace(super().take(rows), answers=answers)
 
 
 def read_sentences(path: str | Path, form: str, label: str, classes: Sequence[str]) -> Sentences:
@@ -58,11 +50,10 @@ def read_choices(path: str | Path, form: str, answers: Sequence[str], label: str
 
     Raises ValueError for another label or a field that a record lacks.
     """
-    records, numbers = _read(Path(path)), [str(i) for i in range(len(answers))]
-    texts = tuple(_fill(form, record, path) for record in records)
+    questions = read_sentences(path, form, label, [str(i) for i in range(len(answers))])
+    records = _read(Path(path))
     rows = tuple(tuple(_fill(each, record, path) for each in answers) for record in records)
-    labels = [_find_label(record, label, numbers, path) for record in records]
-    return Choices(Path(path).stem, texts, rows, np.array(labels, int))
+    return Choices(**vars(questions), answers=rows)
 
 
 def _read(path: Path) -> list[dict]:

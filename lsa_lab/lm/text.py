@@ -28,8 +28,6 @@ from lsa_lab.lm.templates import Template as Template
 from lsa_lab.lm.tokens import Tokenizer
 from lsa_lab.lm.weights import check_params
 
-CONTENT_FREE = ("N/A", "[MASK]", "")  # texts that say nothing: Zhao et al. 2102.09690
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Questions:
@@ -89,12 +87,6 @@ def ask(
         np.asarray(queries.labels),
         label_ids,
     )
-
-
-def make_content_free(queries: Sentences) -> Sentences:
-    """Return texts without content ("N/A", ...) as queries; their labels are arbitrary."""
-    labels = np.zeros(len(CONTENT_FREE), int)
-    return Sentences("content-free texts", CONTENT_FREE, labels, queries.classes)
 
 
 def scores(

@@ -8,9 +8,8 @@ import jax
 import pytest
 
 from lsa_lab.lab import command
-from lsa_lab.lab.batch import expect_seconds
 from lsa_lab.lab.catalogue import UsageError
-from lsa_lab.lab.listing import describe_difference
+from lsa_lab.lab.listing import describe_difference, expect_seconds
 
 WRONG = [
     ("runn", "unknown command 'runn': did you mean run?"),
