@@ -396,7 +396,10 @@ WRONG_VALUES = [  # a call, and words of the message
     (lambda: gradient_matching.match(np.ones((4, 2), int), 2), "gradients"),
     (lambda: gradient_matching.match(A[5, 3], 2, max_swaps=-1), "max_swaps"),
     (lambda: readings.auc(np.zeros((3, 2)), [1, 1, 1]), "none of class 0: take queries of every"),
-    (lambda: readings.best_threshold_shift(np.zeros((3, 3)), [0, 1, 2]), "scores of 3 labels: .* needs two"),
+    (
+        lambda: readings.best_threshold_shift(np.zeros((3, 3)), [0, 1, 2]),
+        "scores of 3 labels: .* needs two",
+    ),
     (lambda: readings.accuracy(np.zeros((3, 2)), [0, 1]), r"shapes \(3, 2\) and \(2,\); expected"),
     (lambda: readings.accuracy(np.zeros((3, 2)), [0, 1, 2]), "whole numbers from 0 to C - 1"),
     (lambda: readings.accuracy([[0, np.nan]], [0]), "1 scores are NaN or infinite"),
