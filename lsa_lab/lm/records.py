@@ -16,6 +16,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Choices(Sentences):
 
     answers: tuple[tuple[str, ...], ...] = ()  # [N, K]
 
-    def take(self, rows: Sequence[int] | np.ndarray) -> "Choices":
+    def take(self, rows: Sequence[int] | np.ndarray) -> Self:
         """Return the questions at these places, in this order."""
         answers = tuple(self.answers[i] for i in rows)
         return dataclasses.replace(super().take(rows), answers=answers)

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def take(self, rows: Sequence[int] | np.ndarray) -> "Sentences":
+    def take(self, rows: Sequence[int] | np.ndarray) -> Self:
         """Return the sentences at these places, in this order."""
         if np.asarray(rows).dtype == bool:
             raise ValueError("rows are a mask: expected whole numbers; give np.flatnonzero(mask)")
