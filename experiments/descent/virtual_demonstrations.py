@@ -1,0 +1,329 @@
+"""How many demonstrations, chosen freely, are worth a whole prompt (2506.09048, 2507.16003)?
+
+A trained stack answers queries x with f(x), after a prompt of n demonstrations. In masked linear
+attention d + 1 virtual demonstrations, from the second moment of the prompt, give every query the
+same answer, and one gives it before steps of descent. Here k virtual demonstrations are fitted to
+the answers by Adam, from k demonstrations of the prompt, and compared on new queries. A patch is
+the least linear map that has the answers at m queries; before one layer of linear attention it
+carries the share min(m/d, 1) of the answer to a new query.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+
+from experiments.models.model import Model, prepare_prompt
+from experiments.models.named import REGRESSION, choose_models
+from experiments.models.tasks import distribution, draw
+from lsa_lab import lab
+from lsa_lab.analyses import patches
+from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.models.moments import layer_maps
+from lsa_lab.prompts import Prompt, second_moment
+
+NAMES = (REGRESSION[0], REGRESSION[1], REGRESSION[3])  # linear, softmax, softmax with norms and MLP
+LOOKS = dict(zip(NAMES, map(plotting.METHOD.get, ("linear", "softmax", "softmax, norm, MLP")),
+                 strict=True))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Config:
+    names: tuple[str, ...] = NAMES  # of trained models
+    small: bool = False  # models that train in seconds
+    seeds: int = 16  # of each model
+    sizes: tuple[int, ...] = (1, 2, 4, 7)  # virtual demonstrations; d + 1 = 7
+    fitted_prompts: int = 3  # of each run, whose demonstrations are replaced
+    queries: int = 64  # to whose answers they are fitted
+    steps: int = 300  # of Adam
+    batch: int = 8  # queries of a step
+    learning_rate: float = 0.1
+    patch_sizes: tuple[int, ...] = (1, 2, 3, 4, 8, 12, 24)  # queries of a patch; not d - 1 to d + 1
+    patched_prompts: int = 32  # of each run
+    test_queries: int = 256  # on which answers are compared
+    seed: int = 1071
+
+    @property
+    def models(self):
+        """The trained models, by name."""
+        return choose_models(self.names, small=self.small)
+
+
+TIERS = {
+    "smoke": Config(NAMES[::2], small=True, seeds=2, sizes=(1, 3), fitted_prompts=2, steps=3,
+                    patch_sizes=(1, 4), patched_prompts=2, test_queries=8, seed=1),
+    "quick": Config(seeds=4, sizes=(1, 7), fitted_prompts=2, steps=150, patched_prompts=8,
+                    test_queries=64, seed=2),
+    "full": Config(),
+}  # fmt: skip
+
+
+def answers(model, x, y, queries):  # [k, d], [k], [Q, d] -> [Q]
+    """Return the answers to queries after the same demonstrations."""
+    if model.spec.architecture.merged:  # linear in the query: one layer map serves all of them
+        moment = second_moment(Prompt(x, y, queries[0], jnp.zeros_like(y[0])))
+        return -queries @ layer_maps(model.params, moment)[-1, -1, :-1]
+    x, y = (jnp.broadcast_to(part, (len(queries), *part.shape)) for part in (x, y))
+    return model.predict(Prompt(x, y, queries, jnp.zeros_like(queries[:, 0])))
+
+
+def relative_error(model, demonstrations, queries, targets):  # -> []
+    """Return the mean squared difference from the answers f over the mean of f²."""
+    errors = answers(model, *demonstrations, queries) - targets
+    return jnp.sum(errors**2) / jnp.sum(targets**2)
+
+
+def fit(model, start, queries, targets, key, config):  # -> x [k, d], y [k]
+    """Fit demonstrations to the answers at these queries by Adam, on some of them at each step."""
+    schedule = optax.cosine_decay_schedule(config.learning_rate, config.steps)
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))
+
+    def step(carry, key):
+        demonstrations, state = carry
+        rows = jax.random.randint(key, (config.batch,), 0, len(queries))
+        error = partial(relative_error, model)
+        gradient = jax.grad(error)(demonstrations, queries[rows], targets[rows])
+        updates, state = optimizer.update(gradient, state)
+        return (optax.apply_updates(demonstrations, updates), state), None
+
+    keys = jax.random.split(key, config.steps)
+    return jax.lax.scan(step, (start, optimizer.init(start)), keys)[0][0]
+
+
+@partial(jax.jit, static_argnums=(0, 4, 5))
+def replace(spec, params, batch, key, size, config):  # Prompt [P] -> three errors [P]
+    """Return relative errors of fitted demonstrations, of those at their start, and of d + 1.
+
+    The start is a random subset of the prompt, scaled so that the eigenvalues of its second moment
+    are about as large; d + 1 are those that are exact in linear attention.
+    """
+    model = Model(spec, params)
+
+    def one(row):
+        prompt, key = row
+        keys = jax.random.split(key, 3)
+        rows = jax.random.permutation(keys[0], prompt.x.shape[0])[:size]
+        d, exact = prompt.x.shape[1], patches.moment_demonstrations(prompt)
+        scale = min(size / d, 1) ** 0.5  # of few rows, whose second moment has large eigenvalues
+        start = scale * prompt.x[rows], scale * prompt.y[rows]
+        count = config.queries + config.test_queries
+        queries = jax.random.normal(keys[1], (count, d), prompt.x.dtype)
+        targets = answers(model, prompt.x, prompt.y, queries)
+        (seen, new), (known, held_out) = (
+            jnp.split(rows, [config.queries]) for rows in (queries, targets)
+        )
+        fitted = fit(model, start, seen, known, keys[2], config)
+        compared = fitted, start, (exact.x, exact.y)
+        return [relative_error(model, each, new, held_out) for each in compared]
+
+    return jax.vmap(one)((batch, jax.random.split(key, len(batch.y))))
+
+
+@partial(jax.jit, static_argnums=(0, 4))
+def patch(spec, params, batch, key, config):  # -> [2, sizes]
+    """Return the share of answers that a patch carries to new queries, mean over prompts.
+
+    Second, the share of the best linear map of the answers that is left by a random projection of
+    the patch's rank, which has nothing to do with the patch's queries.
+    """
+    model = Model(spec, params)
+
+    def one(row):
+        prompt, key = row
+        most, d = max(config.patch_sizes), prompt.x.shape[1]
+        count = 2 * most + config.test_queries
+        queries = jax.random.normal(key, (count, d), prompt.x.dtype)
+        values = answers(model, prompt.x, prompt.y, queries)[:, None]
+        inputs, others, tested = jnp.split(queries, [most, 2 * most])
+        writes, _, targets = jnp.split(values, [most, 2 * most])
+        best = patches.least_squares_patch(tested, targets)
+        shares = []
+        for size in config.patch_sizes:
+            projection = jnp.linalg.pinv(others[:size]) @ others[:size]
+            for each in (patches.least_squares_patch(inputs[:size], writes[:size]),
+                         best @ projection):  # fmt: skip
+                shares.append(patches.carried_share(each, tested, targets))
+        return jnp.reshape(jnp.stack(shares), (-1, 2)).T
+
+    return jax.lax.map(one, (batch, jax.random.split(key, len(batch.y)))).mean(0)
+
+
+def draw_prompts(spec, params, key, size):  # -> Prompt [size]
+    """Draw prompts, in the units in which the model's layers read them.
+
+    Raises ArithmeticError if the model is worse than the answer 0.
+    """
+    batch = draw(key, distribution(spec.task, dtype=jnp.float32), size)
+    error = float(Model(spec, params).errors(batch).mean() / (batch.y_query**2).mean())
+    if spec.training.steps > 5 and not error < 1:  # smoke tier: not trained
+        raise ArithmeticError(f"a model has {error:.3g} times the error of the answer 0")
+    return jax.vmap(partial(prepare_prompt, spec.architecture))(batch)[0]
+
+
+def measure(config, models, item):  # -> a dictionary of errors and shares of one run
+    name, seed = item
+    runs = models[name]
+    params = jax.tree.map(jnp.asarray, runs.models(seeds=seed).params)
+    key = jax.random.fold_in(jax.random.key(config.seed), 100 * config.names.index(name) + seed)
+    keys = jax.random.split(key, 3)
+    batch = draw_prompts(runs.spec, params, keys[0], config.patched_prompts)
+    architecture = dataclasses.replace(runs.spec.architecture, normalise_prompt=False)
+    spec = dataclasses.replace(runs.spec, architecture=architecture)
+    shares = patch(spec, params, batch, keys[1], config)
+    few = jax.tree.map(lambda leaf: leaf[: config.fitted_prompts], batch)
+    errors = [replace(spec, params, few, keys[2], size, config) for size in config.sizes]
+    return {"share": np.asarray(shares), "error": np.asarray(errors)}  # [2, sizes], [K, 3, P]
+
+
+def compute(config, models):
+    for name, runs in models.items():
+        if not runs.finished[-1][: config.seeds].all():
+            raise ArithmeticError(f"trainings of {name} diverged")
+    items = [(name, seed) for name in config.names for seed in range(config.seeds)]
+    rows = lab.compute_each("virtual demonstrations", items, partial(measure, config, models))
+    data = {}
+    axes = {"share": ("kind", "queries"), "error": ("size", "source", "prompt")}
+    for key, names in axes.items():
+        values = np.stack([row[key] for row in rows]).astype(float)
+        shape = (len(config.names), config.seeds, *values.shape[1:])
+        data[key] = (("model", "run", *names), values.reshape(shape))
+    coordinates = {"model": list(config.names), "size": list(config.sizes)}
+    coordinates |= {"queries": list(config.patch_sizes), "kind": ["patch", "projection"]}
+    coordinates["source"] = ["fitted", "subset", "moment"]
+    covariates = next(iter(models.values())).spec.task.d
+    return xr.Dataset(data | {"d": covariates}, coordinates)
+
+
+def predictions(config):
+    """Return what theory gives, to be registered: relative errors and shares."""
+    d = config.models[config.names[0]].task.d
+    shares = {f"{m} queries": min(m / d, 1.0) for m in config.patch_sizes}
+    linear = {"1 fitted demonstration": 0.0, f"{d + 1} of the second moment": 0.0}
+    errors = {NAMES[0]: linear, NAMES[1]: {"1 fitted demonstration": 1.0}}
+    return {"error": errors, "share of a patch": shares}
+
+
+def error(result, model, size=None, source="fitted"):  # -> [R]
+    """Return the mean relative error of each run, by default of d + 1 demonstrations."""
+    size = int(result["d"]) + 1 if size is None else size
+    if model not in result["model"] or size not in result["size"]:
+        return None
+    chosen = result["error"].sel(model=model, size=size, source=source)
+    return chosen.transpose("run", "prompt").mean("prompt").values
+
+
+def fitted_over_start(result, model, size=None):  # -> [R]
+    fitted = error(result, model, size)
+    return None if fitted is None else fitted / error(result, model, size, "subset")
+
+
+def excess_share(result, model, queries, kind="patch"):  # -> [R]
+    """Return the share that patches of m queries carry, less min(m/d, 1)."""
+    if model not in result["model"] or queries not in result["queries"]:
+        return None
+    share = result["share"].sel(model=model, queries=queries, kind=kind).values
+    return share - min(queries / float(result["d"]), 1.0)
+
+
+def over_projection(result, model, queries):  # -> [R]
+    patch = excess_share(result, model, queries)
+    return None if patch is None else patch - excess_share(result, model, queries, "projection")
+
+
+FULL = TIERS["full"]
+NONLINEAR = {"model": NAMES[1:]}
+PATCHES = {**NONLINEAR, "queries": (1, 3, 12)}
+RELATIVE = "mean squared difference of answers over the mean square of the answers"
+median = partial(Claim, statistic="median", null="gain")
+CLAIMS = (
+    median("one", "Dong et al. 2506.09048", "In linear attention one demonstration, fitted, gives "
+           "the answers of the whole prompt", f"the {RELATIVE}",
+           partial(error, model=NAMES[0], size=1), at_most=0.01,
+           note="without MLPs and softmax d numbers are the answer to all queries"),
+    median("one_key", "derived here", "In softmax attention one demonstration gives no part of the "
+           "answers, since every query reads it with the weight 1", f"the {RELATIVE}",
+           partial(error, model=NAMES[1], size=1), at_least=0.9),
+    median("enough", "derived here", "In a {model} model d + 1 fitted demonstrations are enough, "
+           "as they are in linear attention", f"the {RELATIVE}", error, at_most=0.05,
+           over=NONLINEAR),
+    Claim("gain", "derived here", "In a {model} model fitting changes the error of {size} "
+          "demonstrations of the prompt", "the error of fitted demonstrations over that of as many "
+          "random ones of the prompt, where the fit starts", fitted_over_start,
+          statistic="ratio", over={"model": NAMES, "size": (1, 7)},
+          null="none: the ratio is paired, and 1 without a difference"),
+    median("moment", "derived here", "In a {model} model the d + 1 demonstrations that are exact "
+           "in linear attention err by at least a tenth", f"the {RELATIVE}",
+           partial(error, source="moment"), at_least=0.1, over=NONLINEAR),
+    Claim("share", "Dherin et al. 2507.16003", "In a {model} model a patch from {queries} queries "
+          "carries the share of the answer that it carries in linear attention", "the share of the "
+          "squared answers to new queries that a patch from m queries carries, less min(m/d, 1)",
+          excess_share, at_least=-0.05, at_most=0.05, over=PATCHES, null="projection"),
+    Claim("projection", "derived here", "In a {model} model a patch from {queries} queries carries "
+          "what a random projection of its rank leaves of the best linear map", "the share that a "
+          "patch carries less the share that is left", over_projection, at_least=-0.05,
+          at_most=0.05, over=PATCHES, null="none: the difference is paired, and 0 without one"),
+)  # fmt: skip
+
+
+def plot(result, config):  # -> Figure, caption
+    figure, axes = plotting.figure(6.75, 2.7, (1, 2))
+    plot_errors(axes[0], result)
+    plot_shares(axes[1], result)
+    d, models = int(result["d"]), result["model"].values
+    errors = [
+        f"{np.median(error(result, name, 1)):.2g} and "
+        f"{np.median(error(result, name, int(result['size'][-1]))):.2g} ({name})"
+        for name in models
+    ]
+    return figure, (
+        f"With 1 and {int(result['size'][-1])} fitted demonstrations the median error, relative to "
+        f"the squared answers, is {', '.join(errors)}. Hollow points are random demonstrations of "
+        f"the prompt, where the fits start; crosses the d + 1 = {d + 1} that are exact in linear "
+        "attention, where they do not show. In b lines are min(m/d, 1). Points are medians in a, "
+        f"means in b, over {config.seeds} trainings."
+    )
+
+
+FLOOR = 1e-5  # smaller errors are drawn here
+
+
+def plot_errors(ax, result):
+    sizes = result["size"].values
+    for name in result["model"].values:
+        look = {**LOOKS[name], "lw": 0.8, "capsize": 2}
+        for source, style in (("fitted", {"label": name}), ("subset", {"mfc": "white", "lw": 0})):
+            runs = np.stack([error(result, name, size, source) for size in sizes], axis=1)
+            plotting.mean_points(
+                ax, sizes, np.clip(runs, FLOOR, 1e3), statistic="median", **look | style
+            )
+        size = int(result["d"]) + 1
+        exact = error(result, name, sizes[-1], "moment")
+        if np.median(exact) > FLOOR:
+            ax.plot(size, np.median(exact), "x", color=look["color"], ms=6)
+    ax.axhline(1, color="grey", lw=0.8, ls=":")
+    plotting.log_axes(ax, x=True, y=True, ticks=sizes)
+    ax.set(xlabel="virtual demonstrations", ylabel="relative squared error")
+    ax.set_title("Demonstrations in the place of a prompt")
+    ax.legend()
+
+
+def plot_shares(ax, result):
+    queries, d = result["queries"].values, int(result["d"])
+    for name in result["model"].values:
+        shares = result["share"].sel(model=name, kind="patch").transpose("run", "queries")
+        look = {**LOOKS[name], "lw": 0, "capsize": 2}
+        plotting.mean_points(ax, queries, shares, name, **look)
+    grid = np.linspace(0, queries.max(), 100)
+    plotting.line(ax, grid, np.minimum(grid / d, 1), "min(m/d, 1)")
+    ax.set(xlabel="queries m of a patch", ylabel="share of the answer to new queries")
+    ax.set_title("Patches")
+    ax.legend()
+
+
+if __name__ == "__main__":
+    main(__file__)
