@@ -38,9 +38,9 @@ class Config:
     small: bool = False  # models that train in seconds
     seeds: int = 16  # of each model
     sizes: tuple[int, ...] = (1, 2, 4, 7)  # virtual demonstrations; d + 1 = 7
-    fitted_prompts: int = 3  # of each run, whose demonstrations are replaced
+    fitted_prompts: int = 4  # of each run, whose demonstrations are replaced
     queries: int = 64  # to whose answers they are fitted
-    steps: int = 300  # of Adam
+    steps: int = 400  # of Adam
     batch: int = 8  # queries of a step
     learning_rate: float = 0.1
     patch_sizes: tuple[int, ...] = (1, 2, 3, 4, 8, 12, 24)  # queries of a patch; not d - 1 to d + 1
@@ -57,8 +57,8 @@ class Config:
 TIERS = {
     "smoke": Config(NAMES[::2], small=True, seeds=2, sizes=(1, 3), fitted_prompts=2, steps=3,
                     patch_sizes=(1, 4), patched_prompts=2, test_queries=8, seed=1),
-    "quick": Config(seeds=4, sizes=(1, 7), fitted_prompts=2, steps=150, patched_prompts=8,
-                    test_queries=64, seed=2),
+    "quick": Config(NAMES[:2], seeds=9, sizes=(1, 7), fitted_prompts=2, patch_sizes=(1, 3, 12),
+                    patched_prompts=16, test_queries=64, seed=2),
     "full": Config(),
 }  # fmt: skip
 
@@ -256,9 +256,9 @@ CLAIMS = (
           "random ones of the prompt, where the fit starts", fitted_over_start,
           statistic="ratio", over={"model": NAMES, "size": (1, 7)},
           null="none: the ratio is paired, and 1 without a difference"),
-    median("moment", "derived here", "In a {model} model the d + 1 demonstrations that are exact "
-           "in linear attention err by at least a tenth", f"the {RELATIVE}",
-           partial(error, source="moment"), at_least=0.1, over=NONLINEAR),
+    median("moment", "derived here", "The d + 1 demonstrations that are exact in linear attention "
+           "give a {model} model most of the answer", f"the {RELATIVE}",
+           partial(error, source="moment"), over=NONLINEAR, note="an estimate"),
     Claim("share", "Dherin et al. 2507.16003", "In a {model} model a patch from {queries} queries "
           "carries the share of the answer that it carries in linear attention", "the share of the "
           "squared answers to new queries that a patch from m queries carries, less min(m/d, 1)",
