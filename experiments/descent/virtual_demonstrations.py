@@ -28,8 +28,11 @@ from lsa_lab.models.moments import layer_maps
 from lsa_lab.prompts import Prompt, second_moment
 
 NAMES = (REGRESSION[0], REGRESSION[1], REGRESSION[3])  # linear, softmax, softmax with norms and MLP
-LOOKS = dict(zip(NAMES, map(plotting.METHOD.get, ("linear", "softmax", "softmax, norm, MLP")),
-                 strict=True))  # fmt: skip
+LOOKS = {
+    NAMES[0]: plotting.METHOD["linear"],
+    NAMES[1]: plotting.METHOD["softmax"],
+    NAMES[2]: {**plotting.METHOD["softmax, norm, MLP"], "color": plotting.COLOURS[2]},
+}
 
 
 @dataclass(frozen=True)
@@ -195,8 +198,8 @@ def compute(config, models):
     coordinates = {"model": list(config.names), "size": list(config.sizes)}
     coordinates |= {"queries": list(config.patch_sizes), "kind": ["patch", "projection"]}
     coordinates["source"] = ["fitted", "subset", "moment"]
-    covariates = next(iter(models.values())).spec.task.d
-    return xr.Dataset(data | {"d": covariates}, coordinates)
+    task = next(iter(models.values())).spec.task
+    return xr.Dataset(data | {"d": task.d, "n": max(task.lengths)}, coordinates)
 
 
 def predictions(config):
@@ -215,6 +218,15 @@ def error(result, model, size=None, source="fitted"):  # -> [R]
         return None
     chosen = result["error"].sel(model=model, size=size, source=source)
     return chosen.transpose("run", "prompt").mean("prompt").values
+
+
+def needed(result, model):  # -> [R]
+    """Return the fewest fitted demonstrations that err by at most 1/20; n where none do."""
+    sizes = [int(size) for size in result["size"]]
+    if model not in result["model"]:
+        return None
+    near = np.stack([error(result, model, size) for size in sizes], axis=1) <= 0.05
+    return np.where(near.any(1), np.take(sizes, near.argmax(1)), int(result["n"]))
 
 
 def fitted_over_start(result, model, size=None):  # -> [R]
@@ -248,22 +260,25 @@ CLAIMS = (
     median("one_key", "derived here", "In softmax attention one demonstration gives no part of the "
            "answers, since every query reads it with the weight 1", f"the {RELATIVE}",
            partial(error, model=NAMES[1], size=1), at_least=0.9),
-    median("enough", "derived here", "In a {model} model d + 1 fitted demonstrations are enough, "
+    median("enough", "derived here", "In {model} models d + 1 fitted demonstrations are enough, "
            "as they are in linear attention", f"the {RELATIVE}", error, at_most=0.05,
            over=NONLINEAR),
-    Claim("gain", "derived here", "In a {model} model fitting changes the error of {size} "
+    median("needed", "derived here", "In {model} models a few fitted demonstrations give all but "
+           "1/20 of the answers", f"the fewest of {FULL.sizes} that do, or all of the prompt",
+           needed, over={"model": NAMES}, note="an estimate"),
+    Claim("gain", "derived here", "In {model} models fitting lowers the error of {size} "
           "demonstrations of the prompt", "the error of fitted demonstrations over that of as many "
           "random ones of the prompt, where the fit starts", fitted_over_start,
           statistic="ratio", over={"model": NAMES, "size": (1, 7)},
           null="none: the ratio is paired, and 1 without a difference"),
-    median("moment", "derived here", "The d + 1 demonstrations that are exact in linear attention "
-           "give a {model} model most of the answer", f"the {RELATIVE}",
+    median("moment", "derived here", "In {model} models the d + 1 demonstrations that are exact in "
+           "linear attention miss a part of the answers", f"the {RELATIVE}",
            partial(error, source="moment"), over=NONLINEAR, note="an estimate"),
-    Claim("share", "Dherin et al. 2507.16003", "In a {model} model a patch from {queries} queries "
+    Claim("share", "Dherin et al. 2507.16003", "In {model} models a patch from {queries} queries "
           "carries the share of the answer that it carries in linear attention", "the share of the "
           "squared answers to new queries that a patch from m queries carries, less min(m/d, 1)",
           excess_share, at_least=-0.05, at_most=0.05, over=PATCHES, null="projection"),
-    Claim("projection", "derived here", "In a {model} model a patch from {queries} queries carries "
+    Claim("projection", "derived here", "In {model} models a patch from {queries} queries carries "
           "what a random projection of its rank leaves of the best linear map", "the share that a "
           "patch carries less the share that is left", over_projection, at_least=-0.05,
           at_most=0.05, over=PATCHES, null="none: the difference is paired, and 0 without one"),
@@ -308,16 +323,16 @@ def plot_errors(ax, result):
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     plotting.log_axes(ax, x=True, y=True, ticks=sizes)
     ax.set(xlabel="virtual demonstrations", ylabel="relative squared error")
-    ax.set_title("Demonstrations in the place of a prompt")
+    ax.set_title("Virtual demonstrations")
     ax.legend()
 
 
 def plot_shares(ax, result):
     queries, d = result["queries"].values, int(result["d"])
-    for name in result["model"].values:
+    for i, name in enumerate(result["model"].values):
         shares = result["share"].sel(model=name, kind="patch").transpose("run", "queries")
         look = {**LOOKS[name], "lw": 0, "capsize": 2}
-        plotting.mean_points(ax, queries, shares, name, **look)
+        plotting.mean_points(ax, queries + 0.3 * (i - 1), shares, name, **look)
     grid = np.linspace(0, queries.max(), 100)
     plotting.line(ax, grid, np.minimum(grid / d, 1), "min(m/d, 1)")
     ax.set(xlabel="queries m of a patch", ylabel="share of the answer to new queries")
