@@ -58,7 +58,7 @@ class Config:
 
 
 TIERS = {
-    "smoke": Config(NAMES[::2], small=True, seeds=2, sizes=(1, 3), fitted_prompts=2, steps=3,
+    "smoke": Config(NAMES[:2], small=True, seeds=2, sizes=(1, 3), fitted_prompts=2, steps=3,
                     patch_sizes=(1, 4), patched_prompts=2, test_queries=8, seed=1),
     "quick": Config(NAMES[:2], seeds=9, sizes=(1, 7), fitted_prompts=2, patch_sizes=(1, 3, 12),
                     patched_prompts=16, test_queries=64, seed=2),
@@ -91,7 +91,8 @@ def fit(model, start, queries, targets, key, config):  # -> x [k, d], y [k]
         rows = jax.random.randint(key, (config.batch,), 0, len(queries))
         error = partial(relative_error, model)
         gradient = jax.grad(error)(demonstrations, queries[rows], targets[rows])
-        updates, state = optimizer.update(gradient, state)
+        with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
+            updates, state = optimizer.update(gradient, state)
         return (optax.apply_updates(demonstrations, updates), state), None
 
     keys = jax.random.split(key, config.steps)
