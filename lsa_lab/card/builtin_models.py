@@ -30,18 +30,17 @@ def measure_clipping(context: EvaluationContext) -> list[Probe]:
     probes, (depth, num_heads) = [], context.params[0].w_q.shape[:2]
     for layer in range(depth):
         title = f"layer {layer + 1} of {depth}"
-        clipped = [_clip_layer(params, layer) for params in context.params]
-        pruned = _remove_least_head(context, validation, layer, num_heads)
-        for name, case, params in (
-            (f"risk with {title} clipped", f"With half of the singular values of {title}", clipped),
-            (f"risk without a head of {title}",
-             f"Without the least important head of {title}", pruned),
-        ):  # fmt: skip
-            says = f"{case} the risk rises by at most a tenth."
+        changes = {
+            f"risk with {title} clipped": [_clip_layer(params, layer) for params in context.params],
+            f"risk without a head of {title}": _remove_head(context, validation, layer, num_heads),
+        }
+        for name, params in changes.items():
             ratios = _compute_risks(context, test, params) / intact
-            probes.append(make_probe(name, "clipping", says, ratios, at_most=1.1,
-                                     null=float(np.median(bayes / intact)),
-                                     null_is="the Bayes rule"))  # fmt: skip
+            probes.append(
+                make_probe(name, "clipping", "The risk rises by at most a tenth.", ratios,
+                           at_most=1.1, null=float(np.median(bayes / intact)),
+                           null_is="the Bayes rule")
+            )  # fmt: skip
     return probes
 
 
@@ -62,17 +61,13 @@ def _clip_layer(params: Any, layer: int) -> Any:
     return params.replace(**changes)
 
 
-def _remove_least_head(
+def _remove_head(
     context: EvaluationContext, validation: list[Batch], layer: int, num_heads: int
 ) -> list[Any]:  # [R]
     """Return each run's params without the head whose removal costs least on validation prompts."""
     pruned = [
-        [_remove_head(params, layer, head) for params in context.params]
+        [p.replace(w_o=jnp.asarray(p.w_o).at[layer, head].set(0)) for p in context.params]
         for head in range(num_heads)
     ]
     risks = np.array([_compute_risks(context, validation, params) for params in pruned])  # [H, R]
     return [pruned[head][run] for run, head in enumerate(risks.argmin(0))]
-
-
-def _remove_head(params: Any, layer: int, head: int) -> Any:
-    return params.replace(w_o=jnp.asarray(params.w_o).at[layer, head].set(0))

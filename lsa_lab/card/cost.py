@@ -1,7 +1,6 @@
 """Probes of the cost of a model: lower precision, time, memory and the size of the state."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -52,31 +51,29 @@ def _cast_params(dtype: str, params: Any) -> Any:
 
 def measure_speed(context: EvaluationContext) -> list[Probe]:
     """Measure milliseconds and bytes a token for one prompt on this machine."""
-    model, probes = context.model, []
+    model, params, probes = context.model, context.params[0], []
     for length in context.tier.lengths:
         tokens = jnp.ones((length, model.width), model.dtype)
-        program = jax.jit(model.predict).lower(context.params[0], tokens).compile()
-        run = partial(program, context.params[0], tokens)
-        seconds = min(_time_call(run) for _ in range(_REPEATS))
+        program = jax.jit(model.predict).lower(params, tokens).compile()
+        seconds = min(_time_call(program, params, tokens) for _ in range(_REPEATS))
         memory = program.memory_analysis()
         num_bytes = float(memory.temp_size_in_bytes) / length if memory else float("nan")
-        note = "bytes that XLA reserves besides tokens and params"
         probes += [
             Probe(f"milliseconds a token, T = {length}", "speed", "How long does a token take?",
                   1e3 * seconds / length),
             Probe(f"bytes a token, T = {length}", "speed", "How much memory does a token need?",
-                  num_bytes, note=note),
+                  num_bytes, note="bytes that XLA reserves besides tokens and params"),
         ]  # fmt: skip
     if context.states is not None:
         tokens = jnp.ones((2, model.width), model.dtype)
-        states = jax.eval_shape(context.states, context.params[0], tokens)
+        states = jax.eval_shape(context.states, params, tokens)
         if state_size := sum(leaf.size // 2 for leaf in jax.tree.leaves(states)):
             question = "How many numbers does the model carry from token to token?"
             probes.append(Probe(STATE_PROBE, "speed", question, float(state_size)))
     return probes
 
 
-def _time_call(run: Callable[[], Any]) -> float:
+def _time_call(program: Any, *arguments: Any) -> float:
     start = time.perf_counter()
-    jax.block_until_ready(run())
+    jax.block_until_ready(program(*arguments))
     return time.perf_counter() - start

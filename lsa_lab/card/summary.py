@@ -96,67 +96,51 @@ def format_headline(body: dict[str, Any]) -> str:
 
 def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the eight lines of the summary, each with its heading."""
-    n, risk, length = body["n"], get_risk(body), find_break(body)
-    note = get_probes(body).get("nearest rule", {"note": "rules are for regression"})["note"]
-    ends = [format_number(end) for end in risk["interval"] or ()]
-    span = f" [{', '.join(ends)}]" if ends else ""
-    answer = f"{format_number(risk['value'])} times the Bayes risk{span} at n = {n}"
+    n, probes, risk, length = body["n"], get_probes(body), get_risk(body), find_break(body)
+    last, strength = body["curves"]["growth"]["lengths"][-1], find_strength(body)
+    ends = ", ".join(format_number(end) for end in risk["interval"] or ())
+    answer = f"{format_number(risk['value'])} times the Bayes risk [{ends}] at n = {n}"
     if not did_learn(body):
         answer = f"did not learn: {answer}, and the answer 0 {format_number(risk['null'])} times"
-    last = body["curves"]["growth"]["lengths"][-1]
     reach = f"the risk stays below {BREAK:g} times the Bayes risk up to n = {last}"
     if length:
         reach = f"breaks at n = {length}, {length / n:.3g} times the length in training: "
         reach += f"there the risk exceeds {BREAK:g} times the Bayes risk"
-    strength = find_strength(body)
-    best = "no probe of the list holds in every run"
-    if strength:
-        best = f"{strength['name']}: {format_number(strength['value'])}"
+    note = probes.get("nearest rule", {"note": "rules are for regression"})["note"]
+    best = strength and f"{strength['name']}: {format_number(strength['value'])}"
+    learning = "the weights were trained elsewhere"
+    if body["trained"]:
+        steps = format_number(probes["steps to twice the Bayes risk"]["value"])
+        learning = f"{steps} of {body['steps']} steps to twice the Bayes risk, in {body['runs']} "
+        learning += f"seeds at rate {body['rate']:g}"
+    state, time = get_state(body), next(p for p in body["probes"] if p["group"] == "speed")
+    size = f"{state} numbers in the state" if state else "a state that grows or is unknown"
     return [
-        ("Risk", answer),
+        ("Risk", answer.replace(" []", "")),
         ("Rule", "; ".join(filter(None, [get_rule(body), *note.split("; ")[:2]]))),
         ("Length", reach),
-        ("Best strength", best),
+        ("Best strength", best or "no probe of the list holds in every run"),
         ("Weakness", _describe_weakness(body)),
-        ("Learning", _describe_learning(body)),
-        ("Cost", _describe_cost(body)),
+        ("Learning", learning),
+        ("Cost", f"{body['parameters']} parameters, {size}, {time['name']}: "
+                 f"{format_number(time['value'])}"),
         ("Rank", describe_rank(body)),
-    ]
+    ]  # fmt: skip
 
 
 def _describe_weakness(body: dict[str, Any]) -> str:
     bounded = [probe for probe in body["probes"] if probe["verdict"]]
     failed = [probe for probe in bounded if probe["verdict"] == "fails"]
+
+    def excess(probe: dict[str, Any]) -> float:
+        value, floor = float(probe["value"]), probe["at_least"]
+        return value / probe["at_most"] if floor is None else float(floor / max(value, 1e-9))
+
     text = f"{len(failed)} of {len(bounded)} bounds fail"
     if not failed:
         return text
-
-    def excess(probe: dict[str, Any]) -> float:
-        value = float(probe["value"])
-        if probe["at_most"] is not None:
-            return value / probe["at_most"]
-        return float(probe["at_least"] / max(value, 1e-9))
-
     worst = max(failed, key=excess)
     return f"{text}; farthest from its bound: {worst['name']}, {format_number(worst['value'])}"
-
-
-def _describe_learning(body: dict[str, Any]) -> str:
-    if not body["trained"]:
-        return "the weights were trained elsewhere"
-    probe = get_probes(body)["steps to twice the Bayes risk"]
-    seeds = f"in {body['runs']} seeds at rate {body['rate']:g}"
-    if probe["value"] == "inf":
-        return f"never reaches twice the Bayes risk in {body['steps']} steps, {seeds}"
-    steps = f"{format_number(probe['value'])} of {body['steps']} steps"
-    return f"reaches twice the Bayes risk after {steps}, {seeds}"
-
-
-def _describe_cost(body: dict[str, Any]) -> str:
-    state, (time, *_) = get_state(body), [p for p in body["probes"] if p["group"] == "speed"]
-    size = f"{state} numbers in the state" if state else "a state that grows or is unknown"
-    milliseconds = f"{format_number(time['value'])} ms a token ({time['name'].split(', ')[1]})"
-    return f"{body['parameters']} parameters, {size}, {milliseconds}"
 
 
 def get_state(body: dict[str, Any]) -> int | None:
