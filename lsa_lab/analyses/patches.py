@@ -6,9 +6,9 @@ without context as the context did (Dherin et al. 2507.16003); it serves the que
 computed from, and carries a share of the answer to others (docs/theory, "Virtual demonstrations",
 "A patch carries its share").
 
-    >>> one = descent_demonstration(jnp.array([3.0, 4.0]), jnp.array([0.5, 0.5]))
-    >>> print(one.x, one.y)  # two steps of descent from 0 end at [3, 4]
-    [[0.6 0.8]] [6.6666665]
+    >>> one = descent_demonstration(jnp.array([4.5, 6.0]), jnp.array([0.5, 0.5]))
+    >>> print(one.x, one.y)  # two steps of descent from 0 end at [4.5, 6]
+    [[0.6 0.8]] [10.]
 """
 
 import chex
