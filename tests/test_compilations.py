@@ -19,6 +19,7 @@ from lsa_lab.analyses import (
     disparity,
     heads,
     implicit_gd,
+    patches,
     probes,
 )
 from lsa_lab.lm import config as lm_config
@@ -211,6 +212,9 @@ CALLS = [
     partial(amplification.log_sizes, FLOW, [(0, 2), (2, 5)]),
     partial(disparity.summarise, POOL),
     partial(implicit_gd.trajectory, MERGED, PROMPT),
+    partial(patches.virtual_demonstrations, MERGED, PROMPT),
+    partial(patches.descent_demonstration, QUERY, STEPS),
+    partial(patches.rank_one_patch, I2, I2[0], I2[1]),
     lambda: implicit_gd.implied_weights(softmax(), FACTORS, PROMPT),
     partial(common_map.best_common_map, POOL, POOL[None]),
     lambda: probes.embed_as_queries(softmax(), FACTORS, PROMPT),

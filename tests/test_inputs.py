@@ -11,7 +11,15 @@ import optax
 import pytest
 
 from lsa_lab import estimators, prompts, training
-from lsa_lab.analyses import amplification, clipping, disparity, heads, implicit_gd, probes
+from lsa_lab.analyses import (
+    amplification,
+    clipping,
+    disparity,
+    heads,
+    implicit_gd,
+    patches,
+    probes,
+)
 from lsa_lab.analyses.common_map import best_common_map
 from lsa_lab.lm import cached_stream, decoder, readings, text
 from lsa_lab.lm import config as lm_config
@@ -330,6 +338,7 @@ WRONG_VALUES = [  # a call, and words of the message
     (lambda: implicit_gd.trajectory(WEIGHTS, PROMPT, keys="causal"), "no common layer map"),
     (lambda: implicit_gd.trajectory(WEIGHTS, PROMPT, keys="demonstration"), "'demonstration'"),
     (lambda: implicit_gd.trajectory(FACTORS, PROMPT), r"not .*transformer.*\.Params: softmax"),
+    (lambda: patches.virtual_demonstrations(FACTORS, PROMPT), r"not .*transformer.*\.Params"),
     (lambda: implicit_gd.implied_weights(unread, WEIGHTS, PROMPT), r"label slot.*flow\(read"),
     (lambda: amplification.demonstration_flow(forward, WEIGHTS, BATCH), "vmap"),
     (lambda: amplification.demonstration_flow(unread, WEIGHTS, PROMPT), "not the Trace .*flow"),

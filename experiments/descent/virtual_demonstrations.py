@@ -291,21 +291,20 @@ def plot(result, config):  # -> Figure, caption
     plot_errors(axes[0], result)
     plot_shares(axes[1], result)
     d, models = int(result["d"]), result["model"].values
-    errors = [
-        f"{np.median(error(result, name, 1)):.2g} and "
-        f"{np.median(error(result, name, int(result['size'][-1]))):.2g} ({name})"
-        for name in models
-    ]
+    few, many = (
+        ", ".join(f"{np.median(error(result, name, size)):.2g} ({name})" for name in models)
+        for size in result["size"].values[[0, -1]]
+    )
     return figure, (
-        f"With 1 and {int(result['size'][-1])} fitted demonstrations the median error, relative to "
-        f"the squared answers, is {', '.join(errors)}. Hollow points are random demonstrations of "
-        f"the prompt, where the fits start; crosses the d + 1 = {d + 1} that are exact in linear "
-        "attention, where they do not show. In b lines are min(m/d, 1). Points are medians in a, "
-        f"means in b, over {config.seeds} trainings."
+        f"One fitted demonstration has the median error {few}, in units of the mean square of the "
+        f"answers, and {d + 1} have {many}. Hollow points are random demonstrations of the prompt, "
+        f"where the fits start; crosses are the {d + 1} that are exact in linear attention. Points "
+        f"are medians (a) and means (b) of {config.seeds} trainings, the line is theory. Errors "
+        "below 1e-6 are drawn there."
     )
 
 
-FLOOR = 1e-5  # smaller errors are drawn here
+FLOOR = 1e-6  # smaller errors are drawn here
 
 
 def plot_errors(ax, result):
@@ -314,13 +313,10 @@ def plot_errors(ax, result):
         look = {**LOOKS[name], "lw": 0.8, "capsize": 2}
         for source, style in (("fitted", {"label": name}), ("subset", {"mfc": "white", "lw": 0})):
             runs = np.stack([error(result, name, size, source) for size in sizes], axis=1)
-            plotting.mean_points(
-                ax, sizes, np.clip(runs, FLOOR, 1e3), statistic="median", **look | style
-            )
-        size = int(result["d"]) + 1
-        exact = error(result, name, sizes[-1], "moment")
-        if np.median(exact) > FLOOR:
-            ax.plot(size, np.median(exact), "x", color=look["color"], ms=6)
+            runs = np.maximum(runs, FLOOR)
+            plotting.mean_points(ax, sizes, runs, statistic="median", **look | style)
+        exact = max(np.median(error(result, name, source="moment")), FLOOR)
+        ax.plot(int(result["d"]) + 1, exact, "x", color=look["color"], ms=6)
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     plotting.log_axes(ax, x=True, y=True, ticks=sizes)
     ax.set(xlabel="virtual demonstrations", ylabel="relative squared error")
