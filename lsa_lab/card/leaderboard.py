@@ -67,24 +67,26 @@ def write_leaderboard(root: str | Path) -> Path:
     """Write ``index.html``, the table of the valid cards of regression in ``root``.
 
     Committed layers without a folder there are listed too. In the clone's own figures/cards the
-    rows of its layers are written into the package.
+    rows of its layers are written into the package, and if they changed, the pages with the ranks.
     """
-    bodies = []
-    for path in sorted(Path(root).glob("*/card.json")):
+    root, bodies = Path(root), []
+    for path in sorted(root.glob("*/card.json")):
         try:
             bodies.append(read_card(path.parent))
         except ValueError:  # a card of an earlier schema, or one that was changed
             continue
     bodies = [body for body in bodies if body["task"] == "regression"]
     rows = [{**summary.make_row(body), "link": f"{body['name']}/index.html"} for body in bodies]
-    if Path(root).resolve() == Path(__file__).resolve().parents[2] / "figures/cards":
-        committed = [
-            summary.make_row(body) for body in bodies if body.get("code", "").startswith(_LAYERS)
-        ]
-        text = json.dumps(committed, indent=0, ensure_ascii=False)
-        write_file(summary.COMMITTED, text.encode())
+    if root.resolve() == Path(__file__).resolve().parents[2] / "figures/cards":
+        own = [body for body in bodies if body.get("code", "").startswith(_LAYERS)]
+        text = json.dumps([*map(summary.make_row, own)], indent=0, ensure_ascii=False)
+        if text != summary.COMMITTED.read_text("utf-8"):
+            write_file(summary.COMMITTED, text.encode())
+            for body in own:
+                folder = root / body["name"]
+                content = page.render_page("card", body, folder=folder)
+                write_file(folder / "index.html", content.encode())
     names = {row["name"] for row in rows}
     rows += [row for row in summary.load_committed() if row["name"] not in names]
-    path = Path(root) / "index.html"
-    write_file(path, page.render_page("table", rows=rows).encode())
-    return path
+    write_file(root / "index.html", page.render_page("table", rows=rows).encode())
+    return root / "index.html"

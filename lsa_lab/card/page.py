@@ -46,7 +46,10 @@ def render_page(
     values: dict[str, Any] = {"kind": kind, "rows": rows, "body": body}
     if body is not None:
         values |= {
-            "rows": [*rows, *summary.load_committed()],
+            "rows": [
+                summary.make_row(body),
+                *(row for row in summary.load_committed() if row["name"] != body["name"]),
+            ],
             "headline": summary.format_headline(body),
             "task": TASKS[body["task"]],
             "lines": summary.summarise(body),
