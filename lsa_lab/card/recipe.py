@@ -27,10 +27,10 @@ from lsa_lab.training.status import refuse_divergence
 
 _PILOT_SEED, _RUN_SEED, _TEST_SEED = 0x70696C32, 0x72756E32, 0x68656C64
 STRIDE = 20  # steps in a call of the compiled program
-# Measured for the delta rule on a core: seconds of compiling after the first step over those of
-# that step, without and for tracking; the prompts that the probes read, as steps of training, over
-# runs · prompts/batch; and a step of tracking over a step of training.
-_COMPILATIONS, _TRACKING_COMPILATIONS, _FORWARDS, _TRACKING_STEPS = 4.0, 1.0, 40.0, 0.3
+# Measured for the delta rule: what the probes cost, in steps of training for each run and each
+# prompt over those of a step; tracking, in steps of training; and their compilation, in that of a
+# step of training.
+_PROBE_STEPS, _TRACKING_STEPS, _COMPILATIONS = 13, 0.16, 3.0
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Tier:
             raise UnfitError(f"task = {self.task!r}: choose {', '.join(TASKS)}")
         if not self.n:
             object.__setattr__(self, "n", 8 * self.d)
-        minima = {"steps": 100, "pilot_steps": 1, "batch": 1, "prompts": 8, "d": 3, "runs": 2}
-        for name, minimum in (minima | {"n": 2 * self.d}).items():
+        minima = dict(steps=100, pilot_steps=1, batch=1, prompts=8, d=3, n=2 * self.d, runs=2)
+        for name, minimum in minima.items():
             if getattr(self, name) < minimum:
                 raise UnfitError(f"{name} = {getattr(self, name)}: it is at least {minimum}")
         if self.noise_std <= 0:
@@ -125,13 +125,16 @@ def train_runs(
     checkpoints.
     """
     start, root, rates = time.monotonic(), jax.random.key(0), np.array(tier.rates)
+    pilot_files, run_files = (
+        None if folder is None else Files(checkpoint=folder / f"{name}.ckpt")
+        for name in ("pilot", "runs")
+    )
     training = _make_training(model, tier, tasks)
     keys = jnp.stack([jax.random.fold_in(root, _PILOT_SEED)] * len(rates))
     log(_estimate_time(training, init, tier, keys, rates))
     rate = float(rates[0])
     if len(rates) > 1:
-        files = _choose_files(folder, "pilot")
-        pilot = _fit_runs(training, tier.pilot_steps, init, keys, rates, files)
+        pilot = _fit_runs(training, tier.pilot_steps, init, keys, rates, pilot_files)
         losses = pilot.history["loss"][:, -max(tier.pilot_steps // 5, 1) :].mean(1)
         if not np.isfinite(losses).any():
             refuse_divergence(pilot.status, "the pilot of the card")
@@ -139,8 +142,8 @@ def train_runs(
     log(f"learning rate {rate:g} of {', '.join(f'{r:g}' for r in rates)}")
     keys = jax.random.split(jax.random.fold_in(root, _RUN_SEED), tier.runs)
     late_risk = _make_late_risk(model, tier.distribution(tasks), tier.n)
-    files = _choose_files(folder, "runs")
-    run = _fit_runs(training, tier.steps, init, keys, np.full(tier.runs, rate), files, late_risk)
+    rates = np.full(tier.runs, rate)
+    run = _fit_runs(training, tier.steps, init, keys, rates, run_files, late_risk)
     refuse_divergence(run.status, "the training of the card", needs_all=True)
     params = [jax.tree.map(itemgetter(r), run.params) for r in range(tier.runs)]
     history, seconds = run.history, time.monotonic() - start
@@ -281,13 +284,8 @@ def _estimate_time(
         )
     per_step = seconds[1] / (STRIDE * len(rates))
     steps = tier.runs * tier.steps + len(rates) * tier.pilot_steps * (len(rates) > 1)
-    forwards, tracking = tier.runs * tier.prompts / tier.batch, tier.runs * tier.steps / 2
-    compiling = (_COMPILATIONS + _TRACKING_COMPILATIONS * tier.tracking) * (seconds[0] - seconds[1])
-    probing = per_step * (_FORWARDS * forwards + _TRACKING_STEPS * tracking * tier.tracking)
-    parts = per_step * steps, probing, compiling
-    words = "about {:.0f} s: {:.0f} of training, {:.0f} of probes, {:.0f} of compiling"
+    probe_steps = _PROBE_STEPS * tier.runs * tier.prompts / tier.batch
+    probe_steps += _TRACKING_STEPS * tier.runs * tier.steps * tier.tracking
+    parts = per_step * steps, per_step * probe_steps, _COMPILATIONS * (seconds[0] - seconds[1])
+    words = "about {:.0f} s more: {:.0f} of training, {:.0f} of probes, {:.0f} of compiling"
     return words.format(sum(parts), *parts)
-
-
-def _choose_files(folder: Path | None, name: str) -> Files | None:
-    return None if folder is None else Files(checkpoint=folder / f"{name}.ckpt")
