@@ -243,13 +243,7 @@ def _collect_labels(batch: Prompt) -> Array:  # [B, n+1]
 
 
 def sample_prompts(
-    key: Array | int,
-    size: int,
-    *,
-    task: str = "regression",
-    d: int = 8,
-    n: int = 0,
-    noise_std: float = 0.5,
+    key: Array | int, size: int, *, task: str = "regression", d: int = 8, n: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:  # [B, n+1, 2d+1], [B, n+1]
     """Draw prompts as the recipe does: the tokens of a causal model and the labels of its loss.
 
@@ -257,7 +251,7 @@ def sample_prompts(
     default. A model trained on such prompts elsewhere is measured by ``report_card(forward,
     params=params, task=task, d=d, n=n)``.
     """
-    tier = replace(TIERS["laptop"], batch=size, task=task, d=d, n=n, noise_std=noise_std)
+    tier = replace(TIERS["laptop"], batch=size, task=task, d=d, n=n)
     key = jax.random.key(key) if isinstance(key, int) else key
     batch = make_sampler(tier, None, jnp.float32)(key)
     return np.asarray(make_batch_tokens(batch, True)), np.asarray(_collect_labels(batch))
