@@ -329,7 +329,9 @@ def _check_tasks(tasks: Any, size: Tier) -> np.ndarray | None:
 
 
 def _flatten(params: Any) -> dict[str, Any]:
-    """Return the leaves as arrays by path, bfloat16 as float32."""
+    """Return the leaves as arrays by path, bfloat16 as float32; loaded weights are that already."""
+    if isinstance(params, dict) and all(key.startswith((".", "[")) for key in params):
+        return params
     return {
         jax.tree_util.keystr(path): np.asarray(
             leaf, np.float32 if jnp.result_type(leaf) == jnp.bfloat16 else None

@@ -90,7 +90,8 @@ def _draw_pictures(body: dict[str, Any]) -> dict[str, str]:
 
     with matplotlib.rc_context(_STYLE):
         pictures = {"curve": _draw_risks(body), "length": _draw_growth(body)}
-        if rules := body["curves"].get("rules"):
+        rules = body["curves"].get("rules")
+        if rules and "distances" in rules[-1]:
             pictures["rules"] = _draw_rules(rules)
         if "training" in body["curves"]:
             pictures["training"] = _draw_training(body)

@@ -78,6 +78,7 @@ def test_a_saved_card_is_loaded_until_it_is_changed(card, tmp_path):
     assert loaded.headline == card.headline
     assert loaded.probes.keys() == card.probes.keys()
     np.testing.assert_array_equal(loaded.weights["['a']"], card.weights["a"])
+    assert Card.load(loaded.save(tmp_path / "again")).weights.keys() == loaded.weights.keys()
     assert loaded.to_dataframe().loc["nearest rule", "value"] == card.probes["nearest rule"].value
     assert "linear" in leaderboard.write_leaderboard(tmp_path).read_text("utf-8")
     body = json.loads((folder / "card.json").read_text("utf-8"))
