@@ -300,7 +300,7 @@ def plot(result, config):  # -> Figure, caption
         f"answers, and {d + 1} have {many}. Hollow points are random demonstrations of the prompt, "
         f"where the fits start; crosses are the {d + 1} that are exact in linear attention. Points "
         f"are medians (a) and means (b) of {config.seeds} trainings, the line is theory. Errors "
-        "below 1e-6 are drawn there."
+        "below 1e-6 are drawn at 1e-6."
     )
 
 
