@@ -23,7 +23,6 @@ STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
     "median": (np.median, median_interval),
     "ratio": (lambda x: np.exp(np.log(x).mean()), ratio_interval),
 }
-VERDICTS = ("holds", "fails", "undecided", "estimate")
 
 
 class _AxisName(str):
