@@ -122,8 +122,8 @@ def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
         ("Best strength", best or "no probe of the list holds in every run"),
         ("Weakness", _describe_weakness(body)),
         ("Learning", learning),
-        ("Cost", f"{body['parameters']} parameters, {size}, {time['name']}: "
-                 f"{format_number(time['value'])}"),
+        ("Cost", f"{body['parameters']} parameters, {size}, {format_number(time['value'])} "
+                 f"{time['name']}"),
         ("Rank", describe_rank(body)),
     ]  # fmt: skip
 
