@@ -1,12 +1,9 @@
 """The nearest known rule of a model, by its predictions on prompts where known rules differ."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.arguments import check_at_least
@@ -14,16 +11,19 @@ from lsa_lab.card.batches import PromptDistribution
 from lsa_lab.card.model_checks import Forward, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, take_prefix
 from lsa_lab.card.probe import Interval, mean_interval
-from lsa_lab.card.prompt_sets import draw_prompt_sets
-from lsa_lab.card.rules import Family, make_discrete_bayes, make_families
+from lsa_lab.card.prompt_sets import MANY, NUM_SETS, ORDER, draw_prompt_sets, take_differences
+from lsa_lab.card.rules import Family, PromptTable, make_families
 from lsa_lab.tasks.linear import LinearTask
 
 SAME, LIKE = 0.01, 0.1  # largest distances of "ridge" and "ridge-like"; else "none of these"
 NONE = "none of these"
 PROMPT_SETS = "sets of prompts"  # the units of an interval for one set of params
 NUM_PROMPT_SETS = 8
-_TIE = 0.1, 0.002  # relative and absolute difference of distances that count as equal
-_SEARCH_ROUNDS = 3  # the grid of a family, and two searches around the best point
+_MARGIN = 0.05  # nats a prediction between tied rules: errors 1.1 times as large
+_LEAST_VAR = 1e-4  # least variance of the error of a rule, over the mean square of predictions
+_ROUNDING = 1e-8  # the same while the numbers of a rule are fitted
+_SEARCH_WIDTHS = 1.0, 0.4, 0.15, 0.05  # of the searches for numbers, in steps of the grid
+_NUM_STARTS = 4  # the best points, around which a search draws the next ones
 _MAX_PREDICTION = 1e6  # larger predictions of a model or a rule are clipped
 
 
@@ -31,29 +31,28 @@ _MAX_PREDICTION = 1e6  # larger predictions of a model or a rule are clipped
 class NearestRule:
     """The rule nearest to the predictions of a model, after one layer or at the end."""
 
-    name: str  # a family, "a constant", or NONE
-    closest: str  # the closest family, at any distance
-    point: str  # the numbers of the rule
+    name: str  # a family, at any distance
+    point: str  # the numbers of the rule in the median run
     distance: float
     interval: Interval  # over runs
-    agreeing: int  # number of runs with this family as the simplest nearest one
+    agreeing: int  # number of runs in which this rule, or a tied one, has the largest score
     random: float  # the distance of the median rule of the whole list
-    second: str  # the next family outside a tie, "" if there is none
-    second_distance: float  # NaN if there is none
-    alike: tuple[str, ...]  # families in a tie, which the card cannot tell apart
-    decided_by: str  # the set of prompts with the largest gap to the second, "" if there is none
+    distances: dict[str, float]  # of all families, the nearest first
+    scores: dict[str, float]  # log likelihood of a prediction, less that of the best family
+    tied: tuple[str, ...]  # the other families whose score is as large, the simplest first
+    own: dict[str, Any] | None  # name and distance of the rule that the layer has by design
     by_prompts: dict[str, float]  # the distance on each set of prompts
     samples: tuple[float, ...]  # the distance in each run
     runs: str = "runs"  # the unit of the samples
 
     @property
     def title(self) -> str:
-        """Return the name, "-like" after it if the distance is above SAME.
+        """Return the name, "-like" after it above the distance SAME, and NONE above LIKE.
 
         "undecided: " precedes the name if the interval of the distance ends above LIKE, or if
-        another family is the nearest in half of the runs or more.
+        another family has a larger score in half of the runs or more.
         """
-        if self.name == NONE:
+        if not self.distance <= LIKE:
             return NONE
         suffix = "" if self.distance <= SAME else "-like"
         decided = self.interval[1] <= LIKE and 2 * self.agreeing > len(self.samples)
@@ -70,13 +69,16 @@ def identify(
 ) -> list[NearestRule]:
     """Return the nearest known rule after each layer of a Trace, or at the end of any other model.
 
-    The distance of f and r is 2E(f - r)²/(Ef² + Er²): 0 for equal predictions and 2 for unrelated
-    ones. It is averaged over sets of prompts on which rules differ: few and many demonstrations,
-    stretched and enlarged covariates, noisier labels, repeated keys with new labels. One half of
-    the prompts selects the numbers of a rule. The other half gives the distance, with an interval
-    over eight parts. ``task`` gives n, d, the noise and weight_std s in training. Prompts have
-    x ~ N(0, I) and w ~ N(0, s² I). Rules read labels in units of s√d, in which E |w|² = 1, and σ in
-    a penalty has that unit (docs/card.md).
+    The predictions f are those on sets of prompts on which rules differ, and their changes with the
+    order of the demonstrations and with single labels (docs/card.md). A rule r has the score
+    log N(f; r, v) with the best variance v for each set. One half of the prompts selects the
+    numbers of the rule. The other half gives the score and the distance 2E(f - r)²/(Ef² + Er²), a
+    mean over sets: 0 for equal predictions and 2 for unrelated ones. The simplest rule whose score
+    is not clearly below the largest gets the name. Intervals are over eight parts of the prompts.
+
+    ``task`` gives n, d, the noise and weight_std s in training. Prompts have x ~ N(0, I) and
+    w ~ N(0, s² I). Rules read labels in units of s√d, in which E |w|² = 1, and σ in a penalty has
+    that unit (docs/card.md).
 
     Raises ValueError for a task with another distribution of x, w or labels.
     """
@@ -119,124 +121,129 @@ def find_nearest_rules(
 
     The labels in the prompts, and the predictions, are ``unit`` times those of the distribution.
     """
-    predictions, run_prompts = [], []
+    predictions, tables = [], []
     for run, run_params in enumerate(params):
         rng = np.random.default_rng([run, 0x72756C65])
         sets = draw_prompt_sets(rng, distribution, size, n)
         scaled = [(b.prompt.replace(y=unit * b.prompt.y), place) for b, place in sets.values()]
         by_set = [model.predict_layers(run_params, *pair) / unit for pair in scaled]
-        predictions.append(np.stack(by_set))
-        run_prompts.append([take_prefix(batch.prompt, place) for batch, place in sets.values()])
-    prompts = [
-        jax.tree.map(lambda *leaves: jnp.asarray(np.concatenate(leaves), float), *prompts_of_set)
-        for prompts_of_set in zip(*run_prompts, strict=True)
-    ]  # [S]
-    clipped = _clip(np.stack(predictions)).transpose(3, 1, 0, 2)
-    families = list(_compile_families(distribution.d, distribution.noise_var))
-    if distribution.tasks is not None:
-        bayes = make_discrete_bayes(distribution.tasks, distribution.noise_var)
-        families.insert(0, _compile_family(bayes))
-    candidates = []
-    for family, predict in families:
-        evaluate = _make_evaluator(predict, prompts, clipped.shape[1:])
-        candidates.append(_Candidate(family, evaluate, evaluate(family.grid)))
-    return [_choose_rule(candidates, list(sets), layer, unit) for layer in clipped]  # [S, R, B]
+        predictions.append(np.stack(by_set))  # [S, B, L]
+        tables.append(_join_prompts([take_prefix(b.prompt, place) for b, place in sets.values()]))
+    table = PromptTable(*(np.stack(leaves) for leaves in zip(*tables, strict=True)))
+    layers = _clip(np.stack(predictions)).transpose(3, 1, 0, 2)
+    features = [take_differences(layer) for layer in layers]  # [S, R, B] each
+    families = make_families(distribution.d, distribution.noise_var, distribution.tasks)
+    fits = zip(*(_fit_family(family, table, features) for family in families), strict=True)
+    return [_choose_rule(layer_fits, list(sets), model.rule) for layer_fits in fits]
+
+
+def _join_prompts(prompts: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return x [N, n, d], y and the queries of all sets, with rows of zeros before few rows."""
+    n = max(prompt.y.shape[1] for prompt in prompts)
+    rows = [(n - prompt.y.shape[1], 0) for prompt in prompts]
+    pairs = list(zip(rows, prompts, strict=True))
+    x = np.concatenate([np.pad(prompt.x, ((0, 0), pad, (0, 0))) for pad, prompt in pairs])
+    y = np.concatenate([np.pad(prompt.y, ((0, 0), pad)) for pad, prompt in pairs])
+    return x, y, np.concatenate([prompt.x_query for prompt in prompts])
 
 
 def _clip(predictions: np.ndarray) -> np.ndarray:
-    limit = _MAX_PREDICTION
-    finite = np.nan_to_num(predictions, nan=limit, posinf=limit, neginf=-limit)
-    return np.clip(finite, -limit, limit)
+    return np.clip(np.nan_to_num(predictions, nan=np.inf), -_MAX_PREDICTION, _MAX_PREDICTION)
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """A family, the function of its predictions at some points, and those on its grid."""
+class _Fit:
+    """The best rule of a family in each run, and how near it is."""
 
-    family: Family
-    evaluate: Callable[[np.ndarray], np.ndarray]  # [G, k] -> [S, R, B, G P]
-    grid_predictions: np.ndarray  # [S, R, B, G P]
-
-
-def _compile_family(family: Family) -> tuple[Family, Callable]:
-    """Return a family and the compiled function of its predictions for prompts and points."""
-    return family, jax.jit(jax.vmap(jax.vmap(family.predict, (None, 0)), (0, None)))
+    name: str
+    point: str
+    scores: np.ndarray  # [R]
+    distances: np.ndarray  # [S, R]
+    grid_distances: np.ndarray  # [G P]
 
 
-@functools.cache
-def _compile_families(d: int, noise_var: float) -> tuple[tuple[Family, Callable], ...]:
-    """Return all families, compiled once in a process."""
-    return tuple(map(_compile_family, make_families(d, noise_var)))
+def _fit_family(family: Family, table: PromptTable, layers: list[np.ndarray]) -> list[_Fit]:
+    """Return the rule with the largest likelihood on even prompts, by layer [S, R, B] and run."""
+    num_steps, runs = len(family.steps), np.arange(layers[0].shape[1])
+
+    def predict(points: np.ndarray) -> np.ndarray:  # [R, G, k] -> [S, R, B, G P]
+        with np.errstate(all="ignore"):
+            predictions = _clip(family.predict(table, points))  # [R, S B, G, P]
+        shape = len(runs), NUM_SETS, -1, points.shape[1] * num_steps
+        return take_differences(predictions.reshape(shape).swapaxes(0, 1))
+
+    first_points, fits = np.repeat(family.grid[None], len(runs), 0), []
+    grid = predict(first_points)
+    for f in layers:
+        points, predictions = first_points, grid
+        for width in _SEARCH_WIDTHS:
+            by_point = _score(f, predictions, 0, _ROUNDING).reshape(*points.shape[:2], -1).max(-1)
+            starts = np.argsort(-by_point, 1, kind="stable")[:, :_NUM_STARTS]
+            points = family.sample_around(points[runs[:, None], starts], width)
+            predictions = predict(points)
+        best = _score(f, predictions, 0, _ROUNDING).argmax(-1)  # [R]
+        chosen = predictions[:, runs, :, best].swapaxes(0, 1)[..., None]  # [S, R, B, 1]
+        distances = _compute_distances(f, chosen)[..., 0]
+        median = np.argsort(distances.mean(0))[len(runs) // 2]
+        point, step = divmod(int(best[median]), num_steps)
+        text = family.template.format(*points[median, point], family.steps[step])
+        grid_distances = _compute_distances(f, grid).mean((0, 1))
+        scores = _score(f, chosen, 1, _LEAST_VAR)[:, 0]
+        fits.append(_Fit(family.name, text, scores, distances, grid_distances))
+    return fits
 
 
-def _make_evaluator(
-    predict: Callable, prompts: list, shape: tuple
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from points [G, k] to the predictions of a rule [S, R, B, G P]."""
-
-    def evaluate(points: np.ndarray) -> np.ndarray:
-        numbers = jnp.asarray(points, float)
-        predictions = np.stack([np.asarray(predict(prompt_set, numbers)) for prompt_set in prompts])
-        return _clip(predictions).reshape(*shape, -1)
-
-    return evaluate
+def _score(f: np.ndarray, r: np.ndarray, half: int, least_var: float) -> np.ndarray:  # [R, G P]
+    """Return the largest log likelihood of a prediction, but for a constant, the mean over sets."""
+    variances = np.maximum(_square_errors(f, r, half), least_var * _mean_squares(f)[..., None])
+    return -np.log(variances).mean(0) / 2
 
 
-def _compute_distances(
-    f: np.ndarray, r: np.ndarray, half: int
-) -> np.ndarray:  # [S, R, B], [S, R, B, G] -> [S, R, G]
-    """Return 2E(f - r)²/(Ef² + Er²) over the even prompts (half 0) or the odd ones (half 1)."""
-    f, r = f[:, :, half::2, None], r[:, :, half::2]
-    return 2 * ((f - r) ** 2).mean(2) / ((f**2).mean(2) + (r**2).mean(2) + 1e-12)
+def _square_errors(f: np.ndarray, r: np.ndarray, half: int) -> np.ndarray:
+    """Return E(f - r)² over the even prompts (half 0) or the odd ones, [S, R, G P]."""
+    return ((f[:, :, half::2, None] - r[:, :, half::2]) ** 2).mean(2)
 
 
-def _fit_family(candidate: _Candidate, f: np.ndarray) -> tuple[str, np.ndarray]:  # [S, R]
-    """Return the best point of a family on the even prompts, and its distance on the odd ones."""
-    family, points, predictions = (
-        candidate.family,
-        candidate.family.grid,
-        candidate.grid_predictions,
-    )
-    for _ in range(_SEARCH_ROUNDS - 1):
-        best = int(_compute_distances(f, predictions, 0).mean((0, 1)).argmin())
-        points = family.sample_around(points[best // family.steps])
-        predictions = candidate.evaluate(points)
-    best = int(_compute_distances(f, predictions, 0).mean((0, 1)).argmin())
-    text = family.describe(points[best // family.steps], best % family.steps + 1)
-    return text, _compute_distances(f, predictions[..., best : best + 1], 1)[..., 0]
+def _mean_squares(predictions: np.ndarray) -> np.ndarray:
+    """Return the mean square over prompts [S, R, ...].
+
+    Changes with the order have that of MANY, and all gradients have the mean of theirs.
+    """
+    squares = (predictions**2).mean(2) + 1e-12
+    squares[ORDER] = squares[MANY]
+    squares[ORDER + 1 :] = squares[ORDER + 1 :].mean(0)
+    return squares
 
 
-def _choose_rule(
-    candidates: list[_Candidate], set_names: list[str], f: np.ndarray, unit: float
-) -> NearestRule:
-    """Return the simplest rule among the nearest ones to the predictions [S, R, B] of one layer."""
-    fits = [_fit_family(candidate, f) for candidate in candidates]
-    constant = np.broadcast_to(f[:, :, ::2].mean(), f.shape)[..., None]
-    columns = [_compute_distances(f, constant, 1)[..., 0], *(distances for _, distances in fits)]
-    by_set = np.stack(columns, -1)  # [S, R, F]
-    titles = ["a constant", *(candidate.family.name for candidate in candidates)]
-    means, by_run = by_set.mean((0, 1)), by_set.mean(0)  # [F], [R, F]
-    tied = means <= means.min() * (1 + _TIE[0]) + _TIE[1]
+def _compute_distances(f: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Return 2E(f - r)²/(Ef² + Er²) over the odd prompts, [S, R, G P]."""
+    squares = _mean_squares(f[:, :, 1::2, None]) + _mean_squares(r[:, :, 1::2])
+    return 2 * _square_errors(f, r, 1) / squares
+
+
+def _choose_rule(fits: Sequence[_Fit], names: list[str], own: str | None) -> NearestRule:
+    """Return the simplest of the rules whose score is not clearly below the largest."""
+    titles = [fit.name for fit in fits]
+    scores = np.stack([fit.scores for fit in fits])  # [F, R]
+    means = np.array([fit.distances.mean() for fit in fits])
+    gaps = np.clip(scores[scores.mean(1).argmax()] - scores, -1, 1)  # one run decides no tie
+    tied = [row.mean() <= _MARGIN or mean_interval(row)[0] <= 0 for row in gaps]
     chosen = int(np.argmax(tied))  # the families are sorted, the simplest first
-    tied_by_run = by_run <= by_run.min(1, keepdims=True) * (1 + _TIE[0]) + _TIE[1]
-    farther = [int(i) for i in np.argsort(means, kind="stable") if not tied[i]]
-    second = farther[0] if farther else chosen
-    gaps = (by_set[..., second] - by_set[..., chosen]).mean(1)
-    grid_distances = np.concatenate(
-        [_compute_distances(f, c.grid_predictions, 1).mean((0, 1)) for c in candidates]
-    )
+    agreeing = np.where(tied, scores.T, -np.inf).max(1) >= scores.max(0) - _MARGIN
+    fit, samples = fits[chosen], fits[chosen].distances.mean(0)
+    relative = (scores.mean(1) - scores.mean(1).max()).tolist()
+    distances = {titles[i]: float(means[i]) for i in np.argsort(means, kind="stable")}
     return NearestRule(
-        name=titles[chosen] if means[chosen] <= LIKE else NONE,
-        closest=titles[chosen],
-        point=fits[chosen - 1][0] if chosen else f"{unit * constant.flat[0]:.3f}",
+        name=fit.name,
+        point=fit.point,
         distance=float(means[chosen]),
-        interval=mean_interval(by_run[:, chosen]),
-        agreeing=int((tied_by_run.argmax(1) == chosen).sum()),
-        random=float(np.median(grid_distances)),
-        second=titles[second] if farther else "",
-        second_distance=float(means[second]) if farther else np.nan,
-        alike=tuple(titles[i] for i in np.flatnonzero(tied) if i != chosen),
-        decided_by=set_names[int(gaps.argmax())] if farther else "",
-        by_prompts=dict(zip(set_names, by_set[..., chosen].mean(1).tolist(), strict=True)),
-        samples=tuple(by_run[:, chosen].tolist()),
+        interval=mean_interval(samples),
+        agreeing=int(agreeing.sum()),
+        random=float(np.median(np.concatenate([fit.grid_distances for fit in fits]))),
+        distances=distances,
+        scores=dict(zip(titles, relative, strict=True)),
+        tied=tuple(titles[i] for i in np.flatnonzero(tied) if i != chosen),
+        own={"name": own, "distance": distances[own]} if own in distances else None,
+        by_prompts=dict(zip(names, fit.distances.mean(1).tolist(), strict=True)),
+        samples=tuple(samples.tolist()),
     )

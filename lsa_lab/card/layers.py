@@ -21,11 +21,29 @@ _FIRST_STEP = {"lms": (1.0, -3.0), "ttt": (0.1, 0.05)}  # a factor of w_step, an
 _SIZES: dict[str, Any] = dict(num_layers=2, key_width=16, width=32, norm=True, mlp_width=64)
 
 
+_RULES = {
+    **dict.fromkeys(("retention", "gla", "ssd"), "gated linear attention"),
+    **dict.fromkeys(("lms", "ttt"), "LMS"),
+    **dict.fromkeys(("delta", "delta_product"), "delta rule"),
+    **dict.fromkeys(("gated_delta", "rwkv7"), "gated delta rule"),
+    "additive": "linear attention",
+    "longhorn": "implicit step",
+    "mesa": "forgetting RLS",
+}
+
+
 @dataclass(frozen=True)
 class Layer:
     """A model of two recurrent or attention layers."""
 
     config: recurrent.Config | transformer.Config
+
+    @property
+    def rule(self) -> str:
+        """Return the known rule that a layer computes if its keys and values are x and y."""
+        if isinstance(self.config, recurrent.Config):
+            return _RULES[self.config.kind]
+        return "kernel smoother"
 
     def init(self, key: Array, d: int = 8) -> Any:
         """Return random weights for tokens of width 2d + 1."""
@@ -62,13 +80,15 @@ class Layer:
 class MergedLinearAttention:
     """Two layers of two heads on tokens [x_i, y_i]; its card needs ``--query``."""
 
+    rule = "GD++"
+
     @staticmethod
     def init(key: Array, d: int = 8) -> linear_attention.Params:
         """Return small random weights."""
         return linear_attention.init(key, 2, 2, d, 0.1)
 
-    @staticmethod
-    def forward(params: linear_attention.Params, tokens: Array) -> Trace:
+    @classmethod
+    def forward(cls, params: linear_attention.Params, tokens: Array) -> Trace:
         """Return the Trace of causal attention."""
         return linear_attention.forward(params, tokens, keys="causal")
 

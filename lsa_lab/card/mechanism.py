@@ -1,6 +1,6 @@
 """Probes of how a model computes its predictions: the nearest rule, memory, label gradients."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import jax
@@ -28,14 +28,15 @@ def find_rules(context: EvaluationContext) -> list[Probe]:
     size = max(context.tier.prompts // len(context.params) // 2, 32)
     tier, distribution = context.tier, context.distribution
     rules = find_nearest_rules(context.model, context.params, distribution, tier.n, size)
-    stored = ("title", "distance", "random")
     if not context.trained:
         rules = [replace(rule, runs=PROMPT_SETS) for rule in rules]
-    context.curves["rules"] = [{name: getattr(rule, name) for name in stored} for rule in rules]
+    context.curves["rules"] = [
+        asdict(rule) | {"title": rule.title, "agreement": rule.agreement} for rule in rules
+    ]
     last, depth = rules[-1], len(rules)
     layers = [
         Probe(f"rule after layer {i + 1} of {depth}", "rule", "Which known rule is nearest?",
-              rule.title, note=f"{rule.point}, distance {rule.distance:.3g}")
+              rule.title, note=f"distance {rule.distance:.3g}; {_describe_choice(rule)}")
         for i, rule in enumerate(rules[:-1])
     ]  # fmt: skip
     question = "Which known rule does the model run?"
@@ -50,16 +51,14 @@ def find_rules(context: EvaluationContext) -> list[Probe]:
 
 
 def _describe_choice(rule: NearestRule) -> str:
-    """Return the numbers of a rule, the agreement of the runs, and the next families."""
-    prefix = f"nearest is {rule.closest}, " if rule.name == NONE else ""
-    next_rule = "no other is farther"
-    if rule.second:
-        next_rule = f"next {rule.second} at {rule.second_distance:.3g}"
-        next_rule += f", decided by {rule.decided_by}"
-    ties = ""
-    if rule.name != NONE and rule.alike:
-        ties = f"; the card cannot tell it from {', '.join(rule.alike)}"
-    return f"{prefix}{rule.point}; {rule.agreement} agree; {next_rule}{ties}"
+    """Return the numbers of a rule, the agreement of the runs, its ties, and the layer's own."""
+    prefix = f"nearest is {rule.name}, " if rule.title == NONE else ""
+    parts = [f"{prefix}{rule.point}", f"{rule.agreement} agree"]
+    if rule.tied:
+        parts.append(f"the card cannot tell it from {', '.join(rule.tied)}")
+    if rule.own is not None and rule.own["name"] != rule.name:
+        parts.append("by its design {name}, at distance {distance:.3g}".format(**rule.own))
+    return "; ".join(parts)
 
 
 def measure_overwriting(context: EvaluationContext) -> list[Probe]:

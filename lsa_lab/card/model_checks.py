@@ -77,7 +77,10 @@ def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -
             "rule for later positions"
         )
         _attempt(message, partial(jax.eval_shape, predict, params, other))
-    model = ModelUnderTest(predict, causal, d, n, dtype, jax.jit(jax.vmap(predict, (None, 0))))
+    rule = getattr(getattr(forward, "__self__", None), "rule", None)  # of a built-in layer
+    predict_batch = jax.jit(jax.vmap(predict, (None, 0)))
+    rule = rule if isinstance(rule, str) else None
+    model = ModelUnderTest(predict, causal, d, n, dtype, predict_batch, rule)
     predictions = _check_batches(model, params, tokens)
     gradient = jax.grad(lambda inputs: predict(params, inputs)[-1, -1])
     _attempt(_NO_DERIVATIVE, lambda: jax.eval_shape(gradient, tokens[0]))

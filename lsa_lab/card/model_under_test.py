@@ -35,6 +35,7 @@ class ModelUnderTest:
     n: int  # demonstrations in training
     dtype: Any
     predict_batch: Callable[[Any, Array], Array]  # jitted: [B, T, w] -> [B, L+1, T or 1]
+    rule: str | None = None  # the known rule that a layer computes by its design
 
     @property
     def width(self) -> int:

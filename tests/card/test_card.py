@@ -56,7 +56,7 @@ def card(tmp_path_factory):
 
 
 def test_a_trained_layer_of_linear_attention_is_a_step_of_descent(card):
-    assert card.probes["nearest rule"].value.startswith("gradient descent")
+    assert card.probes["nearest rule"].value.startswith("linear attention")
     assert card.probes["squared change under a permutation"].verdict == "holds"
     assert card.probes["risk over ridge, covariates twice as large"].verdict == "fails"
     assert card.probes["share of the new label"].value == pytest.approx(0.5, abs=0.1)

@@ -1,6 +1,7 @@
 """Known rules get their names, and other models get none."""
 
 import dataclasses
+import json
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,6 @@ from lsa_lab.card.batches import PromptDistribution, bayes_predictions, draw_bat
 from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.identity import NONE, find_nearest_rules
 from lsa_lab.card.model_checks import prepare_model
-from lsa_lab.card.rules import run_online_rule
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask
 
@@ -36,10 +36,37 @@ def descent(tokens, steps=3):
     return estimators.gradient_descent(prompt, jnp.full(steps, 0.45))[-1] @ prompt.x_query
 
 
-def delta(tokens):
-    prompt = read_prompt(tokens)
-    steps = 0.7 / (prompt.x**2).sum(1)
-    return run_online_rule(prompt, steps, jnp.ones_like(steps)) @ prompt.x_query
+def online(find_step, gate=1.0):
+    """Return the rule w ← gw + β(y - gw·x)x, with β a function of |x|²."""
+
+    def predict(tokens):
+        def write(weights, row):
+            x, y = row[:-1], row[-1]
+            step = find_step((x**2).sum())
+            return gate * weights + step * (y - gate * weights @ x) * x, None
+
+        first = jnp.zeros_like(tokens[-1, :-1])
+        return jax.lax.scan(write, first, tokens[:-1])[0] @ tokens[-1, :-1]
+
+    return predict
+
+
+def gradient_descent_plus_plus(tokens):
+    steps, gammas = jnp.full(3, 0.4), jnp.full(3, 0.1)
+    path = estimators.gradient_descent_plus_plus(read_prompt(tokens), steps, gammas)
+    return path[-1] @ tokens[-1, :-1]
+
+
+def forget(tokens, gate=0.9):
+    x, y = tokens[:-1, :-1], tokens[:-1, -1]
+    weights = gate ** jnp.arange(len(y), dtype=float)[::-1]
+    matrix = (x * weights[:, None]).T @ x + D * NOISE**2 * gate ** len(y) * jnp.eye(D)
+    return jnp.linalg.solve(matrix, x.T @ (weights * y)) @ tokens[-1, :-1]
+
+
+def gated_attention(tokens, gate=0.9):
+    weights = gate ** jnp.arange(len(tokens) - 1, dtype=float)[::-1]
+    return 0.05 * (weights * tokens[:-1, -1]) @ (tokens[:-1, :-1] @ tokens[-1, :-1])
 
 
 def smoother(tokens):
@@ -63,47 +90,89 @@ def predict_5_elsewhere(tokens):
     return jnp.where(usual, ridge(tokens), 5.0)
 
 
-@pytest.mark.parametrize(
-    ("rule", "name"),
-    [(ridge, "ridge"), (descent, "gradient descent"), (delta, "delta rule"),
-     (smoother, "kernel smoother"), (lambda tokens: tokens[:-1, -1].mean(), "the mean of labels"),
-     (lambda tokens: 0.3 + 0 * tokens[0, 0], "a constant"),
-     (memoriser, NONE), (predict_5_elsewhere, NONE)],
-)  # fmt: skip
-def test_a_known_rule_gets_its_name_in_20_of_20_seeds(rule, name):
-    model = prepare_model(lambda params, tokens: rule(tokens), (), D, 24, causal=False)
-    (nearest,) = find_nearest_rules(model, [()] * 20, PromptDistribution(D, NOISE), 24, 32)
-    assert nearest.title == name
-    assert nearest.agreeing == 20 or name == NONE
-    assert nearest.random > 0.3
+NAMED = {
+    "a constant": lambda tokens: 0.3 + 0 * tokens[0, 0],
+    "the mean of labels": lambda tokens: tokens[:-1, -1].mean(),
+    "linear attention": lambda tokens: descent(tokens, 1),
+    "LMS": online(lambda square: 0.08),
+    "implicit step": online(lambda square: 0.5 / (1 + 0.5 * square)),
+    "delta rule": online(lambda square: 0.7 / square),
+    "ridge": ridge,
+    "kernel smoother": smoother,
+    "gradient descent": descent,
+    "gated linear attention": gated_attention,
+    "gated delta rule": online(lambda square: 0.7 / square, 0.9),
+    "GD++": gradient_descent_plus_plus,
+    "forgetting RLS": forget,
+}
 
 
-def test_identify_names_each_layer_and_lists_ties():
-    def stack(params, tokens):
-        """Return the predictions after one and after three steps of descent, as two layers."""
-        answers = jnp.stack([jnp.zeros(()), descent(tokens, 1), descent(tokens, 3)])
-        return answers, jnp.zeros((3, *tokens.shape))
+def as_layers(*rules):
+    """Return a model with one rule after each layer."""
 
-    task = LinearTask(n=24, d=D, noise_std=NOISE)
-    first, last = identify(stack, (), task, causal=False, num_prompts=256)
-    assert (first.title, last.title) == ("gradient descent", "gradient descent")
-    assert first.point.startswith("1 of step 0.4")
-    assert last.point.startswith("3 of step 0.4")
-    assert "GD++" in first.alike  # whose first step is the same
+    def forward(params, tokens):
+        answers = jnp.stack([jnp.zeros(()), *(rule(tokens) for rule in rules)])
+        return answers, jnp.zeros((len(answers), *tokens.shape))
+
+    return forward
+
+
+def test_known_rules_get_their_names_in_20_of_20_seeds():
+    model = prepare_model(as_layers(*NAMED.values()), (), D, 24, causal=False)
+    found = find_nearest_rules(model, [()] * 20, PromptDistribution(D, NOISE), 24, 8)
+    assert [nearest.title for nearest in found] == list(NAMED)
+    assert [nearest.agreeing for nearest in found] == [20] * len(NAMED)
+    by_name = dict(zip(NAMED, found, strict=True))
+    assert by_name["gradient descent"].point.startswith("3 steps of 0.4")
+    assert set(by_name["ridge"].tied) == {"forgetting RLS", "Newton's iteration"}
+    assert "GD++" in by_name["linear attention"].tied  # whose first step is the same
+    assert by_name["forgetting RLS"].tied == ()
+
+
+def test_absurd_models_have_no_rule():
+    def broken(tokens):
+        large = (tokens[:, :-1] ** 2).sum(1).max() > 16
+        return jnp.where(large, jnp.nan, ridge(tokens))
+
+    layers = as_layers(memoriser, predict_5_elsewhere)
+    for forward in (layers, lambda params, tokens: broken(tokens)):
+        model = prepare_model(forward, (), D, 24, causal=False)
+        found = find_nearest_rules(model, [()] * 8, PromptDistribution(D, NOISE), 24, 8)
+        assert {nearest.title for nearest in found} == {NONE}
+
+
+class Layer:
+    """A layer that averages labels and is meant to be a delta rule."""
+
+    rule = "delta rule"
+
+    def forward(self, params, tokens):
+        return tokens[:-1, -1].mean()
+
+
+def test_the_page_gets_all_distances_and_the_rule_of_the_design():
+    model = prepare_model(Layer().forward, (), D, 24, causal=False)
+    tier = Tier(steps=100, pilot_steps=1, batch=1, prompts=64, d=D, runs=2, lengths=(8,))
+    context = EvaluationContext(model, [()] * 2, tier, PromptDistribution(D, NOISE))
+    name, *_ = mechanism.find_rules(context)
+    (rule,) = json.loads(json.dumps(context.curves["rules"]))
+    assert name.value == rule["title"] == "the mean of labels"
+    assert {"ridge", "delta rule", *NAMED} <= set(rule["distances"])
+    assert rule["own"] == {"name": "delta rule", "distance": rule["distances"]["delta rule"]}
+    assert rule["own"]["distance"] > 0.5
+    assert "delta rule" in name.note
 
 
 def test_a_model_of_few_tasks_is_bayes_over_these_tasks():
-    forward = lambda params, tokens: pretrained(tokens)  # noqa: E731
-    model = prepare_model(forward, (), D, 24, causal=False)
-    (nearest,) = find_nearest_rules(
-        model, [()] * 4, PromptDistribution(D, NOISE, tasks=TASKS), 24, 64
-    )
+    model = prepare_model(lambda params, tokens: pretrained(tokens), (), D, 24, causal=False)
+    distribution = PromptDistribution(D, NOISE, tasks=TASKS)
+    (nearest,) = find_nearest_rules(model, [()] * 4, distribution, 24, 32)
     assert nearest.title == "Bayes over the pretraining tasks"
 
 
 def test_a_name_is_undecided_where_runs_disagree_or_the_distance_is_wide():
     model = prepare_model(lambda params, tokens: ridge(tokens), (), D, 24, causal=False)
-    (nearest,) = find_nearest_rules(model, [()] * 8, PromptDistribution(D, NOISE), 24, 32)
+    (nearest,) = find_nearest_rules(model, [()] * 8, PromptDistribution(D, NOISE), 24, 8)
     assert nearest.title == "ridge"
     assert dataclasses.replace(nearest, agreeing=2).title == "undecided: ridge"
     wide = dataclasses.replace(nearest, interval=(0.0, 0.2), distance=0.05)
@@ -111,23 +180,9 @@ def test_a_name_is_undecided_where_runs_disagree_or_the_distance_is_wide():
 
 
 def test_least_squares_keeps_its_name_without_noise():
-    def exact(params, tokens):
-        prompt = read_prompt(tokens)
-        return estimators.ridge(prompt, 1e-9) @ prompt.x_query
-
-    task = LinearTask(n=24, d=D)
-    (nearest,) = identify(exact, (), task, causal=False, num_prompts=128)
-    assert "ridge" in (nearest.name, *nearest.alike)
-
-
-def test_predictions_that_are_not_finite_have_no_rule():
-    def predict(params, tokens):
-        large = (tokens[:, :-1] ** 2).sum(1).max() > 16
-        return jnp.where(large, jnp.nan, ridge(tokens))
-
-    model = prepare_model(predict, (), D, 24, causal=False)
-    (nearest,) = find_nearest_rules(model, [()] * 8, PromptDistribution(D, NOISE), 24, 32)
-    assert nearest.title == NONE
+    exact = lambda params, tokens: estimators.ridge(read_prompt(tokens), 1e-9) @ tokens[-1, :-1]  # noqa: E731
+    (nearest,) = identify(exact, (), LinearTask(n=24, d=D), causal=False, num_prompts=128)
+    assert "ridge" in (nearest.name, *nearest.tied)
 
 
 def test_too_few_prompts_are_refused():
@@ -135,37 +190,16 @@ def test_too_few_prompts_are_refused():
         identify(lambda params, tokens: tokens[:, 0], None, LinearTask(8, 2), num_prompts=8)
 
 
-def test_without_a_farther_rule_none_is_next():
-    predict = lambda params, tokens: tokens[-1, :-1].sum()  # noqa: E731  w of no prompt, far from all
-    model = prepare_model(predict, (), D, 24, causal=False)
-    tier = Tier(steps=100, pilot_steps=1, batch=1, prompts=512, d=D, runs=2, lengths=(8,))
-    name, *_ = mechanism.find_rules(
-        EvaluationContext(model, [()] * 8, tier, PromptDistribution(D, NOISE))
-    )
-    assert name.value == NONE
-    assert name.note.endswith("of 8 sets of prompts agree; no other is farther")
-
-
 @pytest.mark.parametrize(
     ("distribution", "name"),
-    [
-        ({"covariance": jnp.eye(D)}, "covariance"),
-        ({"task_covariance": jnp.eye(D)}, "task_covariance"),
-        ({"prior_mean": jnp.ones(D)}, "prior_mean"),
-        ({"sparsity": 1}, "sparsity"),
-        ({"labels": "signs"}, "labels 'signs'"),
-        ({"signal": "sphere"}, "signal 'sphere'"),
-        ({"weight_std": 0.0}, "weight_std = 0.0: it is positive"),
-    ],
-)
+    [({"covariance": jnp.eye(D)}, "covariance"), ({"prior_mean": jnp.ones(D)}, "prior_mean"),
+     ({"task_covariance": jnp.eye(D)}, "task_covariance"), ({"sparsity": 1}, "sparsity"),
+     ({"labels": "signs"}, "labels 'signs'"), ({"signal": "sphere"}, "signal 'sphere'"),
+     ({"weight_std": 0.0}, "weight_std = 0.0: it is positive")],
+)  # fmt: skip
 def test_a_task_with_another_distribution_is_refused(distribution, name):
     with pytest.raises(ValueError, match=name):
-        identify(
-            lambda params, tokens: tokens[0, 0],
-            None,
-            LinearTask(24, D, **distribution),
-            causal=False,
-        )
+        identify(ridge, None, LinearTask(24, D, **distribution), causal=False)
 
 
 def test_labels_have_the_scale_of_the_task():
@@ -178,7 +212,7 @@ def test_labels_have_the_scale_of_the_task():
 
     task = LinearTask(24, D, noise_std=20 * NOISE, weight_std=20.0)
     constant, ridge = identify(layers, (), task, causal=False, num_prompts=128)
-    assert (constant.title, constant.point) == ("a constant", "7.000")
+    assert (constant.title, constant.point) == ("a constant", f"{7 / 20 / D**0.5:.3f}")
     assert ridge.title == "ridge"
     assert float(ridge.point.split()[1]) == pytest.approx(1.0, rel=0.05)  # of σ²/s², which is Bayes
 
@@ -186,15 +220,7 @@ def test_labels_have_the_scale_of_the_task():
 def test_the_kalman_filter_is_best_where_weights_drift():
     distribution = PromptDistribution(D, NOISE, persistence=0.9)
     batch = draw_batch(np.random.default_rng(0), distribution, 2000, 24)
-    risks = [
-        (
-            (
-                bayes_predictions(batch, PromptDistribution(D, NOISE, persistence=keep))[:, -1]
-                - batch.targets[:, -1]
-            )
-            ** 2
-        )
-        for keep in (0.9, 1.0, 0.7)
-    ]
-    filtered, ridge_risk, hasty = (risk.mean() for risk in risks)
+    rules = [PromptDistribution(D, NOISE, persistence=keep) for keep in (0.9, 1.0, 0.7)]
+    errors = [bayes_predictions(batch, rule)[:, -1] - batch.targets[:, -1] for rule in rules]
+    filtered, ridge_risk, hasty = ((error**2).mean() for error in errors)
     assert filtered < min(ridge_risk, hasty)
