@@ -128,21 +128,14 @@ def write_report(figures: Path, papers: Any = None) -> list[Path]:
         figures / "CLAIMS.md": _render("claims.md", **values),
         figures / "claims.csv": results.load_claims(figures).to_csv(index=False),
         figures / "index.html": _render("index.html", **values),
-        **_render_papers(papers, answers, figures.parent / "docs/papers"),
     }
+    for paper in papers.PAPERS if papers else ():
+        statements = [answer for answer in answers if answer["key"].startswith(f"{paper.key},")]
+        page = figures.parent / "docs/papers" / f"{paper.key.lower()}.md"
+        contents[page] = _render("paper.md", paper=paper, statements=statements)
     for path, content in contents.items():
         write_file(path, content.encode())
     return [*contents]
-
-
-def _render_papers(papers: Any, answers: Iterable[Row], folder: Path) -> dict[Path, str]:
-    """Return the page of each paper, with the statements whose key begins with its own."""
-    pages = {}
-    for paper in papers.PAPERS if papers else ():
-        statements = [answer for answer in answers if answer["key"].startswith(f"{paper.key},")]
-        page = _render("paper.md", paper=paper, statements=statements)
-        pages[folder / f"{paper.key.lower()}.md"] = page
-    return pages
 
 
 def answer_statements(

@@ -18,6 +18,7 @@ Activation = Literal["silu", "gelu", "gelu_tanh"]
 
 REQUIRED = object()  # the default of a field that a file must have
 _WORDS = {bool: "true or false", str: "text", dict: "a group of fields", list: "a list"}
+_WORDS |= {int: "a whole number of at least 1", float: "a number above 0"}
 
 
 class Field(NamedTuple):
@@ -62,11 +63,8 @@ class Field(NamedTuple):
     def _describe(self) -> str:
         if self.only:
             return f"supported: {', '.join(map(repr, self.only))}"
-        if self.kind in _WORDS:
-            return f"expected {_WORDS[self.kind]}"
         most = f" and at most {self.most}" if self.most < sys.float_info.max else ""
-        number = "a whole number of at least 1" if self.kind is int else "a number above 0"
-        return f"expected {number}{most}"
+        return f"expected {_WORDS[self.kind]}{most}"
 
 
 def allow_only(value: Any) -> Field:
