@@ -12,12 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lsa_lab import estimators
 from lsa_lab.card.tasks import SYMBOLIC, count_simple
-from lsa_lab.estimators import (
-    discrete_posterior_means,
-    kalman_filter,
-    nested_posterior_means,
-)
 from lsa_lab.prompts import Prompt
 
 _RISK_OFFSET = 0.01
@@ -62,7 +58,7 @@ class PromptDistribution:
     def risk_offset(self) -> float:
         """Return the number added to both risks of a ratio.
 
-        It is positive for recall and for a table of tasks, whose Bayes risks are close to 0.
+        Bayes risks of recall and of a table of tasks are close to 0.
         """
         return 0.0 if self.tasks is None and self.task != "recall" else _RISK_OFFSET
 
@@ -153,10 +149,10 @@ def bayes_predictions(batch: Batch, distribution: PromptDistribution) -> np.ndar
         pairs = zip(batch.x, batch.prompt.y, strict=True)
         return np.stack([_average_repeats(*pair, distribution.task == "bigrams") for pair in pairs])
     if distribution.tasks is not None:
-        return _predict(discrete_posterior_means, batch, distribution.tasks, noise_var)
+        return _predict(estimators.discrete_posterior_means, batch, distribution.tasks, noise_var)
     if distribution.task == "nested":
         return _predict(_nested_means, batch, noise_var)
-    return _predict(kalman_filter, batch, noise_var, distribution.persistence)
+    return _predict(estimators.kalman_filter, batch, noise_var, distribution.persistence)
 
 
 BASELINES = {  # rules that the Bayes rule of a task beats
@@ -177,7 +173,7 @@ def baseline_predictions(batch: Batch, distribution: PromptDistribution) -> np.n
         simple = np.arange(d) < count_simple(d)
         scaled = batch.x * np.sqrt((1 + simple * d / count_simple(d)) / 2)
         batch = make_batch(scaled, batch.targets, np.pad(batch.prompt.y, ((0, 0), (0, 1))))
-    return _predict(kalman_filter, batch, noise_var, 1.0)
+    return _predict(estimators.kalman_filter, batch, noise_var, 1.0)
 
 
 def _predict(rule: Any, batch: Batch, *arguments: Any) -> np.ndarray:  # [B, n+1]
@@ -195,7 +191,7 @@ def _map_rule(rule: Any, prompts: Prompt, *arguments: Array) -> Array:  # [B, n+
 
 def _nested_means(prompt: Prompt, noise_var: Array) -> Array:  # [n+1, d]
     d = prompt.x.shape[1]
-    return nested_posterior_means(prompt, (count_simple(d), d), noise_var)
+    return estimators.nested_posterior_means(prompt, (count_simple(d), d), noise_var)
 
 
 def _average_repeats(x: np.ndarray, y: np.ndarray, prior_count: int) -> np.ndarray:  # [n+1]

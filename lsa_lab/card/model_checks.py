@@ -35,27 +35,19 @@ _INTERFACES = {
     "and returns the query's prediction, [], or a Trace; causal=True is for models with a "
     "prediction at every token",
 }
-_NOT_BATCHED = (
-    "the forward runs on one prompt and cannot be jitted and vmapped: write it with jax.numpy, "
-    "without Python branches on values and without side effects"
-)
-_NOT_FINITE = (
-    "the predictions for a training prompt are not finite: normalise keys, reduce the step sizes "
-    "or the initial weights, and treat a division by 0 as a separate case (the first pair is 0 in "
-    "bound tokens)"
-)
-_NO_DERIVATIVE = (
-    "the predictions have no derivative by the tokens: replace lax.while_loop by lax.scan, and "
-    "give a callback a jax.custom_vjp"
-)
-_BATCH_DEPENDENT = (
-    "the predictions for a prompt depend on the other prompts of a vmapped batch: normalise over "
-    "one prompt, not over the batch, and keep no state outside"
-)
-_CALLS_DIFFER = (
-    "two calls with the same params and tokens differ: fix the random key, turn dropout off, and "
-    "keep no state outside"
-)
+_MESSAGES = {
+    "vmap": "the forward runs on one prompt and cannot be jitted and vmapped: write it with "
+    "jax.numpy, without Python branches on values and without side effects",
+    "finite": "the predictions for a training prompt are not finite: normalise keys, reduce the "
+    "step sizes or the initial weights, and treat a division by 0 as a separate case (the first "
+    "pair is 0 in bound tokens)",
+    "derivative": "the predictions have no derivative by the tokens: replace lax.while_loop by "
+    "lax.scan, and give a callback a jax.custom_vjp",
+    "batch": "the predictions for a prompt depend on the other prompts of a vmapped batch: "
+    "normalise over one prompt, not over the batch, and keep no state outside",
+    "calls": "two calls with the same params and tokens differ: fix the random key, turn dropout "
+    "off, and keep no state outside",
+}
 
 
 def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -> ModelUnderTest:
@@ -83,7 +75,7 @@ def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -
     model = ModelUnderTest(predict, causal, d, n, dtype, predict_batch, rule)
     predictions = _check_batches(model, params, tokens)
     gradient = jax.grad(lambda inputs: predict(params, inputs)[-1, -1])
-    _attempt(_NO_DERIVATIVE, lambda: jax.eval_shape(gradient, tokens[0]))
+    _attempt(_MESSAGES["derivative"], lambda: jax.eval_shape(gradient, tokens[0]))
     if causal:
         _check_causal(model, params, tokens, predictions)
     return model
@@ -147,17 +139,17 @@ def _check_batches(model: ModelUnderTest, params: Any, tokens: Array) -> np.ndar
             second = replace(model, predict_batch=retraced).predict_blocks(params, tokens)
         return first, second, model.predict_blocks(params, tokens.at[1:].add(1))[0]
 
-    first, second, other_batch = _attempt(_NOT_BATCHED, predict_twice)
+    first, second, other_batch = _attempt(_MESSAGES["vmap"], predict_twice)
     if not np.isfinite(first).all():
         for path, leaf in jax.tree.leaves_with_path(params):
             if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
                 name = f"params{jax.tree_util.keystr(path)}"
                 raise UnfitError(f"{name} holds NaN: give weights of a training that stayed finite")
-        raise UnfitError(_NOT_FINITE)
+        raise UnfitError(_MESSAGES["finite"])
     if not np.array_equal(first, second):
-        raise UnfitError(_CALLS_DIFFER)
+        raise UnfitError(_MESSAGES["calls"])
     if np.abs(first[0] - other_batch).max() > _ROUNDING * (1 + np.abs(other_batch).max()):
-        raise UnfitError(_BATCH_DEPENDENT)
+        raise UnfitError(_MESSAGES["batch"])
     return first
 
 

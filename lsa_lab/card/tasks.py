@@ -44,24 +44,16 @@ def count_simple(d: int) -> int:
     return max(d // 4, 1)
 
 
-def make_sampler(
-    tier: Any,
-    table: np.ndarray | None,  # [k, d]
-    dtype: Any,
-) -> Callable[[Array], Prompt]:
-    """Return the function from a key to a batch of training prompts of a Tier."""
-    sizes = tier.batch, tier.n, tier.d, dtype
+def make_sampler(tier: Any, table: np.ndarray | None, dtype: Any) -> Callable[[Array], Prompt]:
+    """Return the function from a key to a batch of training prompts of a Tier.
+
+    The weights of regression are rows of the table [k, d], if there is one.
+    """
     if tier.task in SYMBOLIC:
-        return lambda key: SYMBOLIC[tier.task](key, *sizes)[0]
+        return lambda key: SYMBOLIC[tier.task](key, tier.batch, tier.n, tier.d, dtype)[0]
     drift = half_life_gate(tier.d) if tier.task == "drift" else None
-    task = LinearTask(
-        n=tier.n,
-        d=tier.d,
-        noise_std=tier.noise_std,
-        weight_std=tier.d**-0.5,
-        drift=drift,
-        dtype=dtype,
-    )
+    scales: dict[str, Any] = dict(noise_std=tier.noise_std, weight_std=tier.d**-0.5, drift=drift)
+    task = LinearTask(tier.n, tier.d, dtype=dtype, **scales)
     if table is None and tier.task != "nested":
         return lambda key: sample_batch(key, task, tier.batch)
     noise_task = task.replace(weight_std=0.0)  # its labels are noise
@@ -84,10 +76,8 @@ def _draw_weights(
         return jnp.asarray(table, dtype)[jax.random.randint(key, (size,), 0, len(table))]
     key_class, key_values = jax.random.split(key)
     counts = jnp.where(jax.random.bernoulli(key_class, 0.5, (size, 1)), count_simple(d), d)
-    used = jnp.arange(d)[None] < counts
-    return jnp.where(used, jax.random.normal(key_values, (size, d), dtype), 0) / jnp.sqrt(
-        counts.astype(dtype)
-    )
+    values = jax.random.normal(key_values, (size, d), dtype) / jnp.sqrt(counts.astype(dtype))
+    return jnp.where(jnp.arange(d)[None] < counts, values, 0)
 
 
 def sample_recall(key: Array, size: int, n: int, d: int, dtype: Any) -> tuple[Prompt, Array]:
