@@ -26,10 +26,10 @@ from lsa_lab.tasks.linear import LinearTask, sample_batch
 
 TASKS = {  # what the labels are, for the page
     "regression": "y is linear in x plus noise",
-    "drift": "y is linear in x plus noise, and the weights drift",
-    "recall": "y is stored for x, and must be recalled",
-    "nested": "y is linear in x plus noise, and in half of the prompts in few coordinates of x",
-    "bigrams": "x is a symbol of a Markov chain, and y tells whether the first symbol follows",
+    "drift": "y is linear in x plus noise with weights that drift",
+    "recall": "y is a value stored for x",
+    "nested": "y is linear in x plus noise, in half of the prompts in few coordinates",
+    "bigrams": "x is a symbol of a Markov chain and y tells whether the first symbol follows",
 }
 LEVELS = np.array([-3, -1, 1, 3]) / 5**0.5  # the values of recall
 
