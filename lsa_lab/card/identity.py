@@ -39,7 +39,7 @@ class NearestRule:
     random: float  # the distance of the median rule of the whole list
     distances: dict[str, float]  # of all families, the nearest first
     scores: dict[str, float]  # log likelihood of a prediction, less that of the best family
-    tied: tuple[str, ...]  # the other families whose score is as large, the simplest first
+    tied: tuple[str, ...]  # the other families whose score is as large
     own: dict[str, Any] | None  # name and distance of the rule that the layer has by design
     by_prompts: dict[str, float]  # the distance on each set of prompts
     samples: tuple[float, ...]  # the distance in each run
@@ -65,7 +65,7 @@ class NearestRule:
 
 
 def identify(
-    forward: Forward, params: Any, task: LinearTask, *, causal: bool = True, num_prompts: int = 512
+    forward: Forward, params: Any, task: LinearTask, *, causal: bool = True, num_prompts: int = 256
 ) -> list[NearestRule]:
     """Return the nearest known rule after each layer of a Trace, or at the end of any other model.
 
@@ -156,6 +156,7 @@ class _Fit:
     """The best rule of a family in each run, and how near it is."""
 
     name: str
+    size: int  # number of fitted numbers
     point: str
     scores: np.ndarray  # [R]
     distances: np.ndarray  # [S, R]
@@ -165,6 +166,7 @@ class _Fit:
 def _fit_family(family: Family, table: PromptTable, layers: list[np.ndarray]) -> list[_Fit]:
     """Return the rule with the largest likelihood on even prompts, by layer [S, R, B] and run."""
     num_steps, runs = len(family.steps), np.arange(layers[0].shape[1])
+    size = len(family.free) + (num_steps > 1)
 
     def predict(points: np.ndarray) -> np.ndarray:  # [R, G, k] -> [S, R, B, G P]
         with np.errstate(all="ignore"):
@@ -189,7 +191,7 @@ def _fit_family(family: Family, table: PromptTable, layers: list[np.ndarray]) ->
         text = family.template.format(*points[median, point], family.steps[step])
         grid_distances = _compute_distances(f, grid).mean((0, 1))
         scores = _score(f, chosen, 1, _LEAST_VAR)[:, 0]
-        fits.append(_Fit(family.name, text, scores, distances, grid_distances))
+        fits.append(_Fit(family.name, size, text, scores, distances, grid_distances))
     return fits
 
 
@@ -222,13 +224,14 @@ def _compute_distances(f: np.ndarray, r: np.ndarray) -> np.ndarray:
 
 
 def _choose_rule(fits: Sequence[_Fit], names: list[str], own: str | None) -> NearestRule:
-    """Return the simplest of the rules whose score is not clearly below the largest."""
+    """Return the best of the rules with fewest numbers among those tied with the best score."""
     titles = [fit.name for fit in fits]
     scores = np.stack([fit.scores for fit in fits])  # [F, R]
     means = np.array([fit.distances.mean() for fit in fits])
     gaps = np.clip(scores[scores.mean(1).argmax()] - scores, -1, 1)  # one run decides no tie
     tied = [row.mean() <= _MARGIN or mean_interval(row)[0] <= 0 for row in gaps]
-    chosen = int(np.argmax(tied))  # the families are sorted, the simplest first
+    sizes = np.where(tied, [fit.size for fit in fits], np.inf)
+    chosen = int(np.lexsort((-scores.mean(1), sizes))[0])
     agreeing = np.where(tied, scores.T, -np.inf).max(1) >= scores.max(0) - _MARGIN
     fit, samples = fits[chosen], fits[chosen].distances.mean(0)
     relative = (scores.mean(1) - scores.mean(1).max()).tolist()

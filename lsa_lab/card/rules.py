@@ -72,11 +72,11 @@ class Family:
 
 
 def make_families(d: int, noise_var: float, tasks: np.ndarray | None = None) -> list[Family]:
-    """Return the families, the simplest first, for prompts with x near N(0, I).
+    """Return the families for prompts with x near N(0, I).
 
-    With a table of training ``tasks`` the Bayes rule over them is the first. Penalties are in units
-    of dσ², that of the Bayes rule in training, or of a small number without noise. Offsets c of a
-    mean Σ/(m + c) are 0, the best one d + 1 + dσ² of linear attention, and one that leaves a sum.
+    A table of training ``tasks`` adds the Bayes rule over them. Penalties are in units of dσ², that
+    of the Bayes rule in training, or of a small number without noise. Offsets c of a mean Σ/(m + c)
+    are 0, the best one d + 1 + dσ² of linear attention, and one that leaves a sum.
     """
     noise_var = max(noise_var, _MIN_NOISE_VAR)
     unit, offsets = d * noise_var, (0, d + 1 + d * noise_var, _UNCOUNTED)
