@@ -25,6 +25,7 @@ _STYLE: Any = {
     "figure.constrained_layout.use": True,
 }  # fmt: skip
 _WIDTH = 3.6  # inches: a telephone shows the text of a picture at its full size
+_METADATA = ("Creator", "Date", "Format", "Type")  # left out
 _LINEAR = {"overwriting", "flows", "tracking"}  # groups of shares and accuracies
 
 
@@ -113,7 +114,7 @@ def _make_axes(height: float, **settings: Any) -> "tuple[Figure, Axes]":
 
 def _to_svg(figure: "Figure") -> str:
     file = io.StringIO()
-    figure.savefig(file, format="svg", metadata={"Date": None})
+    figure.savefig(file, format="svg", metadata=dict.fromkeys(_METADATA))
     return file.getvalue()[file.getvalue().index("<svg") :]
 
 

@@ -111,8 +111,9 @@ def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
     learning = "the weights were trained elsewhere"
     if body["trained"]:
         steps = format_number(probes["steps to twice the Bayes risk"]["value"])
-        learning = f"{steps} of {body['steps']} steps to twice the Bayes risk, in {body['runs']} "
-        learning += f"seeds at rate {body['rate']:g}"
+        learning = f"twice the Bayes risk after {steps} of {body['steps']} steps"
+        learning = learning.replace("after ∞ of", "not reached in")
+        learning += f", in {body['runs']} seeds at rate {body['rate']:g}"
     state, time = get_state(body), next(p for p in body["probes"] if p["group"] == "speed")
     size = f"{state} numbers in the state" if state else "a state that grows or is unknown"
     return [
