@@ -137,14 +137,13 @@ def find_nearest_rules(
     return [_choose_rule(layer_fits, list(sets), model.rule) for layer_fits in fits]
 
 
-def _join_prompts(prompts: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _join_prompts(prompts: list) -> list[np.ndarray]:
     """Return x [N, n, d], y and the queries of all sets, with rows of zeros before few rows."""
     n = max(prompt.y.shape[1] for prompt in prompts)
-    rows = [(n - prompt.y.shape[1], 0) for prompt in prompts]
-    pairs = list(zip(rows, prompts, strict=True))
-    x = np.concatenate([np.pad(prompt.x, ((0, 0), pad, (0, 0))) for pad, prompt in pairs])
-    y = np.concatenate([np.pad(prompt.y, ((0, 0), pad)) for pad, prompt in pairs])
-    return x, y, np.concatenate([prompt.x_query for prompt in prompts])
+    rows = [((0, 0), (n - prompt.y.shape[1], 0)) for prompt in prompts]
+    x = [np.pad(prompt.x, (*pad, (0, 0))) for prompt, pad in zip(prompts, rows, strict=True)]
+    y = [np.pad(prompt.y, pad) for prompt, pad in zip(prompts, rows, strict=True)]
+    return [np.concatenate(leaves) for leaves in (x, y, [prompt.x_query for prompt in prompts])]
 
 
 def _clip(predictions: np.ndarray) -> np.ndarray:
@@ -209,7 +208,7 @@ def _square_errors(f: np.ndarray, r: np.ndarray, half: int) -> np.ndarray:
 def _mean_squares(predictions: np.ndarray) -> np.ndarray:
     """Return the mean square over prompts [S, R, ...].
 
-    Changes with the order have that of MANY, and all gradients have the mean of theirs.
+    Changes with the order have that of MANY, and those with single labels share one.
     """
     squares = (predictions**2).mean(2) + 1e-12
     squares[ORDER] = squares[MANY]

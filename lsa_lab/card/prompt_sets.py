@@ -24,20 +24,16 @@ def draw_prompt_sets(
         "noisier labels": {"noise_std": 2 * distribution.noise_std},
         "drifting weights": {"persistence": 0.5 ** (1 / (2 * distribution.d)), "tasks": None},
     }
-    sets = {
-        "few demonstrations": training,
-        "many demonstrations": training,
-        **{
-            name: draw_batch(rng, replace(distribution, **s), size, n) for name, s in shifts.items()
-        },
-        "repeated keys": draw_repeated_keys(rng, distribution, size, n // 2)[0],
-    }
+    sets = {"few demonstrations": training, "many demonstrations": training}
+    for name, change in shifts.items():
+        sets[name] = draw_batch(rng, replace(distribution, **change), size, n)
+    sets["repeated keys"] = draw_repeated_keys(rng, distribution, size, n // 2)[0]
     prompt, order = training.prompt, rng.permutation(n)
     permuted = prompt.replace(x=prompt.x[:, order], y=prompt.y[:, order])
     sets["another order"] = replace(training, prompt=permuted)
     for name, place in {"first": 0, "middle": n // 2, "last": n - 1}.items():
         raised = prompt.replace(y=prompt.y + (np.arange(n) == place))
-        sets[f"gradient of the {name} label"] = replace(training, prompt=raised)
+        sets[f"change with the {name} label"] = replace(training, prompt=raised)
     few = max(distribution.d // 2, 2)
     return {name: (batch, n if i else few) for i, (name, batch) in enumerate(sets.items())}
 
