@@ -19,8 +19,6 @@ from lsa_lab.models.trace import Trace
 # with TTT's steps of any sign, a state explodes over 65 tokens. Both start near β = .05 instead.
 _FIRST_STEP = {"lms": (1.0, -3.0), "ttt": (0.1, 0.05)}  # a factor of w_step, and b_step
 _SIZES: dict[str, Any] = dict(num_layers=2, key_width=16, width=32, norm=True, mlp_width=64)
-
-
 _RULES = {
     **dict.fromkeys(("retention", "gla", "ssd"), "gated linear attention"),
     **dict.fromkeys(("lms", "ttt"), "LMS"),
@@ -51,10 +49,10 @@ class Layer:
         if not isinstance(config, recurrent.Config):
             return transformer.init(key, config)
         params: Any = recurrent.init(key, config)
-        factor, first = _FIRST_STEP.get(config.kind, (1.0, 0.0))
-        if config.kind not in _FIRST_STEP:
-            return params
-        return params.replace(w_step=factor * params.w_step, b_step=params.b_step + first)
+        if config.kind in _FIRST_STEP:
+            factor, first = _FIRST_STEP[config.kind]
+            return params.replace(w_step=factor * params.w_step, b_step=params.b_step + first)
+        return params
 
     def forward(self, params: Any, tokens: Array) -> Trace:
         """Return the Trace of the tokens of one prompt."""

@@ -29,7 +29,7 @@ _PILOT_SEED, _RUN_SEED, _TEST_SEED = 0x70696C32, 0x72756E32, 0x68656C64
 STRIDE = 20  # steps in a call of the compiled program
 # Measured for the delta rule: what the probes cost, in steps of training for each run and each
 # prompt over those of a step; tracking, in steps of training; and their compilation, in that of a
-# step of training.
+# step of training, of which other tasks than regression need half.
 _PROBE_STEPS, _TRACKING_STEPS, _COMPILATIONS = 13, 0.16, 3.0
 
 
@@ -279,7 +279,9 @@ def _estimate_time(
     per_step = seconds[1] / (STRIDE * len(rates))
     steps = tier.runs * tier.steps + len(rates) * tier.pilot_steps * (len(rates) > 1)
     probe_steps = _PROBE_STEPS * tier.runs * tier.prompts / tier.batch
-    probe_steps += _TRACKING_STEPS * tier.runs * tier.steps * tier.tracking
-    parts = per_step * steps, per_step * probe_steps, _COMPILATIONS * (seconds[0] - seconds[1])
+    if tier.tracking and tier.task == "regression":
+        probe_steps += _TRACKING_STEPS * tier.runs * tier.steps
+    programs = _COMPILATIONS if tier.task == "regression" else _COMPILATIONS / 2
+    parts = per_step * steps, per_step * probe_steps, programs * (seconds[0] - seconds[1])
     words = "about {:.0f} s more: {:.0f} of training, {:.0f} of probes, {:.0f} of compiling"
     return words.format(sum(parts), *parts)
