@@ -57,18 +57,20 @@ def measure_state_tracking(context: EvaluationContext) -> list[Probe]:
     probes = []
     for i, (modulus, template) in enumerate(_NAMES.items()):
         for length in (_LENGTH, 4 * _LENGTH):
-            accuracies = []
+            accuracies, answers = [], []
             for r in range(i * runs, (i + 1) * runs):
                 key = jax.random.fold_in(jax.random.key(1), r)
                 tokens, targets = sample(key, moduli[r], length, context.tier.prompts)
                 run_params = jax.tree.map(itemgetter(r), run.params)
                 predictions = model.predict_blocks(run_params, tokens)[:, -1, -1]
+                answers.append(predictions)
                 accuracies.append(_accuracy(predictions, np.asarray(targets)[:, -1], modulus))
             name = template.format(length)
             says = f"The accuracy for the {name} is at least 0.9."
             note = f"trained anew for {steps} steps on the count after every sign"
             probes.append(make_probe(name, "tracking", says, accuracies, at_least=0.9,
-                                     null=1 / modulus, null_is="chance", note=note))  # fmt: skip
+                                     answers=np.stack(answers), null=1 / modulus,
+                                     null_is="chance", note=note))  # fmt: skip
     return probes
 
 
