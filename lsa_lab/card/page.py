@@ -162,7 +162,7 @@ def _draw_rules(layers: list[dict[str, Any]]) -> str:
         ax.scatter(own["distance"], own["name"], s=60, facecolors="none",
                    edgecolors=_COLOURS["fails"], label="its design")  # fmt: skip
     ax.set_xlim(max(min(x), 1e-6) / 1.5, 3)
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    figure.legend(loc="outside upper right", ncols=3)
     return _to_svg(figure)
 
 
