@@ -15,6 +15,7 @@ from lsa_lab.card.batches import Batch
 from lsa_lab.card.evaluation import EvaluationContext, get_targets, mean_squared_errors
 from lsa_lab.card.probe import Probe, make_probe
 from lsa_lab.card.recipe import STRIDE
+from lsa_lab.card.tasks import count_simple, half_life_gate
 from lsa_lab.estimators import sparse_posterior_mean
 from lsa_lab.theory import learning_curves
 
@@ -112,7 +113,7 @@ def measure_shifts(context: EvaluationContext) -> list[Probe]:
 
 def measure_sparse_weights(context: EvaluationContext) -> list[Probe]:
     """Measure the risk on sparse weights over those of ridge and of the sparse Bayes rule."""
-    place, count = 2 * context.tier.d, max(context.tier.d // 4, 1)
+    place, count = 2 * context.tier.d, count_simple(context.tier.d)
     distribution = replace(context.distribution, sparsity=count, tasks=None)
     batches = context.draw_batches(3, distribution)
     risks, answers = context.evaluate(batches, [place])
@@ -143,7 +144,7 @@ def _sparse_bayes_risks(
 
 def measure_drift(context: EvaluationContext) -> list[Probe]:
     """Measure the risk on weights of half-life 2d demonstrations over that of the Kalman filter."""
-    n, persistence = context.tier.n, 0.5 ** (1 / (2 * context.tier.d))
+    n, persistence = context.tier.n, half_life_gate(context.tier.d)
     distribution = replace(context.distribution, persistence=persistence, tasks=None)
     batches = context.draw_batches(4, distribution)
     risks, answers = context.evaluate(batches, [n])

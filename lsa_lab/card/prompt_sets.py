@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from lsa_lab.card.batches import Batch, PromptDistribution, draw_batch, make_batch
+from lsa_lab.card.tasks import half_life_gate
 
 MANY, ORDER, NUM_SETS = 1, 7, 11  # places of two sets in the list, and its length
 
@@ -22,7 +23,7 @@ def draw_prompt_sets(
         "stretched covariates": {"stretch": 2.0},
         "enlarged covariates": {"scale": 1.5},
         "noisier labels": {"noise_std": 2 * distribution.noise_std},
-        "drifting weights": {"persistence": 0.5 ** (1 / (2 * distribution.d)), "tasks": None},
+        "drifting weights": {"persistence": half_life_gate(distribution.d), "tasks": None},
     }
     sets = {"few demonstrations": training, "many demonstrations": training}
     for name, change in shifts.items():
