@@ -336,8 +336,7 @@ def plot(result, config):  # -> Figure, caption
             found = np.isfinite(runs).all(0)
             look = dict(fmt=marker, color=color, mfc="white")
             plotting.mean_points(ax, m[found], runs[:, found], **look)
-    plotting.log_axes(ax, y=True)
-    ax.set(xlabel="visits of the current symbol", ylabel="risk")
+    ax.set(xlabel="visits of the current symbol", ylabel="risk", ylim=(0, None))
     ax.legend()
     places = [(kind, k) for kind in PREDICTED for k in config.symbols if kind in config.kinds]
     off = [np.exp(np.log(select(result, *p) / predict(*p, config)["risk"]).mean()) for p in places]
