@@ -15,6 +15,7 @@ from sphinx import addnodes
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("tests", "experiments", "lsa_lab", "benchmarks", "notebooks")
 PAPER = r"\b\d{4}\.\d{5}\b"
+_ENDS: dict[str, str | None] = {}
 
 
 @functools.cache
@@ -30,8 +31,8 @@ def library(env) -> dict[str, str | None]:
 
     A name that a package re-exports leads to its definition.
     """
-    if hasattr(env, "names_of_library"):
-        return env.names_of_library
+    if _ENDS:
+        return _ENDS
     objects, ends = getattr(env, "autoapi_all_objects", {}), {}
     for name in sorted(objects):
         full = _find_definition(name) if objects[name].imported else name
@@ -39,8 +40,8 @@ def library(env) -> dict[str, str | None]:
         for start in range(len(parts) - 1):
             end = ".".join(parts[start:])
             ends[end] = full if ends.get(end, full) == full else None
-    env.names_of_library = ends
-    return ends
+    _ENDS.update(ends)  # of this process: those of an earlier build may have moved
+    return _ENDS
 
 
 def _find_definition(name: str) -> str:
