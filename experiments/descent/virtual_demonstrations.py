@@ -321,7 +321,7 @@ def plot_errors(ax, result):
     plotting.log_axes(ax, x=True, y=True, ticks=sizes)
     ax.set(xlabel="virtual demonstrations", ylabel="relative squared error")
     ax.set_title("Virtual demonstrations")
-    ax.legend()
+    ax.legend(loc=(0.02, 0.12))
 
 
 def plot_shares(ax, result):
