@@ -118,7 +118,7 @@ def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
     size = f"{state} numbers in the state" if state else "a state that grows or is unknown"
     return [
         ("Risk", answer.replace(" []", "")),
-        ("Rule", "; ".join(filter(None, [get_rule(body), *note.split("; ")[:2]]))),
+        ("Rule", "; ".join(filter(None, [get_rule(body), note]))),
         ("Length", reach),
         ("Best strength", best or "no probe of the list holds in every run"),
         ("Weakness", _describe_weakness(body)),

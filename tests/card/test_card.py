@@ -33,6 +33,7 @@ from lsa_lab.card.recipe import Tier
 from lsa_lab.card.tasks import make_sampler
 from lsa_lab.models import trace as traces
 
+CARDS = Path(__file__).resolve().parents[2] / "figures" / "cards"
 TINY = Tier(steps=200, pilot_steps=100, batch=8, prompts=32, d=3, runs=2, lengths=(16, 32))
 
 
@@ -405,3 +406,10 @@ def test_signs_to_be_counted_occupy_query_key_and_label(slot):
 def test_contradictory_arguments_are_refused(given, advice):
     with pytest.raises(UnfitError, match=advice):
         report_card(forward, **given)
+
+
+def test_every_committed_card_is_intact_and_has_eight_seeds():
+    folders = sorted(path.parent for path in CARDS.glob("*/card.json"))
+    cards = [Card.load(folder) for folder in folders]
+    assert len(cards) == len(summary.load_committed()) == 15
+    assert {card.facts["runs"] for card in cards} == {8}
