@@ -19,7 +19,6 @@ HIDDEN = "token = jnp.array([2.0, 1.0, 2.0]) / 3"  # x·w_1 = x·w_2 = y
 WRONG = {
     "a_language_model": [
         ("best_threshold_shift(scores", "best_threshold_shift(before"),  # one constant for both
-        ("best_threshold_shift", "best_shift"),  # best for the cross-entropy
         ("(before, after):", "(after, before):"),
         RISE.format("accuracy"),
         RISE.format("auc"),
