@@ -79,7 +79,7 @@ def draw_task(key, config):  # -> w [d], C [e, e]
 def draw_moments(key, n, e, size, gaussian):  # -> [B, e, e]
     """Draw S for tokens N(0, I): Z Zᵀ/n with n columns Z, or a Gaussian matrix alike.
 
-    This is I + N/√n; the symmetric N has variance 2 on the diagonal and 1 beside it.
+    This is I + N/√n; the symmetric N has variance 2 on the diagonal and 1 elsewhere.
     """
     if not gaussian:
         factor = jnp.moveaxis(random.wishart_factor(key, n, e, size), -1, 0)

@@ -44,7 +44,7 @@ class Config:
     linear_steps: int = 8000
     softmax_steps: int = 4000
     batch: int = 64
-    parts: int = 5  # of a training, after each of which a stack is compared
+    parts: int = 5  # equal parts of a training; a stack is compared after each
     prompts: int = 256  # for each training
     descents: tuple[int, ...] = (1, 2, 4, 8, 16)  # steps of descent, for comparison
     penalties: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)  # of ridge, times the right one

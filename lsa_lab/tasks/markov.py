@@ -63,7 +63,7 @@ def tokens(symbols: Array, num_symbols: int, dtype: DTypeLike | None = None) -> 
 
 def visits(symbols: Array) -> Array:  # [T] -> [T]
     """Return how often the symbol at each place has been left before, its visits."""
-    return _left_alike(symbols).sum(1)
+    return _match_transitions(symbols).sum(1)
 
 
 def dirichlet_prediction(symbols: Array, num_symbols: int, concentration: Real) -> Array:  # [T, K]
@@ -75,12 +75,12 @@ def dirichlet_prediction(symbols: Array, num_symbols: int, concentration: Real) 
     """
     concentration = jnp.asarray(concentration, float)
     follows = jax.nn.one_hot(symbols, num_symbols, dtype=concentration.dtype)
-    alike = _left_alike(symbols).astype(concentration.dtype)
+    alike = _match_transitions(symbols).astype(concentration.dtype)
     counts = concentration + alike @ follows
     return counts / counts.sum(1, keepdims=True)
 
 
-def _left_alike(symbols: Array) -> Array:  # [T, T]
+def _match_transitions(symbols: Array) -> Array:  # [T, T]
     """Return which tokens i ≤ t followed a symbol that equals the one at t."""
     chex.assert_rank(symbols, 1, custom_message="symbols is one sequence [T]; use jax.vmap")
     before = jnp.concatenate([-jnp.ones_like(symbols[:1]), symbols[:-1]])
