@@ -84,6 +84,14 @@ def draw_prompt(rng: np.random.Generator, n: int, d: int) -> Prompt:
     return Prompt(x[:-1], y[:-1], x[-1], np.asarray(y[-1]))
 
 
+def descend(x: np.ndarray, y: np.ndarray, step_sizes, start=0.0) -> np.ndarray:  # [d]
+    """Return the weights after steps of gradient descent on |Xw - y|²/2n, by a loop."""
+    weights = start + np.zeros(x.shape[1])
+    for step_size in step_sizes:
+        weights = weights + step_size * x.T @ (y - x @ weights) / len(x)
+    return weights
+
+
 def draw_stack(
     rng: np.random.Generator, num_layers: int, num_heads: int, e: int, scale: float = 0.3
 ) -> linear_attention.Params:

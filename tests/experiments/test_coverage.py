@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from draws import descend
 from experiments.matching import coverage
 
 CONFIG = coverage.Config(
@@ -15,13 +16,9 @@ KINDS = pytest.mark.parametrize("kind", [coverage.TASKS, "3 classes"])
 
 
 @KINDS
-@pytest.mark.parametrize("constant", [0.0, 1.0])
-def test_gradients_are_those_of_the_loss_by_example(kind, constant):
+def test_gradients_are_those_of_the_loss_by_example(kind):
     pool, _ = coverage.draw_pools(CONFIG, kind, KEYS)
-    x, targets = (
-        coverage.add_constant(pool.x[0], constant),
-        coverage.find_targets(CONFIG, kind, pool),
-    )
+    x, targets = coverage.add_constant(pool.x[0], 1.0), coverage.find_targets(CONFIG, kind, pool)
     shape = (3, targets.shape[-1], CONFIG.d + 1)
     path = jnp.asarray(np.random.default_rng(1).normal(size=shape))
 
@@ -39,18 +36,17 @@ def test_gradients_are_those_of_the_loss_by_example(kind, constant):
     np.testing.assert_allclose(mean.ravel(), found[:, : mean.size].mean(0), atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["one task", "3 classes"])
-def test_stratified_subsets_have_the_shares_of_the_pool_and_random_ones_have_not(kind):
+@pytest.mark.parametrize(("kind", "counts"), [("one task", [6, 2]), ("3 classes", [4, 3, 1])])
+def test_stratified_subsets_have_the_shares_of_the_pool_and_random_ones_have_not(kind, counts):
     pool, _ = coverage.draw_pools(CONFIG, kind, KEYS)
     path, x = coverage.train_learners(CONFIG, kind, pool, KEYS)
     chosen = np.asarray(coverage.choose(CONFIG, kind, path, x, pool, KEYS))
     assert chosen.shape == (2, 2 + 2 * CONFIG.draws, CONFIG.n)
     assert all(len({*rows}) == CONFIG.n for rows in chosen.reshape(-1, CONFIG.n))
     clusters = np.take_along_axis(np.asarray(pool.cluster)[:, None], chosen, 2)
-    counts = (clusters[..., None] == np.arange(int(clusters.max()) + 1)).sum(2)
-    expected = {"one task": [6, 2], "3 classes": [4, 3, 1]}[kind]
-    assert (counts[:, -CONFIG.draws :] == expected).all()
-    assert not (counts[:, 2 : -CONFIG.draws] == expected).all()
+    found = (clusters[..., None] == np.arange(len(counts))).sum(2)
+    assert (found[:, -CONFIG.draws :] == counts).all()
+    assert not (found[:, 2 : -CONFIG.draws] == counts).all()
 
 
 @KINDS
@@ -58,26 +54,20 @@ def test_errors_are_those_of_descent_by_loops(kind):
     pool, queries = coverage.draw_pools(CONFIG, kind, KEYS)
     chosen = np.stack([np.arange(8), np.arange(4, 12)])[None].repeat(2, 0)
     found = coverage.measure_errors(CONFIG, kind, pool, queries, chosen)
-    rows = chosen[1, 1]
-    x, cluster = np.asarray(pool.x[1])[rows], np.asarray(pool.cluster[1])[rows]
-    asked = np.asarray(queries.x[1])
-    targets = np.asarray(pool.y[1])[rows, None]
+    rows, steps = chosen[1, 1], [CONFIG.step] * CONFIG.depth
+    x, asked = np.asarray(pool.x[1])[rows], np.asarray(queries.x[1])
     if kind == "3 classes":
         x, asked = (np.column_stack([part, np.ones(len(part))]) for part in (x, asked))
-        targets = np.eye(3)[cluster]
-    weights = np.zeros((x.shape[1], targets.shape[1]))
-    for _ in range(CONFIG.depth):
-        weights = weights - CONFIG.step * x.T @ (x @ weights - targets) / len(x)
-    answers = asked @ weights
-    if kind == "3 classes":
-        errors = answers.argmax(1) != np.asarray(queries.cluster[1])
+        targets = np.eye(3)[np.asarray(pool.cluster[1])[rows]]
+        answers = [asked @ descend(x, column, steps) for column in targets.T]
+        errors = np.argmax(answers, axis=0) != np.asarray(queries.cluster[1])
     else:
-        errors = (answers[:, 0] - np.asarray(queries.y[1])) ** 2
+        answers = asked @ descend(x, np.asarray(pool.y[1])[rows], steps)
+        errors = (answers - np.asarray(queries.y[1])) ** 2
     np.testing.assert_allclose(found[1, 1], errors.reshape(-1, CONFIG.queries).mean(1))
 
 
 def test_the_divergence_of_three_of_four_from_a_half():
-    shares = np.array([0.5, 0.5])
-    found = coverage.find_divergence(np.array([[3, 1], [2, 2], [4, 0]]), shares)
+    found = coverage.find_divergence(np.array([[3, 1], [2, 2], [4, 0]]), np.array([0.5, 0.5]))
     expected = [0.75 * np.log(1.5) + 0.25 * np.log(0.5), 0, np.log(2)]
     np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -8,46 +8,28 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from draws import descend
 from experiments.descent import virtual_demonstrations as script
 from experiments.models import model
 from experiments.models.specs import dense_spec
 from lsa_lab.models import constructions
-from lsa_lab.prompts import Prompt
 
 SPEC = dense_spec("linear", 2, 4, 2, training=dict(steps=1, batch=1, learning_rate=1.0, seeds=1))
-RNG = np.random.default_rng(0)
-X, Y, QUERIES = RNG.normal(size=(4, 2)), RNG.normal(size=4), RNG.normal(size=(5, 2))
-DESCENT = model.Model(SPEC, constructions.gradient_descent(jnp.array([0.2, 0.1]), 2))
-
-
-def descend(x, y):
-    w = np.zeros(2)
-    for step in (0.2, 0.1):
-        w = w + step * x.T @ (y - x @ w) / len(y)
-    return w
-
-
-def test_answers_are_those_of_the_weights_that_descent_ends_at():
-    answers = script.answers(DESCENT, X, Y, QUERIES)
-    np.testing.assert_allclose(answers, QUERIES @ descend(X, Y))
-    batch = Prompt(np.stack([X] * 5), np.stack([Y] * 5), QUERIES, np.zeros(5))
-    np.testing.assert_allclose(answers, DESCENT.predict(batch))
+STEPS = (0.2, 0.1)
 
 
 @pytest.mark.parametrize(("steps", "near"), [(300, True), (1, False)])
 def test_one_demonstration_is_fitted_to_the_answers_of_descent(steps, near):
-    config = script.Config(steps=steps, batch=5)
-    targets = jnp.asarray(QUERIES @ descend(X, Y))
-    start = jnp.asarray(X[:1]), jnp.asarray(Y[:1])
-    fit = jax.jit(partial(script.fit, config=config))
-    fitted = fit(DESCENT, start, jnp.asarray(QUERIES), targets, jax.random.key(0))
-    error = script.relative_error(DESCENT, fitted, QUERIES, targets)
-    np.testing.assert_allclose(
-        error,
-        np.sum((QUERIES @ descend(*map(np.asarray, fitted)) - targets) ** 2) / np.sum(targets**2),
-        rtol=1e-6,
-        atol=1e-12,
-    )
+    x, y, queries = map(np.random.default_rng(0).standard_normal, ((4, 2), 4, (5, 2)))
+    descent = model.Model(SPEC, constructions.gradient_descent(jnp.array(STEPS), 2))
+    targets = queries @ descend(x, y, STEPS)
+    np.testing.assert_allclose(script.answers(descent, x, y, queries), targets)
+    fit = jax.jit(partial(script.fit, config=script.Config(steps=steps, batch=5)))
+    arrays = map(jnp.asarray, (queries, targets))
+    fitted = fit(descent, (jnp.asarray(x[:1]), jnp.asarray(y[:1])), *arrays, jax.random.key(0))
+    error = script.relative_error(descent, fitted, queries, targets)
+    squares = (queries @ descend(*map(np.asarray, fitted), STEPS) - targets) ** 2
+    np.testing.assert_allclose(error, squares.sum() / (targets**2).sum(), rtol=1e-6, atol=1e-12)
     assert (error < 1e-3) == near
 
 
@@ -59,4 +41,3 @@ def test_shares_are_compared_with_the_prediction_and_with_a_projection():
         cell = dict(model="transformer", queries=queries)
         np.testing.assert_allclose(script.excess_share(result, **cell), [excess])
         np.testing.assert_allclose(script.over_projection(result, **cell), [difference])
-    assert script.excess_share(result, "transformer", 3) is None
