@@ -25,8 +25,7 @@ from lsa_lab.lm import cached_stream, decoder, readings, text
 from lsa_lab.lm import config as lm_config
 from lsa_lab.lm import flow as lm_flow
 from lsa_lab.lm import prefix as lm_prefix
-from lsa_lab.lm.sentences import Sentences
-from lsa_lab.lm.templates import Template
+from lsa_lab.lm.sentences import Sentences, Template
 from lsa_lab.lm.weights import check_params
 from lsa_lab.lm.weights import init as init_decoder
 from lsa_lab.models import (

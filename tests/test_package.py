@@ -37,7 +37,7 @@ def test_importing_the_library_loads_nothing_heavy(loaded):
 
 
 def test_what_claims_and_the_program_read_of_language_models_leaves_jax_out(loaded):
-    names = ("readings", "sentences", "sources", "templates")
+    names = ("readings", "sentences", "sources")
     assert loaded([f"lsa_lab.lm.{name}" for name in names], {"jax"}) == "[]"
 
 

@@ -93,7 +93,7 @@ def fetch(command: arguments.Fetch) -> int:
     failed = 0
     for name in command.names or sources.SOURCES:
         source = sources.SOURCES[name]
-        print(f"{name}, {source.megabytes} MB, {source.licence}: ", end="", flush=True)
+        print(f"{name}, {source.download}: ", end="", flush=True)
         try:
             print(sources.fetch(name), flush=True)
         except (OSError, ValueError) as error:

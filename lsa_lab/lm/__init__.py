@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lsa_lab.lm.weights import Params
 
 __all__ = ["Decoder", "load"]
-_COPY = "decoder.safetensors"
 
 
 class Decoder(NamedTuple):
@@ -45,53 +44,46 @@ def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
             f"there is no {path}; expected a GGUF file, or a folder with config.json and "
             "safetensors"
         )
+    copy, tokenizer = None, None
     if path.is_dir():
-        config, names, tensors = folder.read(path)
-        tokenizer = _read_tokenizer(path)
+        config, tensors = folder.read(path)
+        if (path / "tokenizer.json").exists():
+            tokenizer = tokens.from_json((path / "tokenizer.json").read_text("utf-8"))
     else:
-        copy = cache_folder() / "decoders" / f"{path.stem}-{_hash_file(path)[:16]}"
-        if (copy / _COPY).exists():
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        copy = cache_folder() / "decoders" / f"{path.stem}-{digest[:16]}.safetensors"
+        if copy.exists():
             return _read_copy(copy, dtype)
-        config, names, tensors, metadata = gguf.read(path)
-        tokenizer = tokens.from_gguf(metadata) if "tokenizer.ggml.tokens" in metadata else None
-    params = leaves.read_params(tensors, names, config, dtype)
+        config, tensors, metadata = gguf.read(path)
+        if "tokenizer.ggml.tokens" in metadata:
+            tokenizer = tokens.from_gguf(metadata)
+    params = leaves.read_params(tensors, config, dtype)
     if tokenizer is not None:
         tokens.check_fits(tokenizer, config.vocabulary)
     decoder = Decoder(config, params, tokenizer)
-    if not path.is_dir() and dtype == "float32":
+    if copy is not None and dtype == "float32":
         with contextlib.suppress(OSError):  # no room
             _write_copy(copy, decoder)
     return decoder
 
 
-def _hash_file(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _read_tokenizer(folder: Path) -> "Tokenizer | None":
-    from lsa_lab.lm import tokens
-
-    file = folder / "tokenizer.json"
-    return tokens.from_file(file) if file.exists() else None
-
-
-def _write_copy(folder: Path, decoder: Decoder) -> None:
-    """Write the leaves of Params in float32, the config and the tokenizer."""
+def _write_copy(path: Path, decoder: Decoder) -> None:
     leaves = {name: leaf for name, leaf in vars(decoder.params).items() if leaf is not None}
-    config = {"config": json.dumps(dataclasses.asdict(decoder.config))}
+    metadata = {"config": json.dumps(dataclasses.asdict(decoder.config))}
     if decoder.tokenizer is not None:
-        write_file(folder / "tokenizer.json", decoder.tokenizer.rules.to_str().encode())
-    content = import_extra("safetensors.flax", "lm").save(leaves, config)
-    write_file(folder / _COPY, content)  # last: then all is there
+        metadata["tokenizer"] = decoder.tokenizer.rules.to_str()
+    write_file(path, import_extra("safetensors.flax", "lm").save(leaves, metadata))
 
 
-def _read_copy(folder: Path, dtype: "np.dtype") -> Decoder:
+def _read_copy(path: Path, dtype: "np.dtype") -> Decoder:
+    from lsa_lab.lm import tokens
     from lsa_lab.lm.config import Config
     from lsa_lab.lm.weights import Params
 
-    with import_extra("safetensors", "lm").safe_open(folder / _COPY, "flax") as file:
-        config = Config(**json.loads(file.metadata()["config"]))
-        names = list(file.keys())
+    with import_extra("safetensors", "lm").safe_open(path, "flax") as file:
+        metadata, names = file.metadata(), list(file.keys())
         leaves = {name: file.get_tensor(name).astype(dtype) for name in names}
-    return Decoder(config, Params(**leaves), _read_tokenizer(folder))
+    document = metadata.get("tokenizer")
+    tokenizer = None if document is None else tokens.from_json(document)
+    return Decoder(Config(**json.loads(metadata["config"])), Params(**leaves), tokenizer)

@@ -26,7 +26,6 @@ from lsa_lab.arguments import check_indices, check_whole
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, stack_layers
-from lsa_lab.lm.layers import Layer
 from lsa_lab.lm.weights import Params, check_params
 from lsa_lab.models.blocks import layer_params
 
@@ -57,7 +56,7 @@ def cache_until(
     cached, at = {}, 0
     for layer in sorted(set(layers)):
         _check_layer(layer, config)
-        stream = _run(params, stream, at, layer, 0, take_layer(params, 0), None, config=config)
+        stream = _run(params, stream, at, layer, 0, take_layer(params, 0), None, config)
         cached[layer], at = stream, layer
     return cached
 
@@ -78,7 +77,7 @@ def resume(
     layer = take_layer(params, at) if edit is None else edit
     check_edit(params, layer)
     end = config.num_layers
-    return _run(params, stream, at, end, at, layer, head_mask, config=config).questions
+    return _run(params, stream, at, end, at, layer, head_mask, config).questions
 
 
 def take_last_rows(rows: Array, last: Array) -> Array:  # [B, T, D], [B] -> [B, D]
@@ -100,7 +99,7 @@ def check_edit(params: Params, edit: Params) -> None:
     chex.assert_trees_all_equal_shapes_and_dtypes(edit, layer, custom_message=message)
 
 
-@functools.partial(jax.jit, static_argnames="config")
+@jax.jit
 def _run(
     params: Params,
     stream: CachedStream,
@@ -109,7 +108,6 @@ def _run(
     edited: int,
     edit: Params,
     head_mask: Array | None,
-    *,
     config: Config,
 ) -> CachedStream:
     """Return the stream before layer ``stop`` from the one before ``at``: one loop, one program.
@@ -119,14 +117,11 @@ def _run(
     stack = stack_layers(params, config, head_mask)
 
     def step(number: Array, stream: CachedStream) -> CachedStream:
-        layer = layers.take(stack, number)
+        layer = jax.tree.map(lambda leaf: leaf[number], stack)
         weights = jax.lax.cond(number == edited, lambda: edit, lambda: layer.params)
         layer = layer._replace(params=weights)
-        prefix, past = stream.prefix, None
-        if prefix.shape[0]:
-            prefix, _, past = layers.step(prefix, layer, config)
-        after = Layer(weights, layer.gate, past=past)
-        questions = jax.vmap(lambda rows: layers.step(rows, after, config)[0])(stream.questions)
+        prefix, layer = layers.step_prefix(stream.prefix, layer, config)
+        questions = jax.vmap(lambda rows: layers.step(rows, layer, config)[0])(stream.questions)
         return CachedStream(prefix, questions)
 
     return jax.lax.fori_loop(at, stop, step, stream)

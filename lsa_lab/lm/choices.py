@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.lm import decoder
-from lsa_lab.lm.buckets import make_buckets
+from lsa_lab.lm import decoder, text
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params, Past
 from lsa_lab.lm.records import Choices
@@ -33,51 +32,32 @@ def choice_scores(
 ) -> np.ndarray:  # [B, K]
     """Return the log-probability of each answer to each question, in nats."""
     check_tokenizer(tokenizer)
-
-    def encode(text: str, follows: bool) -> list[int]:
-        return tokenizer.encode("\n\n" * follows + text, follows=follows)
-
-    prefix = list(tokenizer.start)
-    for i, (text, answers) in enumerate(
-        zip(demonstrations.texts, demonstrations.answers, strict=True)
-    ):
-        right = answers[int(demonstrations.labels[i])]
-        prefix += encode(text, i > 0) + tokenizer.encode_word(right)
-    openings = [encode(text, len(demonstrations) > 0) for text in queries.texts]
-    pairs = [
-        (opening, tokenizer.encode_word(answer))
-        for opening, answers in zip(openings, queries.answers, strict=True)
-        for answer in answers
+    rows = zip(demonstrations.texts, demonstrations.answers, demonstrations.labels, strict=True)
+    shown = [(question, f" {answers[label].strip()}") for question, answers, label in rows]
+    prefix, _, openings = text.encode(tokenizer, "\n\n", shown, queries.texts)
+    answers = [
+        [tokenizer.encode(f" {answer.strip()}", follows=True) for answer in answers]
+        for answers in queries.answers
     ]
-    if not all(len(prefix) + len(opening) and answer for opening, answer in pairs):
-        raise ValueError(f"{queries.name}: every question and every answer needs a token")
-    return _score(params, config, prefix, pairs, per_token).reshape(len(queries), -1)
-
-
-def _score(
-    params: Params,
-    config: Config,
-    prefix: list[int],
-    pairs: list[tuple[list[int], list[int]]],
-    per_token: bool,
-) -> np.ndarray:  # [B K]
     # The last token before the answers predicts their first: it runs with every pair.
-    head, prefix = (prefix[-1:], prefix[:-1])
-    parts = [[*head, *opening, *answer] for opening, answer in pairs]
-    longest = max(map(len, parts))
-    if len(prefix) + longest > config.context:
-        raise ValueError(
-            f"a prompt has {len(prefix) + longest} tokens, and the model's context is "
-            f"{config.context}: take fewer demonstrations"
-        )
+    head, prefix = prefix[-1:], prefix[:-1]
+    parts = [
+        [*head, *opening, *ids]
+        for opening, row in zip(openings, answers, strict=True)
+        for ids in row
+    ]
+    counts = np.array([len(ids) for row in answers for ids in row])
+    if not counts.all() or not (np.array([len(part) for part in parts]) > counts).all():
+        raise ValueError(f"{queries.name}: every question and every answer needs a token")
+    text.check_lengths(prefix, parts, config.context, queries.name)
     past = decoder.run_prefix(params, np.array(prefix, np.int32), config) if prefix else None
-    counts, sums = np.array([len(answer) for _, answer in pairs]), np.full(len(pairs), np.nan)
-    for bucket in make_buckets(parts, config.context - len(prefix), _MOST_TOKENS):
+    sums = np.full(len(parts), np.nan)
+    for bucket in text.make_buckets(parts, config.context - len(prefix), _MOST_TOKENS):
         padded = np.zeros(len(bucket.ids), np.int32)
         padded[: len(bucket.rows)] = counts[bucket.rows]
         values = _sum_log_probabilities(params, past, bucket.ids, bucket.last, padded, config)
         sums[bucket.rows] = np.asarray(values, float)[: len(bucket.rows)]
-    return sums / counts if per_token else sums
+    return (sums / counts if per_token else sums).reshape(len(queries), -1)
 
 
 @jax.jit

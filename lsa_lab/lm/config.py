@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import numbers
 import reprlib
 import sys
 from collections.abc import Mapping
@@ -16,60 +15,72 @@ from lsa_lab.arguments import check_choice, check_positive, set_counts
 Norm = Literal["rms", "layer"]
 Activation = Literal["silu", "gelu", "gelu_tanh"]
 
-REQUIRED = object()  # the default of a field that a file must have
+_REQUIRED = object()  # the default of a field that a file must have
 _WORDS = {bool: "true or false", str: "text", dict: "a group of fields", list: "a list"}
 _WORDS |= {int: "a whole number of at least 1", float: "a number above 0"}
 
 
-class Field(NamedTuple):
-    """The allowed values of a field of config.json or of a GGUF's metadata.
+class Fields(NamedTuple):
+    """The fields of a config.json or of a GGUF's metadata; errors name the source and the field."""
 
-    A number is above 0 and at most ``most``; a float may be written as a whole number. ``default``
-    is the value of a missing field. Where it is None, null is allowed and means the same.
-    """
+    values: Mapping[str, Any]
+    source: Path | str
 
-    kind: type  # bool, int, float, str, dict, list or that of None
-    default: Any = REQUIRED
-    most: float = sys.float_info.max
-    only: tuple[Any, ...] = ()  # the values that our decoder computes, where there are others
-
-    def read(self, fields: Mapping[str, Any], key: str, source: Path | str) -> Any:
-        """Return the value of a field; raise ValueError with the value and the allowed ones."""
-        value = fields.get(key, self.default)
-        if value is None and self.default is None:
+    def read(
+        self,
+        key: str,
+        kind: type,  # a number is above 0, and a float may be written as a whole number
+        default: Any = _REQUIRED,
+        *,
+        most: float = sys.float_info.max,
+        only: tuple[str, ...] = (),
+    ) -> Any:
+        """Return a field. Where the default is None, null is allowed and means the same."""
+        value = self.values.get(key, default)
+        if value is None and default is None:
             return None
-        if value is REQUIRED or (value is None and self.default is REQUIRED):
-            raise ValueError(f"{source} does not say {key}; {self._describe()}")
-        if not self._fits(value):
-            implied = "" if key in fields else ", its default"
-            raise ValueError(
-                f"{source}: {key} is {reprlib.repr(value)}{implied}; {self._describe()}"
-            )
+        if value is _REQUIRED or (value is None and default is _REQUIRED):
+            raise ValueError(f"{self.source} does not say {key}; expected {_WORDS[kind]}")
+        if kind in (int, float):
+            kinds = int if kind is int else (int, float)
+            fits = isinstance(value, kinds) and value is not True and 0 < value <= most
+        else:
+            fits = isinstance(value, kind) and (not only or value in only)
+        if not fits:
+            expected = f"supported: {', '.join(only)}" if only else f"expected {_WORDS[kind]}"
+            raise ValueError(f"{self.source}: {key} is {reprlib.repr(value)}; {expected}")
         return value
 
-    def _fits(self, value: Any) -> bool:
-        if self.kind not in (int, float):
-            return isinstance(value, self.kind) and (not self.only or value in self.only)
-        kind: Any = numbers.Integral if self.kind is int else numbers.Real
-        if isinstance(value, bool) or not isinstance(value, kind):
-            return False
-        number = value if isinstance(value, int) else float(value)
-        if not 0 <= number <= self.most:
-            return False
-        if self.only:
-            return any(math.isclose(number, only, rel_tol=1e-6) for only in self.only)
-        return number > 0
+    def check(self, key: str, only: Any, default: Any = None) -> None:
+        """Raise unless a field is missing, null or has the one value that is computed here."""
+        value = self.values.get(key, default)
+        close = isinstance(only, float) and isinstance(value, float)
+        if not (
+            value is None or value == only or (close and math.isclose(value, only, rel_tol=1e-6))
+        ):
+            shown = reprlib.repr(value), reprlib.repr(only)
+            raise ValueError(f"{self.source}: {key} is {shown[0]}; supported: {shown[1]}")
 
-    def _describe(self) -> str:
-        if self.only:
-            return f"supported: {', '.join(map(repr, self.only))}"
-        most = f" and at most {self.most}" if self.most < sys.float_info.max else ""
-        return f"expected {_WORDS[self.kind]}{most}"
+    def make_config(self, **parts: Any) -> "Config":
+        """Return the Config, or say that this source describes none."""
+        try:
+            return Config(**parts)
+        except ValueError as error:
+            raise ValueError(f"{self.source}: {error}") from None
 
 
-def allow_only(value: Any) -> Field:
-    """Return a field that may be missing and, if present, must have this value."""
-    return Field(type(value), None, only=(value,))
+# The fields of a Config that a family fixes.
+FAMILIES: dict[str, dict[str, Any]] = {
+    **{name: {"norm": "rms"} for name in ("llama", "mistral")},
+    "qwen2": {"norm": "rms", "query_biases": True},
+    "qwen3": {"norm": "rms", "key_norm": True},
+    "gemma": {"norm": "rms", "scaled_embedding": True},
+    "gpt2": {"learned_positions": True, "query_biases": True, "write_biases": True},
+    "gptj": {"parallel": True, "unembedding_bias": True},
+    "gpt_neox": {},
+}
+for _family in ("gpt2", "gptj", "gpt_neox"):
+    FAMILIES[_family] |= {"norm": "layer", "gated": False, "mlp_biases": True}
 
 
 @jax.tree_util.register_static
@@ -120,17 +131,18 @@ class Config:
         check_positive(self.norm_epsilon, "norm_epsilon")
         check_positive(self.rotary_base, "rotary_base")
         factor, low, high, original = self.rotary_scaling or (1, 0, 1, 1)
-        heads, groups, rotary = self.num_heads, self.num_groups, self.rotary_width
-        even = rotary is None or (rotary % 2 == 0 and 0 < rotary <= self.key_width)
-        table = {
-            f"rotary_scaling is {self.rotary_scaling}; expected a factor and a length above 0, and "
-            "low below high": factor > 0 and original > 0 and low < high,
-            f"num_groups is {groups}, which does not divide num_heads = {heads}": (
-                heads % groups == 0
-            ),
-            f"rotary_width is {rotary}; expected an even number up to key_width = "
-            f"{self.key_width}": even,
-        }
-        for message, holds in table.items():
-            if not holds:
-                raise ValueError(message)
+        if not (factor > 0 and original > 0 and low < high):
+            raise ValueError(
+                f"rotary_scaling is {self.rotary_scaling}; expected a factor and a length above 0, "
+                "and low below high"
+            )
+        if self.num_heads % self.num_groups:
+            raise ValueError(
+                f"num_groups is {self.num_groups}, which does not divide num_heads = "
+                f"{self.num_heads}"
+            )
+        if self.rotary_width not in (None, *range(2, self.key_width + 1, 2)):
+            raise ValueError(
+                f"rotary_width is {self.rotary_width}; expected an even number up to key_width = "
+                f"{self.key_width}"
+            )

@@ -5,8 +5,6 @@ alike share the pass through their beginning: ``run`` returns its keys and value
 The equations of a layer are in ``layers``.
 """
 
-import functools
-
 import chex
 import jax
 import jax.numpy as jnp
@@ -66,7 +64,7 @@ def run(
     return _run(stream, stack_layers(params, config, head_mask, past), config)
 
 
-@functools.partial(jax.jit, static_argnames="config")
+@jax.jit
 def _run(stream: Array, stack: Layer, config: Config) -> tuple[Walk, Past]:
     def step(stream: Array, layer: Layer) -> tuple[Array, tuple[Array, Array, Past]]:
         stream, heads, left = layers.step(stream, layer, config)
@@ -88,16 +86,17 @@ def last_stream(
     config: Config,
     head_mask: Array | None = None,
     past: Past | None = None,
-    *,
-    recompute: bool = False,
 ) -> Array:  # [T, D]
     """Return the stream after the last layer alone.
 
-    With ``recompute`` its gradient keeps one stream a layer, and computes the others again.
+    Its gradient keeps one stream a layer, and computes the rest again.
     """
-    step = functools.partial(layers.advance, config=config)
-    body = jax.checkpoint(step) if recompute else step
-    return jax.lax.scan(body, stream, stack_layers(params, config, head_mask, past))[0]
+
+    @jax.checkpoint
+    def step(stream: Array, layer: Layer) -> tuple[Array, None]:
+        return layers.step(stream, layer, config)[0], None
+
+    return jax.lax.scan(step, stream, stack_layers(params, config, head_mask, past))[0]
 
 
 def logits(

@@ -19,7 +19,7 @@ from lsa_lab.arguments import check_whole, is_concrete
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import get_unembedding, look_up, stack_layers
-from lsa_lab.lm.layers import Layer, Past, norm
+from lsa_lab.lm.layers import Layer, norm
 from lsa_lab.lm.weights import Params, check_params
 
 Read = Callable[[Array], Array]  # row of the stream [D] -> [], or any number of readings
@@ -42,7 +42,6 @@ def token_flow(
     *,
     layers: Sequence[int],
     place: int | Array = -1,
-    past: Past | None = None,
 ) -> Array:  # [len(layers), ..., T, D]
     """Return ∂ read(h_l at ``place``) / ∂ stream for some layers l.
 
@@ -53,16 +52,12 @@ def token_flow(
         read: maps a row of the stream to one or more readings, as ``margin`` does.
         layers: numbers of layers, ascending, from 1 (after the first layer) to L.
         place: the token whose row is read, by default the last.
-        past: keys and values of the tokens before the prompt.
 
     Raises:
         ValueError: a layer or the place does not exist, or layers do not ascend.
     """
-    check_params(params, config)
-    _check_layers(layers, config)
-    _check_place(place, stream)
-    none = stream[:0]
-    return _flows(params, none, stream, read, place, past, config=config, layers=tuple(layers))[1]
+    _check(params, stream, config, layers, place)
+    return _flows(params, stream[:0], stream, read, place, config, tuple(layers))[1]
 
 
 def prefix_flow(
@@ -80,10 +75,8 @@ def prefix_flow(
     Under ``jax.vmap`` over streams the prefix runs once for all of them. ``place`` is one of the
     stream; other arguments and errors are those of ``token_flow``.
     """
-    check_params(params, config)
-    _check_layers(layers, config)
-    _check_place(place, stream)
-    return _flows(params, prefix, stream, read, place, None, config=config, layers=tuple(layers))[0]
+    _check(params, stream, config, layers, place)
+    return _flows(params, prefix, stream, read, place, config, tuple(layers))[0]
 
 
 def _margin(
@@ -96,19 +89,17 @@ def _margin(
     return norm(row, *final_norm, config) @ direction + offset
 
 
-@functools.partial(jax.jit, static_argnames=("config", "layers"))
+@functools.partial(jax.jit, static_argnames="layers")
 def _flows(
     params: Params,
     prefix: Array,  # [P, D]
     stream: Array,  # [T, D]
     read: Read,
     place: int | Array,
-    past: Past | None,
-    *,
     config: Config,
     layers: tuple[int, ...],
 ) -> tuple[Array, Array]:  # [len(layers), ..., P, D], [len(layers), ..., T, D]
-    stack = stack_layers(params, config, past=past)
+    stack = stack_layers(params, config)
     rows, pulls, slopes = (prefix, stream), [], []
     for start, stop in itertools.pairwise((0, *layers)):
         part = functools.partial(_run_layers, stack=stack, start=start, stop=stop, config=config)
@@ -133,25 +124,22 @@ def _run_layers(
 
     @jax.checkpoint
     def step(rows: tuple[Array, Array], number: Array) -> tuple[tuple[Array, Array], None]:
-        layer = layers.take(stack, number)
-        prefix, stream = rows
-        if prefix.shape[0]:
-            prefix, _, past = layers.step(prefix, layer, config)
-            layer = layer._replace(past=past)
-        return (prefix, layers.step(stream, layer, config)[0]), None
+        layer = jax.tree.map(lambda leaf: leaf[number], stack)
+        prefix, layer = layers.step_prefix(rows[0], layer, config)
+        return (prefix, layers.step(rows[1], layer, config)[0]), None
 
     return jax.lax.scan(step, rows, jnp.arange(start, stop))[0]
 
 
-def _check_place(place: int | Array, stream: Array) -> None:
+def _check(
+    params: Params, stream: Array, config: Config, layers: Sequence[int], place: int | Array
+) -> None:
+    check_params(params, config)
+    for number in layers:
+        if not 1 <= check_whole(number, "layer") <= config.num_layers:
+            raise ValueError(f"layer {number}: flows arrive after layers 1 to {config.num_layers}")
+    if not len(layers) or list(layers) != sorted(set(layers)):
+        raise ValueError(f"layers {tuple(layers)}: name each once, in ascending order")
     count = len(stream)
     if is_concrete(place) and not -count <= check_whole(place, "place") < count:
         raise ValueError(f"place = {place}: the prompt has {count} tokens, the last of them -1")
-
-
-def _check_layers(numbers: Sequence[int], config: Config) -> None:
-    for number in numbers:
-        if not 1 <= check_whole(number, "layer") <= config.num_layers:
-            raise ValueError(f"layer {number}: flows arrive after layers 1 to {config.num_layers}")
-    if not len(numbers) or list(numbers) != sorted(set(numbers)):
-        raise ValueError(f"layers {tuple(numbers)}: name each once, in ascending order")

@@ -64,9 +64,12 @@ def step(
     return after + _mlp(rows, params, config), heads, left
 
 
-def advance(stream: Array, layer: Layer, config: Config) -> tuple[Array, None]:  # [T, D]
-    """Return the stream alone, as ``jax.lax.scan`` takes it: a Walk would keep every layer's."""
-    return step(stream, layer, config)[0], None
+def step_prefix(prefix: Array, layer: Layer, config: Config) -> tuple[Array, Layer]:  # [P, D]
+    """Return a prefix after one layer, and the layer with the prefix as its past."""
+    if not prefix.shape[0]:
+        return prefix, layer
+    prefix, _, past = step(prefix, layer, config)
+    return prefix, layer._replace(past=past)
 
 
 def norm(rows: Array, scale: Array, offset: Array | None, config: Config) -> Array:  # [..., D]
@@ -92,13 +95,17 @@ def widen_dtype(dtype: DTypeLike) -> DTypeLike:
 def _attend(rows: Array, layer: Layer, config: Config) -> tuple[Array, Past]:  # [T, H, k]
     """Return Σ_i a_ti v_i for every head; the past is read where it is, never copied."""
     queries, keys, values = _project_all(rows, layer, config)
-    past = layer.past
-    earlier, present = _weights(queries, keys, past, rows.dtype)
+    scores = jnp.einsum("grtk,gik->grti", queries, keys)
+    readable = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    scores = jnp.where(readable[None, None], scores, -jnp.inf)
+    past = Past(keys[:, :0], values[:, :0]) if layer.past is None else layer.past
+    earlier = jnp.einsum("grtk,gik->grti", queries, past.keys)
+    wide = jnp.concatenate([earlier, scores], axis=-1).astype(widen_dtype(rows.dtype))
+    weights = jax.nn.softmax(wide).astype(rows.dtype)
+    earlier, present = jnp.split(weights, [past.num_tokens], axis=-1)
     read = jnp.einsum("grti,gik->tgrk", present, values)
-    if past is not None:
-        read = read + jnp.einsum("grti,gik->tgrk", earlier, past.values)
-    read = read.reshape(rows.shape[0], config.num_heads, config.key_width)
-    return read, Past(keys, values)
+    read = read + jnp.einsum("grti,gik->tgrk", earlier, past.values)
+    return read.reshape(rows.shape[0], config.num_heads, config.key_width), Past(keys, values)
 
 
 def _project_all(
@@ -117,26 +124,6 @@ def _project_all(
     sharing = config.num_heads // config.num_groups
     grouped = turn(queries).reshape(config.num_groups, sharing, *queries.shape[1:])
     return grouped, turn(keys), values
-
-
-def _weights(
-    queries: Array, keys: Array, past: Past | None, dtype: DTypeLike
-) -> tuple[Array, Array]:  # [G, H/G, T, P], [G, H/G, T, T]
-    """Return the softmax over the past and over the tokens up to t, in two parts."""
-    wide = widen_dtype(dtype)
-    num_tokens = keys.shape[1]
-    present = jnp.einsum("grtk,gik->grti", queries, keys).astype(wide)
-    readable = jnp.tril(jnp.ones((num_tokens, num_tokens), bool))
-    present = jnp.where(readable[None, None], present, -jnp.inf)
-    peak = present.max(-1, keepdims=True)
-    earlier = present[..., :0]
-    if past is not None:
-        earlier = jnp.einsum("grtk,gik->grti", queries, past.keys).astype(wide)
-        peak = jnp.maximum(peak, earlier.max(-1, keepdims=True))
-    peak = jax.lax.stop_gradient(peak)
-    earlier, present = jnp.exp(earlier - peak), jnp.exp(present - peak)
-    total = earlier.sum(-1, keepdims=True) + present.sum(-1, keepdims=True)
-    return (earlier / total).astype(dtype), (present / total).astype(dtype)
 
 
 def _rotate(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
@@ -181,9 +168,3 @@ def _project(weights: Array, bias: Array | None, rows: Array) -> Array:  # [H, T
 def add_offset(rows: Array, offset: Array | None) -> Array:  # [..., D], [D]
     """Return every row plus the offset, if there is one."""
     return rows if offset is None else rows + jnp.broadcast_to(offset, rows.shape)
-
-
-def take(stack: Layer, number: Array) -> Layer:
-    """Return the layer of a traced number from the stack of all layers."""
-    index = functools.partial(jax.lax.dynamic_index_in_dim, index=number, keepdims=False)
-    return jax.tree.map(lambda leaf: index(leaf), stack)

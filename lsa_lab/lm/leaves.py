@@ -1,12 +1,11 @@
 """Leaves of Params from the tensors of a file, one after the other.
 
-Four things differ beyond names and layouts. The factor 1/√k of the scores is part of W_Q and b_q
-here. What turns the coordinates (2i, 2i+1) of a query there turns (i, i + r/2) here, so that rows
-of queries and keys change their order. Gemma's scales of norms, which files hold less 1, are whole.
-And layers lie on an axis L.
+The tensors have the names and the axes that llama.cpp gives them, whatever the file. Three things
+differ beyond names. The factor 1/√k of the scores is part of W_Q and b_q here. What turns the
+coordinates (2i, 2i+1) of a query in some files turns (i, i + r/2) here, so that rows of queries and
+keys change their order. And layers lie on an axis L.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,11 +17,24 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.families import Names, Place
 from lsa_lab.lm.weights import AXES, Params, letter_sizes, shapes
 from lsa_lab.models.blocks import OUTSIDE_LAYERS
 
-SCALED = {False: ("w_q", "b_q"), True: ("q_norm_scale",)}  # divided by √k, by Config.key_norm
+# The tensor that holds a leaf.
+_NAMES = dict(embedding="token_embd.weight", positions="position_embd.weight")
+_NAMES |= dict(unembedding="output.weight", unembedding_bias="output.bias")
+_NAMES |= dict(final_norm_scale="output_norm.weight", final_norm_offset="output_norm.bias")
+# The same after "blk." and the number of a layer.
+_LAYER = dict(w_q="attn_q.weight", w_k="attn_k.weight", w_v="attn_v.weight")
+_LAYER |= dict(b_q="attn_q.bias", b_k="attn_k.bias", b_v="attn_v.bias")
+_LAYER |= dict(w_o="attn_output.weight", b_o="attn_output.bias")
+_LAYER |= dict(attention_norm_scale="attn_norm.weight", attention_norm_offset="attn_norm.bias")
+_LAYER |= dict(mlp_norm_scale="ffn_norm.weight", mlp_norm_offset="ffn_norm.bias")
+_LAYER |= dict(q_norm_scale="attn_q_norm.weight", k_norm_scale="attn_k_norm.weight")
+_LAYER |= dict(mlp_in="ffn_up.weight", mlp_in_bias="ffn_up.bias", mlp_gate="ffn_gate.weight")
+_LAYER |= dict(mlp_out="ffn_down.weight", mlp_out_bias="ffn_down.bias")
+_FUSED = ("w_q", "w_k", "w_v", "b_q", "b_k", "b_v")  # in some files one tensor, attn_qkv
+_SCALED = {False: ("w_q", "b_q"), True: ("q_norm_scale",)}  # divided by √k, by Config.key_norm
 
 
 class Tensors(NamedTuple):
@@ -31,9 +43,18 @@ class Tensors(NamedTuple):
     source: Path
     shapes: Mapping[str, tuple[int, ...]]
     read: Callable[[str], np.ndarray]  # float32 or float64
+    interleaved: bool = False  # coordinates (2i, 2i+1) of queries and keys are turned, not halves
 
 
-def read_params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike) -> Params:
+class _Place(NamedTuple):
+    """The tensor that holds a leaf."""
+
+    name: str  # {} is the layer's number
+    shape: tuple[int, ...]
+    rows: slice = slice(None)  # those of the leaf
+
+
+def read_params(tensors: Tensors, config: Config, dtype: DTypeLike) -> Params:
     """Return the weights in ``dtype`` on the default device; only one leaf is held twice.
 
     Raises ValueError where a tensor is missing, has another shape, is not finite, or is none of
@@ -42,17 +63,13 @@ def read_params(tensors: Tensors, names: Names, config: Config, dtype: DTypeLike
     dtype, count = check_dtype(dtype), len(tensors.shapes)
     if config.num_layers > count:
         raise ValueError(f"{tensors.source} has {count} tensors for {config.num_layers} layers")
-    places = {leaf: _find_place(names, leaf, tensors) for leaf in shapes(config)}
-    _check(tensors, names, places, config)
+    places = _find_places(tensors, config)
+    _check(tensors, list(places.values()), config)
     leaves = {}
     for leaf, shape in shapes(config).items():
         rows = np.empty(shape, dtype)
-        if leaf in OUTSIDE_LAYERS:
-            rows[...] = _read(tensors, names, config, leaf, places[leaf])
-        else:
-            for i, row in enumerate(rows):
-                place = places[leaf]._replace(name=places[leaf].name.format(i))
-                row[...] = _read(tensors, names, config, leaf, place)
+        for i, row in enumerate([rows] if leaf in OUTSIDE_LAYERS else rows):
+            row[...] = _read(tensors, config, leaf, places[leaf], i)
         leaves[leaf] = jnp.asarray(rows)
     return Params(**leaves)
 
@@ -67,74 +84,64 @@ def check_dtype(dtype: DTypeLike) -> np.dtype:
     return dtype
 
 
-def _find_place(names: Names, leaf: str, tensors: Tensors) -> Place:
-    """Return the place of a leaf in this file, which may leave the prefix out."""
-    place = names.places[leaf]
-    full = names.prefix + place.name
-    return place._replace(name=full) if full.format(0) in tensors.shapes else place
+def _find_places(tensors: Tensors, config: Config) -> dict[str, _Place]:
+    size = letter_sizes(config)
+    queries, keys = size["H"] * size["k"], size["G"] * size["k"]
+    size |= {"Hk": queries, "Gk": keys}
+    places = {}
+    for leaf in shapes(config):
+        name = _NAMES.get(leaf) or f"blk.{{}}.{_LAYER[leaf]}"
+        axes = ["D", "Hk"] if leaf == "w_o" else re.findall("[HG]k|.", AXES[leaf])
+        places[leaf] = _Place(name, tuple(size[axis] for axis in axes))
+    if "blk.0.attn_qkv.weight" in tensors.shapes:
+        for leaf, place in places.items():
+            if leaf in _FUSED:
+                ends = (0, queries, queries + keys, queries + 2 * keys)
+                part = "qkv".index(leaf[-1])
+                name = place.name.replace(f"attn_{leaf[-1]}", "attn_qkv")
+                rows = slice(*ends[part : part + 2])
+                places[leaf] = _Place(name, (ends[-1], *place.shape[1:]), rows)
+    return places
 
 
 def _read(
-    tensors: Tensors, names: Names, config: Config, leaf: str, place: Place
+    tensors: Tensors, config: Config, leaf: str, place: _Place, layer: int
 ) -> np.ndarray:  # one layer's, in the axes of the leaf
-    size, axes = letter_sizes(config), AXES[leaf]
-    letters = place.layout.replace(" ", "")
-    if "3" in letters:
-        axes = "3" + axes
-    tensor = tensors.read(place.name).reshape([size[letter] for letter in letters])
+    name = place.name.format(layer)
+    tensor = tensors.read(name)[place.rows]
     if not np.isfinite(tensor).all():
         raise ValueError(
-            f"{tensors.source}: {place.name} holds NaN or infinite entries: it diverged in its "
+            f"{tensors.source}: {name} holds NaN or infinite entries: it diverged in its "
             "training, or the file is damaged"
         )
-    tensor = tensor.transpose([letters.index(letter) for letter in axes])
-    if "3" in letters:
-        tensor = tensor[place.part]
-    if names.scales_less_one and leaf.endswith("_scale"):
-        tensor = tensor + np.float64(1)
-    if names.interleaved and leaf in ("w_q", "w_k", "b_q", "b_k"):
-        tensor = tensor[:, _halves(config)]
-    return (
-        tensor / np.float64(config.key_width) ** 0.5 if leaf in SCALED[config.key_norm] else tensor
-    )
+    if leaf == "w_o":
+        tensor = tensor.reshape(config.width, config.num_heads, -1).swapaxes(0, 1)
+    tensor = tensor.reshape([letter_sizes(config)[letter] for letter in AXES[leaf]])
+    if tensors.interleaved and leaf in ("w_q", "w_k", "b_q", "b_k"):
+        r = config.rotary_width or 0
+        tensor = tensor[:, np.r_[0:r:2, 1:r:2, r : config.key_width]]
+    if leaf in _SCALED[config.key_norm]:
+        tensor = tensor / np.float64(config.key_width) ** 0.5
+    return tensor
 
 
-def _halves(config: Config) -> np.ndarray:  # [k]
-    """Return the order in which coordinates 0, 2, 4, ..., 1, 3, 5, ... are two halves."""
-    r = config.rotary_width or 0
-    return np.r_[0:r:2, 1:r:2, r : config.key_width]
-
-
-def _check(tensors: Tensors, names: Names, places: Mapping[str, Place], config: Config) -> None:
+def _check(tensors: Tensors, places: Sequence[_Place], config: Config) -> None:
     """Raise unless the file holds the tensors of these places, in their shapes, and no others."""
-    size = letter_sizes(config)
-    layouts = {
-        place.name.format(i): place.layout
-        for place in places.values()
-        for i in range(config.num_layers)
+    expected = {
+        place.name.format(i): place.shape for place in places for i in range(config.num_layers)
     }
-    missing = [name for name in layouts if name not in tensors.shapes]
-    if missing:
+    unread = {_NAMES["unembedding"]} if config.tied else set()
+    missing = [name for name in expected if name not in tensors.shapes]
+    more = [name for name in tensors.shapes if name not in expected.keys() | unread]
+    if missing or more:
+        verb, names = ("lacks", missing) if missing else ("holds", more)
         raise ValueError(
-            f"{tensors.source} lacks {_list_names(missing)}: it is incomplete, or another model's"
+            f"{tensors.source} {verb} the tensor {', '.join(names[:3])}: a model of this family "
+            "and config has others, or the file is incomplete"
         )
-    for name, layout in layouts.items():
-        expected = tuple(math.prod(size[letter] for letter in axis) for axis in layout.split())
-        if tensors.shapes[name] != expected:
+    for name, shape in expected.items():
+        if tensors.shapes[name] != shape:
             raise ValueError(
                 f"{tensors.source}: {name} has shape {list(tensors.shapes[name])}; its config says "
-                f"{list(expected)}"
+                f"{list(shape)}"
             )
-    unread = names.unread + ("|" + re.escape(names.places["unembedding"].name)) * config.tied
-    more = [n for n in tensors.shapes if n not in layouts and not re.fullmatch(unread, n)]
-    if more:
-        raise ValueError(
-            f"{tensors.source} holds {_list_names(more)}, which a model of this family and config "
-            "does not have: what it does is not supported"
-        )
-
-
-def _list_names(names: Sequence[str]) -> str:
-    """Return the first of the names, and the number of the others."""
-    more = len(names) - 1
-    return f"the tensor {names[0]}" + f" and {more} more" * (more > 0)

@@ -51,6 +51,6 @@ def loss(
     check_params(params, config)
     k = prefix.shape[0]
     stream = jnp.concatenate([prefix, embed(params, example.ids, config, start=k)])
-    row = last_stream(params, stream, config, recompute=True)[k + example.last]
+    row = last_stream(params, stream, config)[k + example.last]
     scores = logits(params, row, config, words=label_ids)  # [C]
     return -look_up(jax.nn.log_softmax(scores), example.label)

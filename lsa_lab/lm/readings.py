@@ -50,17 +50,16 @@ def auc(scores: Any, labels: Any) -> float:
     return float(np.mean([_pair_share(s[:, c] - others[c], y == c) for c in classes]))
 
 
-def log_probabilities(scores: Any) -> np.ndarray:  # [B, C]
-    """Return log p(c | query) among the labels."""
-    return log_softmax(np.asarray(scores, np.float64), axis=-1)
-
-
 def best_threshold_shift(scores: Any, labels: Any) -> float:
     """Return the constant b, added to the log-odds of class 1, of greatest accuracy.
 
     It lies halfway between two queries; of several the one of least |b|.
     """
-    z, y = _log_odds(scores, labels)
+    s, y = _check(scores, labels)
+    if s.shape[1] != 2:
+        raise ValueError(f"scores of {s.shape[1]} labels: a shift of the log-odds needs two")
+    _check_classes(y, 2)
+    z = s[:, 1] - s[:, 0]
     levels = np.unique(z)
     shifts = -np.concatenate(
         [levels[:1] - 1, (levels[1:] + levels[:-1]) / 2, levels[-1:] + 1, [0.0]]
@@ -112,12 +111,10 @@ def accuracy_after_best_shift(scores: Any, labels: Any) -> float:
     first = np.zeros(len(y), bool)  # every other query of each class, in their order
     for c in np.unique(y):
         first[np.flatnonzero(y == c)[::2]] = True
-    values, counts = [], []
-    for fitted, tested in ((first, ~first), (~first, first)):
-        shift = best_threshold_shift(s[fitted], y[fitted])
-        values.append(accuracy(shift_scores(s[tested], shift), y[tested]))
-        counts.append(tested.sum())
-    return float(np.average(values, weights=counts))
+    shifted = s.copy()
+    for half in (first, ~first):
+        shifted[half] = shift_scores(s[half], best_threshold_shift(s[~half], y[~half]))
+    return accuracy(shifted, y)
 
 
 def contextual_calibration(scores: Any, content_free: Any) -> np.ndarray:  # [B, C], [K, C]
@@ -126,14 +123,15 @@ def contextual_calibration(scores: Any, content_free: Any) -> np.ndarray:  # [B,
     (Zhao et al. 2102.09690.) It needs no labels. On texts without content the calibrated model
     favours no class.
     """
-    free, s = np.asarray(content_free, np.float64), log_probabilities(scores)
+    free, s = (np.asarray(each, np.float64) for each in (content_free, scores))
     if free.ndim != 2 or s.shape[-1] != free.shape[-1] or not len(free):
         raise ValueError(
             f"scores of content-free texts have the shape {free.shape}; expected [K, C] with "
             f"C = {s.shape[-1]} and one text at least"
         )
     _check_finite(free, "scores of content-free texts")
-    return s - logsumexp(log_probabilities(free), axis=0, b=1 / len(free))
+    average = logsumexp(log_softmax(free, axis=1), axis=0, b=1 / len(free))
+    return log_softmax(s, axis=-1) - average
 
 
 def _pair_share(values: np.ndarray, of_class: np.ndarray) -> float:
@@ -142,14 +140,6 @@ def _pair_share(values: np.ndarray, of_class: np.ndarray) -> float:
 
     inside, outside = of_class.sum(), (~of_class).sum()
     return float((rankdata(values)[of_class].mean() - (inside + 1) / 2) / outside)
-
-
-def _log_odds(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:  # [B] x 2
-    s, y = _check(scores, labels)
-    if s.shape[1] != 2:
-        raise ValueError(f"scores of {s.shape[1]} labels: a shift of the log-odds needs two")
-    _check_classes(y, 2)
-    return s[:, 1] - s[:, 0], y
 
 
 def _check_classes(labels: np.ndarray, classes: int) -> None:

@@ -14,7 +14,7 @@ writes it as one text, so that a pair is a text like any other:
 import csv
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -40,10 +40,11 @@ def read_sentences(path: str | Path, form: str, label: str, classes: Sequence[st
 
     Raises ValueError for another value or a field that a record lacks.
     """
-    records = _read(Path(path))
-    texts = tuple(_fill(form, record, path) for record in records)
-    labels = [_find_label(record, label, classes, path) for record in records]
-    return Sentences(Path(path).stem, texts, np.array(labels, int), tuple(classes))
+    texts, values = _read(path, form, f"{{{label}}}")
+    if unknown := sorted(set(values) - set(classes)):
+        raise ValueError(f"{path}: the {label} {unknown[0]!r} is none of {', '.join(classes)}")
+    labels = np.array([list(classes).index(value) for value in values], int)
+    return Sentences(Path(path).stem, texts, labels, tuple(classes))
 
 
 def read_choices(path: str | Path, form: str, answers: Sequence[str], label: str) -> Choices:
@@ -52,37 +53,25 @@ def read_choices(path: str | Path, form: str, answers: Sequence[str], label: str
     Raises ValueError for another label or a field that a record lacks.
     """
     questions = read_sentences(path, form, label, [str(i) for i in range(len(answers))])
-    records = _read(Path(path))
-    rows = tuple(tuple(_fill(each, record, path) for each in answers) for record in records)
+    rows = tuple(zip(*_read(path, *answers), strict=True))
     return Choices(**vars(questions), answers=rows)
 
 
-def _read(path: Path) -> list[dict]:
+def _read(path: str | Path, *forms: str) -> list[tuple[str, ...]]:
+    """Return what each form says of every record."""
+    suffix = Path(path).suffix
     with open(path, encoding="utf-8-sig", newline="") as lines:
-        if path.suffix == ".csv":
+        if suffix == ".csv":
             records: list[dict] = list(csv.DictReader(lines))
-        elif path.suffix == ".tsv":
+        elif suffix == ".tsv":
             records = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-        elif path.suffix == ".jsonl":
+        elif suffix == ".jsonl":
             records = [json.loads(line) for line in lines if line.strip()]
         else:
             raise ValueError(f"{path}: expected a file .csv, .tsv or .jsonl")
     if not records:
         raise ValueError(f"{path} has no record")
-    return records
-
-
-def _fill(form: str, record: Mapping[str, object], path: str | Path) -> str:
     try:
-        return form.format_map(record)
+        return [tuple(form.format_map(record) for record in records) for form in forms]
     except KeyError as error:
-        raise ValueError(f"{path} has no field {error}: it has {', '.join(record)}") from None
-
-
-def _find_label(
-    record: Mapping[str, object], label: str, classes: Sequence[str], path: str | Path
-) -> int:
-    value = _fill(f"{{{label}}}", record, path)
-    if value not in classes:
-        raise ValueError(f"{path}: the {label} {value!r} is none of {', '.join(classes)}")
-    return list(classes).index(value)
+        raise ValueError(f"{path} has no field {error}: it has {', '.join(records[0])}") from None

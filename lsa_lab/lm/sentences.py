@@ -1,4 +1,4 @@
-"""Texts in classes: those of the sources, and any others."""
+"""Texts in classes, of the sources and of any others, and how they are written for a decoder."""
 
 import csv
 import dataclasses
@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from lsa_lab.lm import sources
+from lsa_lab.lm.tokens import Tokenizer, check_tokenizer
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Sentences:
         labels = np.asarray(self.labels)[np.asarray(rows, int)]
         return dataclasses.replace(self, texts=texts, labels=labels)
 
-    def select_classes(self, *classes: str) -> "Sentences":
+    def select_classes(self, *classes: str) -> Self:
         """Return the sentences of these classes, numbered in the order given."""
         missing = [name for name in classes if name not in self.classes]
         if missing or len(classes) < 2 or len(set(classes)) < len(classes):
@@ -51,11 +52,64 @@ class Sentences:
             raise ValueError(
                 f"classes are {classes}: name two or more classes of {self.name}: {listed}"
             )
-        numbers = {self.classes.index(name): i for i, name in enumerate(classes)}
-        rows = [i for i, label in enumerate(self.labels.tolist()) if label in numbers]
-        labels = np.array([numbers[int(self.labels[i])] for i in rows], int)
-        texts = tuple(self.texts[i] for i in rows)
-        return Sentences(self.name, texts, labels, classes)
+        rows = [i for i, label in enumerate(self.labels) if self.classes[label] in classes]
+        labels = np.array([classes.index(self.classes[self.labels[i]]) for i in rows], int)
+        return dataclasses.replace(self.take(rows), labels=labels, classes=classes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Template:
+    """The text of a demonstration, and the word of each class.
+
+    A query is the same up to the label. What follows the label separates it from the next one, and
+    blanks before the label belong to its word, as in most tokenizers.
+    """
+
+    labels: tuple[str, ...]  # [C]
+    form: str = "Review: {text}\nSentiment: {label}\n\n"
+
+    def __post_init__(self) -> None:
+        counts = self.form.count("{text}"), self.form.count("{label}")
+        if counts != (1, 1) or self.form.find("{text}") > self.form.find("{label}"):
+            raise ValueError(
+                f"the template {self.form!r} needs {{text}} once, and {{label}} once after it"
+            )
+        if len(set(self.labels)) < max(len(self.labels), 2):
+            raise ValueError(f"labels = {self.labels}: name two words or more, each another one")
+
+    @property
+    def separator(self) -> str:
+        """Return the text between two demonstrations, and before the query."""
+        return self.form.partition("{label}")[2]
+
+    def write_opening(self, text: str) -> str:
+        """Write a text up to the blanks before its label."""
+        before, _, after = self.form.partition("{text}")
+        return before + text + after.partition("{label}")[0].rstrip(" ")
+
+    def write_answer(self, label: int) -> str:
+        """Write the word of a class with the blanks before it."""
+        between = self.form.partition("{text}")[2].partition("{label}")[0]
+        return between[len(between.rstrip(" ")) :] + self.labels[label]
+
+    def find_label_ids(self, tokenizer: Tokenizer) -> np.ndarray:  # [C]
+        """Return the first token of each class's word; no two classes may share it."""
+        check_tokenizer(tokenizer)
+        ids = []
+        for word in map(self.write_answer, range(len(self.labels))):
+            parts = tokenizer.encode(word, follows=True)
+            if not parts:
+                raise ValueError(f"the label {word!r} has no token: choose a word")
+            if tokenizer.decode(parts).strip() != word.strip():
+                raise ValueError(f"the label {word!r} is no word of this tokenizer: choose another")
+            ids.append(parts[0])
+        if len(set(ids)) < len(ids):
+            shared = tokenizer.decode([max(ids, key=ids.count)])
+            raise ValueError(
+                f"the labels {self.labels} share their first token, {shared!r}: choose words that "
+                "begin with tokens of their own, such as commoner ones"
+            )
+        return np.array(ids, np.int32)
 
 
 def load_sentences(name: str) -> Sentences:
@@ -80,23 +134,20 @@ def _movie_reviews(name: str) -> Sentences:
 
 
 def _news(name: str) -> Sentences:
-    places = {
-        "reuters": ("reuters", "reuters-r8-train.tab"),
-        "reuters_test": ("reuters", "reuters-r8-test.tab"),
-        "newsgroups": ("posts", "20newsgroups-test.tab"),
-    }
-    source, file = places[name]
-    with open(sources.find(source) / file, encoding="utf-8") as lines:
+    is_posts = name == "newsgroups"
+    part = "test" if name == "reuters_test" else "train"
+    file = "20newsgroups-test.tab" if is_posts else f"reuters-r8-{part}.tab"
+    with open(sources.find("posts" if is_posts else "reuters") / file, encoding="utf-8") as lines:
         _, _, _, *rows = (line.strip("\n").split("\t") for line in lines if line.strip())
-    classes = tuple(sorted({kind for kind, _ in rows}))
-    labels = np.array([classes.index(kind) for kind, _ in rows], int)
-    return Sentences(name, tuple(text.strip() for _, text in rows), labels, classes)
+    kinds, texts = zip(*rows, strict=True)
+    classes, labels = np.unique(kinds, return_inverse=True)
+    texts = tuple(text.strip() for text in texts)
+    return Sentences(name, texts, labels, tuple(classes.tolist()))
 
 
 def _tweets(name: str) -> Sentences:
-    with open(
-        sources.find("posts") / "election-tweets-2016.tab", encoding="utf-8", newline=""
-    ) as lines:
+    file = sources.find("posts") / "election-tweets-2016.tab"
+    with open(file, encoding="utf-8", newline="") as lines:
         _, _, *rows = csv.DictReader(lines, delimiter="\t")  # after two lines on the columns
     rows = [row for row in rows if row["Is retweet"] == "False" and row["Language"] == "en"]
     authors = ("HillaryClinton", "realDonaldTrump")

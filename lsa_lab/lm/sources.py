@@ -25,9 +25,9 @@ class Source:
     files: tuple[str, ...]
 
     @property
-    def megabytes(self) -> int:
-        """Return the size of the download, rounded."""
-        return round(self.size / 1e6)
+    def download(self) -> str:
+        """Return the size and the licence of the download in words."""
+        return f"{self.size / 1e6:.0f} MB, {self.licence}"
 
     @property
     def places(self) -> list[Path]:
@@ -81,10 +81,9 @@ def find(name: str) -> Path:
     Nothing is downloaded: FileNotFoundError names the command that does.
     """
     source = _get(name)
-    for place in source.places:
-        if not place.exists():
-            words = f"lsa-lab fetch {name} ({source.megabytes} MB, {source.licence})"
-            raise FileNotFoundError(f"{name} is not in {cache_folder()}: run {words}")
+    if not all(place.exists() for place in source.places):
+        words = f"lsa-lab fetch {name} ({source.download})"
+        raise FileNotFoundError(f"{name} is not in {cache_folder()}: run {words}")
     return source.places[0] if len(source.places) == 1 else source.places[0].parent
 
 

@@ -10,7 +10,9 @@ written with other tokens than its own. Everything before the query is shared by
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 import jax
 import numpy as np
@@ -18,15 +20,25 @@ from jax import Array
 
 from lsa_lab.arguments import check_indices
 from lsa_lab.lm import decoder
-from lsa_lab.lm.buckets import Bucket as Bucket
-from lsa_lab.lm.buckets import make_buckets
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import Params, Past
 from lsa_lab.lm.sentences import Sentences as Sentences
+from lsa_lab.lm.sentences import Template as Template
 from lsa_lab.lm.sentences import load_sentences as load_sentences
-from lsa_lab.lm.templates import Template as Template
 from lsa_lab.lm.tokens import Tokenizer
 from lsa_lab.lm.weights import check_params
+
+_PROGRAM = 512  # tokens of padding that are cheaper than a program more to compile
+_STEP = 16  # lengths are rounded up to a multiple of it, and to a quarter of the power of two below
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Bucket:
+    """r questions of about one length, which are run together, and W - r rows of padding."""
+
+    ids: np.ndarray  # [W, T], padded on the right
+    last: np.ndarray  # [W], the place of each question's last token
+    rows: np.ndarray  # [r], which questions these are
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -63,23 +75,20 @@ def ask(
     ``context`` is the most tokens of a prompt, as the model's Config has it. At most ``max_tokens``
     tokens are run together: fewer take less memory.
     """
-    _check_classes(template, demonstrations, queries)
+    classes = demonstrations.classes, queries.classes
+    if classes[0] != classes[1] or len(classes[0]) != len(template.labels):
+        kinds = (", ".join(words) for words in (*classes, template.labels))
+        raise ValueError(
+            "demonstrations are of {}, queries of {}, and the template has the words {}: take both "
+            "from the same sentences, and give each class a word".format(*kinds)
+        )
     label_ids = template.find_label_ids(tokenizer)
-    prefix, spans = list(tokenizer.start), []
-    for i, (text, label) in enumerate(
-        zip(demonstrations.texts, demonstrations.labels, strict=True)
-    ):
-        begin = len(prefix)
-        opening = template.separator * (i > 0) + template.write_opening(text)
-        prefix += tokenizer.encode(opening, follows=i > 0)
-        prefix += tokenizer.encode(template.write_answer(int(label)), follows=True)
-        spans.append((begin, len(prefix)))
-    follows = len(demonstrations) > 0
-    openings = (
-        template.separator * follows + template.write_opening(text) for text in queries.texts
-    )
-    parts = [tokenizer.encode(opening, follows=follows) for opening in openings]
-    _check_lengths(parts, len(prefix), context, demonstrations, queries)
+    answers = [template.write_answer(int(label)) for label in demonstrations.labels]
+    openings = [template.write_opening(text) for text in demonstrations.texts]
+    asked = [template.write_opening(text) for text in queries.texts]
+    shown = zip(openings, answers, strict=True)
+    prefix, spans, parts = encode(tokenizer, template.separator, shown, asked)
+    check_lengths(prefix, parts, context, queries.name)
     return Questions(
         np.array(prefix, np.int32),
         np.array(spans, int).reshape(-1, 2),
@@ -87,6 +96,40 @@ def ask(
         np.asarray(queries.labels),
         label_ids,
     )
+
+
+def encode(
+    tokenizer: Tokenizer,
+    separator: str,
+    shown: Iterable[tuple[str, str]],  # opening and answer of each demonstration
+    asked: Sequence[str],  # the opening of each query
+) -> tuple[list[int], list[tuple[int, int]], list[list[int]]]:
+    """Return the ids of the demonstrations, the span of each of them, and the ids of each query."""
+    prefix, spans = list(tokenizer.start), list[tuple[int, int]]()
+    for opening, answer in shown:
+        begin, follows = len(prefix), len(spans) > 0
+        prefix += tokenizer.encode(separator * follows + opening, follows=follows)
+        prefix += tokenizer.encode(answer, follows=True)
+        spans.append((begin, len(prefix)))
+    follows = len(spans) > 0
+    parts = [tokenizer.encode(separator * follows + opening, follows=follows) for opening in asked]
+    return prefix, spans, parts
+
+
+def check_lengths(
+    prefix: Sequence[int], parts: Sequence[Sequence[int]], context: int, name: str
+) -> None:
+    """Raise unless there are queries, each with a token, that fit into the context."""
+    lengths = [len(part) for part in parts]
+    if not min(lengths, default=0):
+        raise ValueError(f"{name} has no query, or one of no token: add texts, or to the template")
+    row, longest = int(np.argmax(lengths)), max(lengths)
+    if len(prefix) + longest > context:
+        raise ValueError(
+            f"query {row} of {name} makes a prompt of {len(prefix) + longest} tokens, "
+            f"{len(prefix)} of them those of the demonstrations, and the model's context is "
+            f"{context}: take fewer demonstrations, or cut the texts"
+        )
 
 
 def scores(
@@ -131,35 +174,32 @@ def _scores(
     return decoder.logits(params, rows, config, label_ids)
 
 
-def _check_classes(template: Template, demonstrations: Sentences, queries: Sentences) -> None:
-    classes = demonstrations.classes, queries.classes
-    if classes[0] != classes[1] or len(classes[0]) != len(template.labels):
-        kinds = (", ".join(words) for words in (*classes, template.labels))
-        raise ValueError(
-            "demonstrations are of {}, queries of {}, and the template has the words {}: take both "
-            "from the same sentences, and give each class a word".format(*kinds)
-        )
-    if not len(queries):
-        raise ValueError(f"no query: {queries.name} is empty, and one sentence is the least")
+def make_buckets(
+    parts: Sequence[Sequence[int]], longest: int, max_tokens: int
+) -> tuple[Bucket, ...]:
+    """Sort queries by rounded length, at most ``longest``, in buckets of at most ``max_tokens``.
+
+    Queries that the next length pads by little go with it; a bucket has one query at least.
+    """
+    lengths = np.array([min(_round_length(len(part)), longest) for part in parts])
+    batches: list[Bucket] = []
+    rows = np.array([], int)
+    for length, following in itertools.pairwise([*np.unique(lengths).tolist(), math.inf]):
+        rows = np.concatenate([rows, np.flatnonzero(lengths == length)])
+        if len(rows) * (following - length) >= _PROGRAM:
+            number = math.ceil(len(rows) / max(1, max_tokens // length))
+            width = math.ceil(len(rows) / number)
+            for begin in range(0, len(rows), width):
+                chosen = rows[begin : begin + width]
+                ids, last = np.zeros((width, int(length)), np.int32), np.zeros(width, np.int32)
+                for i, row in enumerate(chosen):
+                    ids[i, : len(parts[row])] = parts[row]
+                    last[i] = len(parts[row]) - 1
+                batches.append(Bucket(ids, last, chosen))
+            rows = rows[:0]
+    return tuple(batches)
 
 
-def _check_lengths(
-    parts: Sequence[Sequence[int]],
-    before: int,
-    context: int,
-    demonstrations: Sentences,
-    queries: Sentences,
-) -> None:
-    lengths = [len(part) for part in parts]
-    row, longest = int(np.argmax(lengths)), max(lengths)
-    if before + longest > context:
-        raise ValueError(
-            f"query {row} of {queries.name} makes a prompt of {before + longest} tokens, {before} "
-            f"of them those of the {len(demonstrations)} demonstrations, and the model's context "
-            f"is {context}: take fewer demonstrations, or cut the texts"
-        )
-    if not min(lengths):
-        raise ValueError(
-            f"query {int(np.argmin(lengths))} of {queries.name} has no token: add text to the "
-            "template"
-        )
+def _round_length(length: int) -> int:
+    step = max(_STEP, 2 ** (length.bit_length() - 3))
+    return math.ceil(length / step) * step

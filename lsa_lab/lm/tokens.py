@@ -5,7 +5,6 @@ import functools
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsa_lab.files import import_extra
@@ -54,36 +53,21 @@ class Tokenizer:
 
     @functools.cached_property
     def _rules_within(self) -> "tokenizers.Tokenizer":
-        parts = {name: getattr(self.rules, name) for name in ("normalizer", "pre_tokenizer")}
-        states = {
-            name: json.loads(part.__getstate__())
-            for name, part in parts.items()
-            if part is not None
-        }
-        changed = {name: _without_blank(state) for name, state in states.items()}
-        if changed == states:
-            return self.rules
-        return type(self.rules).from_str(json.dumps(json.loads(self.rules.to_str()) | changed))
+        document = json.loads(self.rules.to_str(), object_hook=_remove_blank)
+        return type(self.rules).from_str(json.dumps(document))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids, special tokens spelled out."""
         return self.rules.decode([int(i) for i in ids], skip_special_tokens=False)
 
-    def encode_word(self, word: str) -> list[int]:
-        """Return the ids of a word that follows another, with the space of its tokens."""
-        return self.encode(f" {word.strip()}", follows=True)
 
-
-def from_file(path: str | Path) -> Tokenizer:
-    """Read the tokenizer of a ``tokenizer.json``."""
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"no tokenizer at {path}: name a tokenizer.json")
+def from_json(document: str) -> Tokenizer:
+    """Read the tokenizer that a ``tokenizer.json`` holds."""
     library = import_extra("tokenizers", "lm")
     try:
-        rules = library.Tokenizer.from_file(str(path))
+        rules = library.Tokenizer.from_str(document)
     except Exception as error:  # the package raises nothing narrower
-        raise ValueError(f"{path} is no tokenizer.json: {error}") from None
+        raise ValueError(f"this is no tokenizer.json: {error}") from None
     rules.no_padding()
     rules.no_truncation()
     return Tokenizer(rules, _start(rules))
@@ -98,6 +82,12 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
             f"the GGUF's tokenizer is of the kind {fields.get('model')!r}, and only byte-level BPE "
             "('gpt2') is read from a GGUF: load a folder with the model's tokenizer.json"
         )
+    kind = fields.get("pre", "default")
+    if kind not in _CUTS:
+        raise ValueError(
+            f"the GGUF's pre-tokenizer is {kind!r}, and only {', '.join(_CUTS)} are known: load a "
+            "folder with the model's tokenizer.json"
+        )
     words = fields["tokens"]
     ids = {word: i for i, word in enumerate(words)}
     pairs = [tuple(merge.split(" ")) for merge in fields.get("merges", ())]
@@ -109,13 +99,17 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
             "fetch the file again"
         )
     rules = library.Tokenizer(library.models.BPE(vocab=ids, merges=pairs))
-    rules.pre_tokenizer = _make_cuts(fields.get("pre", "default"))
+    pre, (digits, pattern) = library.pre_tokenizers, _CUTS[kind]
+    parts = [pre.Digits(individual_digits=True)] if digits else []
+    parts += [pre.Split(library.Regex(pattern), "isolated")] if pattern else []
+    parts.append(pre.ByteLevel(add_prefix_space=False, use_regex=not pattern))
+    rules.pre_tokenizer = pre.Sequence(parts)
     rules.decoder = library.decoders.ByteLevel()
-    if fields.get("pre") == "qwen2":
+    if kind == "qwen2":
         rules.normalizer = library.normalizers.NFC()
     whole = list(zip(words, fields.get("token_type", ()), strict=False))
-    for kind, add in ((_CONTROL, rules.add_special_tokens), (_USER_DEFINED, rules.add_tokens)):
-        add([library.AddedToken(word, normalized=False) for word, of in whole if of == kind])
+    for number, add in ((_CONTROL, rules.add_special_tokens), (_USER_DEFINED, rules.add_tokens)):
+        add([library.AddedToken(word, normalized=False) for word, of in whole if of == number])
     if not fields.get("add_bos_token"):
         return Tokenizer(rules)
     start = fields.get("bos_token_id")
@@ -145,8 +139,7 @@ def check_tokenizer(tokenizer: Any) -> None:
     """Raise unless a tokenizer is given, which a decoder from disk may lack."""
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(
-            f"tokenizer is {tokenizer!r}: give that of the model, lm.tokens.from_file of its "
-            "tokenizer.json"
+            f"tokenizer is {tokenizer!r}: give that of the model, which lies in its tokenizer.json"
         )
 
 
@@ -169,30 +162,11 @@ def _start(rules: "tokenizers.Tokenizer") -> tuple[int, ...]:
     return tuple(encoding.ids[: len(list(before))])
 
 
-def _without_blank(part: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a normalizer or pre-tokenizer that prepends nothing to a text."""
-    if part is None or part["type"] == "Prepend":
-        return None
-    if part["type"] == "Sequence":
-        (key,) = part.keys() - {"type"}
-        kept = (_without_blank(inner) for inner in part[key])
-        return part | {key: [inner for inner in kept if inner is not None]}
-    if part["type"] == "Metaspace":
-        return part | {"prepend_scheme": "never"}
-    return part | {"add_prefix_space": False} if part["type"] == "ByteLevel" else part
-
-
-def _make_cuts(name: str) -> Any:
-    library = import_extra("tokenizers", "lm")
-    if name not in _CUTS:
-        listed = ", ".join(_CUTS)
-        raise ValueError(
-            f"the GGUF's pre-tokenizer is {name!r}, and only {listed} are known: load a folder "
-            "with the model's tokenizer.json"
-        )
-    pre, (digits, pattern) = library.pre_tokenizers, _CUTS[name]
-    parts = [pre.Digits(individual_digits=True)] if digits else []
-    if pattern:
-        parts.append(pre.Split(library.Regex(pattern), "isolated"))
-    parts.append(pre.ByteLevel(add_prefix_space=False, use_regex=not pattern))
-    return pre.Sequence(parts)
+def _remove_blank(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a ``tokenizer.json`` that prepends nothing to a text."""
+    changes: dict[Any, dict] = {
+        "Prepend": {"prepend": ""},
+        "Metaspace": {"prepend_scheme": "never"},
+        "ByteLevel": {"add_prefix_space": False},
+    }
+    return part | changes.get(part.get("type"), {})

@@ -158,7 +158,7 @@ def test_a_file_cut_short_is_refused(tmp_path, share):
     path = write(tmp_path / "model.gguf", "llama")
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match=r"model.gguf is cut short, damaged, .*fetch it again"):
+    with pytest.raises(ValueError, match=r"model.gguf is no GGUF file, cut short, "):
         lm.load(path)
 
 

@@ -140,7 +140,7 @@ def test_a_field_of_another_type_is_refused_by_name_or_changes_nothing(name):
         refused += bool(said)
     assert refused > 100
     if name == "mistral":
-        with pytest.raises(ValueError, match="sliding_window is 4096, its default; supported: N"):
+        with pytest.raises(ValueError, match="sliding_window is 4096; supported: N"):
             folder.make_config(without(fields(name), "sliding_window"), source)
 
 
@@ -172,7 +172,7 @@ def test_the_index_decides_which_shard_holds_a_tensor(tmp_path):
     index.write_text(json.dumps({"weight_map": places | {name: last.name}}))
     assert not leaves_equal(folder, "llama")  # control: the index may name the other copy
     index.write_text(json.dumps({"weight_map": places | {"more.weight": last.name}}))
-    with pytest.raises(ValueError, match=rf"{last.name} lacks more.weight, which its index names"):
+    with pytest.raises(ValueError, match=r"damaged .*more.weight"):
         lm.load(folder)
 
 
@@ -202,7 +202,7 @@ def test_incomplete_folders_are_refused(gpt2, tmp_path):
         lm.load(tmp_path / "elsewhere")
     weights = gpt2 / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="cut short, damaged or no safetensors file"):
+    with pytest.raises(ValueError, match=r"safetensors file of .* is damaged"):
         lm.load(gpt2)
     weights.unlink()
     with pytest.raises(FileNotFoundError, match=r"holds neither .*pickles"):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lsa_lab.lm import buckets, decoder, sources, text, tokens
+from lsa_lab.lm import decoder, sources, text, tokens
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.text import Sentences, Template, ask
 from lsa_lab.lm.weights import init
@@ -61,7 +61,7 @@ def whole_scores(batch, head_mask=None):
 
 @pytest.mark.parametrize("shots", [0, 3])
 def test_scores_are_those_of_whole_prompts(shots, monkeypatch):
-    monkeypatch.setattr(buckets, "_PROGRAM", 64)
+    monkeypatch.setattr(text, "_PROGRAM", 64)
     batch = questions(shots, max_tokens=150)
     assert len({bucket.ids.shape for bucket in batch.buckets}) > 1
     expected = whole_scores(batch)
@@ -107,7 +107,7 @@ def test_buckets_hold_every_query_once_in_few_shapes():
     parts = [range(1, n + 1) for n in np.random.default_rng(0).integers(1, 90, 200)]
     real = sum(map(len, parts))
     for max_tokens, most in ((4096, 4), (512, 4), (10**6, 4)):
-        batches = buckets.make_buckets(parts, 90, max_tokens)
+        batches = text.make_buckets(parts, 90, max_tokens)
         rows = np.concatenate([bucket.rows for bucket in batches])
         assert sorted(rows.tolist()) == list(range(200))
         assert len({bucket.ids.shape for bucket in batches}) <= most

@@ -79,7 +79,7 @@ def test_a_file_holds_the_same_tokenizer(tmp_path):
         single="<|end|> $A", special_tokens=[("<|end|>", 0)]
     )
     own.rules.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = tokens.from_file(tmp_path / "tokenizer.json")
+    tokenizer = tokens.from_json((tmp_path / "tokenizer.json").read_text())
     assert tokenizer.start == (0,)
     assert tokenizer.encode(" ab 12") == own.encode(" ab 12")
 
@@ -122,7 +122,7 @@ def test_a_prompt_has_the_ids_of_its_whole_text(tmp_path, name, shots):
     rules.enable_padding(length=64)
     rules.enable_truncation(4)
     rules.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = tokens.from_file(tmp_path / "tokenizer.json")
+    tokenizer = tokens.from_json((tmp_path / "tokenizer.json").read_text())
     assert tokenizer.start == (0,)
     batch = text.ask(template, pool.take(range(shots)), pool.take([2]), tokenizer, 200)
     assert next(batch.prompts()).tolist() == expected
