@@ -1,7 +1,10 @@
-"""A public function that is called again with arrays of the same shapes compiles nothing."""
+"""A public function that is called again with arrays of the same shapes compiles nothing.
+
+The table has the functions that hold a program of their own: a loop, a jitted function, a gradient.
+What applies operations one by one cannot compile a program again.
+"""
 
 from functools import partial
-from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -16,45 +19,24 @@ from lsa_lab.analyses import (
     amplification,
     clipping,
     common_map,
-    disparity,
     heads,
     implicit_gd,
-    patches,
     probes,
 )
 from lsa_lab.lm import config as lm_config
 from lsa_lab.lm import decoder
 from lsa_lab.lm import flow as lm_flow
-from lsa_lab.models import (
-    constructions,
-    linear_attention,
-    moments,
-    prefixes,
-    recurrent,
-    trace,
-    transformer,
-)
-from lsa_lab.models.recurrent_weights import Kind
+from lsa_lab.models import linear_attention, moments, prefixes, recurrent, trace, transformer
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import (
-    baselines,
-    diversity,
-    gradient_matching,
-    oracles,
-    prefix,
-    scores,
-)
+from lsa_lab.selection import diversity, gradient_matching, oracles, prefix, scores
 from lsa_lab.tasks import linear, pools
 from lsa_lab.theory import alignment as theory_alignment
-from lsa_lab.theory import amplification as closed_forms
 from lsa_lab.theory import (
     asymptotics,
     depth,
-    generalization,
     iteration,
     learning_curves,
     matching,
-    optimum,
     plateaus,
     risk,
     training_dynamics,
@@ -74,18 +56,18 @@ PROMPT = Prompt(rows(N, D), rows(N), rows(D), rows())
 BATCH = Prompt(rows(4, N, D), rows(4, N), rows(4, D), rows(4))
 OTHERS = jax.tree.map(lambda leaf: leaf + 1, BATCH)
 LONG = Prompt(rows(24, D), rows(24), rows(D), rows())
-TOKENS, BOUND = prompts.tokens(PROMPT), prompts.bound_tokens(PROMPT)
+TOKENS, BOUND, CAUSAL = (
+    read(PROMPT) for read in (prompts.tokens, prompts.bound_tokens, prompts.interleaved_tokens)
+)
+BATCH_OF_TOKENS = jax.vmap(prompts.tokens)(BATCH)
 I2, STEPS, VALUES = jnp.eye(D), jnp.array([0.3, 0.2]), jnp.array([1.0, 0.5])
-MASK, W, FLOW, GRADIENTS = jnp.ones((2, 2)), rows(E, E), rows(2, N, E), rows(12, 4)
-POOL, QUERY, STATES, IDS = rows(12, E), rows(D), rows(60, 3), jnp.arange(4)
+MASK, W, GRADIENTS = jnp.ones((2, 2)), rows(E, E), rows(12, 4)
+POOL, QUERY, IDS = rows(12, E), rows(D), jnp.arange(4)
 MERGED = linear_attention.init(KEY, 2, 2, D)
+RUNS = jax.tree.map(lambda leaf: leaf[None], MERGED)
 SOFTMAX = transformer.Config(E, 2, 2, 2, norm=True, mlp_width=4)
-LINEAR = transformer.Config(E, 2, 2, 2, kernel="linear")
 INTERLEAVED = transformer.Config(E, 2, 2, 2, layout="interleaved", keys="causal")
-FACTORS, PLAIN, GARG = (transformer.init(KEY, c) for c in (SOFTMAX, LINEAR, INTERLEAVED))
-MERGED_TRACE = linear_attention.forward(MERGED, TOKENS)
-SOFTMAX_TRACE = transformer.forward(FACTORS, TOKENS, SOFTMAX)
-LAW = linear.LinearTask(6, D, noise_std=0.1, covariance=I2)
+FACTORS, GARG = (transformer.init(KEY, config) for config in (SOFTMAX, INTERLEAVED))
 SPARSE = linear.LinearTask(6, D, sparsity=1, labels="signs")
 WORDS = lm_config.Config(2, 2, 1, 4, 8, 16, 10, 12)
 DECODER = decoder.init(KEY, WORDS, float)
@@ -117,8 +99,7 @@ def squared_errors(params, batch):
 def of_recurrent(kind, function, layout="bound"):
     tokens = BOUND if layout == "bound" else TOKENS
     config = recurrent.Config(kind, tokens.shape[1], 2, 2, 3, layout=layout)
-    params = recurrent.init(KEY, config)
-    return lambda: function(params, tokens, config)
+    return partial(function, recurrent.init(KEY, config), tokens, config)
 
 
 def attention_of_recurrent(params, tokens, config):
@@ -126,136 +107,65 @@ def attention_of_recurrent(params, tokens, config):
 
 
 CALLS = [
-    partial(prompts.tokens, PROMPT),
-    partial(prompts.bound_tokens, PROMPT),
-    partial(prompts.interleaved_tokens, PROMPT),
-    partial(prompts.second_moment, PROMPT),
-    partial(prompts.second_moments, BATCH),
-    partial(prompts.normalise, PROMPT),
-    partial(linear.sample, KEY, LAW),
-    partial(linear.sample, KEY, SPARSE),
     partial(linear.sample_batch, KEY, SPARSE, 4),
-    partial(linear.sample_moments, KEY, LAW),
-    partial(linear.sample_moments_batch, KEY, LAW, 4),
-    partial(linear.sample_weights, KEY, LAW),
+    partial(linear.sample_moments_batch, KEY, linear.LinearTask(6, D, covariance=I2), 4),
     lambda: pools.sample(KEY, pools.PoolTask(m=6, d=2, copies=0.3)),
-    partial(prompts.repeat_demonstrations, PROMPT, 2),
-    partial(estimators.largest_step, PROMPT.x),
-    partial(estimators.preprocessed_step_limit, PROMPT),
-    partial(estimators.discrete_posterior_means, PROMPT, I2, 0.1),
     partial(estimators.recursive_ridge, PROMPT, 0.1),
+    partial(estimators.kalman_filter, PROMPT, 0.1, 0.9),
     partial(estimators.prefixes, estimators.ols, PROMPT),
-    partial(linear_attention.init, KEY, 2, 2, D),
-    partial(linear_attention.forward, MERGED, TOKENS),
     partial(linear_attention.forward, MERGED, TOKENS, keys="all"),
     lambda: causal()(MERGED, TOKENS),
-    partial(linear_attention.attention, MERGED, MERGED_TRACE),
-    partial(trace.predict, MERGED_TRACE),
-    partial(trace.layer_predictions, MERGED_TRACE),
     partial(moments.layer_maps, MERGED, W @ W.T, MASK),
     partial(moments.predictions, MERGED, BATCH),
-    partial(constructions.gradient_descent, STEPS, D),
-    partial(constructions.gradient_descent_plus_plus, STEPS, STEPS, D),
-    partial(constructions.preconditioned, I2[None]),
-    partial(constructions.prior_attention, STEPS, QUERY),
-    partial(constructions.one_step_optimum, I2, N, 0.1),
-    partial(constructions.preprocess_then_optimise, D, 2, STEPS),
-    partial(transformer.init, KEY, SOFTMAX),
     partial(transformer.forward, FACTORS, TOKENS, SOFTMAX, MASK),
     partial(transformer.predict, FACTORS, TOKENS, SOFTMAX),
-    lambda: transformer.predict_prefixes(GARG, prompts.interleaved_tokens(PROMPT), INTERLEAVED),
-    partial(transformer.attention, FACTORS, SOFTMAX_TRACE, SOFTMAX),
-    partial(transformer.merge, PLAIN, LINEAR),
+    partial(transformer.predict_prefixes, GARG, CAUSAL, INTERLEAVED),
     lambda: prefixes.predictions(causal(), MERGED, PROMPT, "merged"),
-    lambda: jax.vmap(lambda tokens: transformer.forward(FACTORS, tokens, SOFTMAX))(
-        jax.vmap(prompts.tokens)(BATCH)
-    ),
-    lambda: jax.grad(lambda params: trace.predict(linear_attention.forward(params, TOKENS)))(
-        MERGED
-    ),
-    lambda: recurrent.init(KEY, recurrent.Config("mesa", E)),
+    lambda: jax.vmap(lambda tokens: softmax()(FACTORS, tokens))(BATCH_OF_TOKENS),
+    lambda: jax.grad(lambda params: trace.predict(causal()(params, TOKENS)))(MERGED),
     of_recurrent("delta", recurrent.predict_prefixes),
+    of_recurrent("delta", recurrent.states),
     of_recurrent("mesa", recurrent.predict, "merged"),
     of_recurrent("gla", attention_of_recurrent),
-    partial(optimum.one_layer, I2, I2, N, 0.1),
-    partial(optimum.one_layer_risk, I2, I2, I2, N, 0.1),
-    partial(optimum.rank_limited_risk, I2, I2, N, 0.1),
     partial(risk.gradient_descent, VALUES, STEPS, N, 0.1),
-    partial(training_dynamics.isotropic_step, STEPS, 2, 3, 1.0, 0.1),
     lambda: training_dynamics.solve(jnp.arange(3.0), I2, N, 0.5, I2),
     lambda: plateaus.solve_heads(jnp.arange(3.0), VALUES, N, STEPS),
     partial(asymptotics.ridgeless_risk, STEPS, 1.0, 2.0, 0.1),
     partial(asymptotics.ridge_risk, STEPS, 1.0, 2.0, 0.1, 0.1),
-    partial(closed_forms.one_shot_jacobian, W, W, W[0], W[1]),
-    partial(closed_forms.frozen_demonstration, W, W, W[0], W[1], 3),
-    partial(closed_forms.self_coupling, W, W, W[0]),
-    lambda: generalization.trajectory_bound(W[None], jnp.eye(E * E), 1.0, N),
+    partial(theory_alignment.aligned_risk, VALUES, VALUES, 2.0, 1.0, 0.7, 0.1),
     partial(depth.best_descent, 2.0, 0.1, 3),
-    partial(learning_curves.additive, N, D, 0.1),
     partial(learning_curves.delta_rule, N, D, 0.1),
-    partial(learning_curves.implicit, N, D, 0.1),
     partial(learning_curves.delta, N, 3, 0.1),
-    partial(learning_curves.gated_delta, N, 3, 0.1, 0.3, 0.9),
-    partial(learning_curves.lms, N, D, 0.1, 0.1),
-    partial(iteration.iterated_risk_limit, 2.0, 0.1, 3),
-    partial(estimators.kalman_filter, PROMPT, 0.1, 0.9),
     partial(learning_curves.ridge, N, D, 0.1),
+    partial(iteration.iterated_risk_limit, 2.0, 0.1, 3),
     partial(matching.descent_gap, POOL[:, :D], POOL[:, D], STEPS, 0.1),
     lambda: amplification.demonstration_flow(softmax(), FACTORS, PROMPT),
-    partial(amplification.demonstration_flow, linear_attention.forward, MERGED, PROMPT),
     lambda: amplification.demonstration_flow(causal(), MERGED, PROMPT),
     partial(amplification.moment_flow, MERGED, LONG),
     lambda: amplification.demonstration_flow(interop.as_forward(SMOOTHER), None, PROMPT),
     lambda: amplification.token_flow(softmax(), FACTORS, PROMPT),
     partial(amplification.flow, READ, TOKENS),
-    partial(amplification.amplification_ratio, FLOW),
-    partial(amplification.log_sizes, FLOW, [(0, 2), (2, 5)]),
-    partial(disparity.summarise, POOL),
     partial(implicit_gd.trajectory, MERGED, PROMPT),
-    partial(patches.virtual_demonstrations, MERGED, PROMPT),
-    partial(patches.descent_demonstration, QUERY, STEPS),
-    partial(patches.rank_one_patch, I2, I2[0], I2[1]),
     lambda: implicit_gd.implied_weights(softmax(), FACTORS, PROMPT),
     partial(common_map.best_common_map, POOL, POOL[None]),
     lambda: probes.embed_as_queries(softmax(), FACTORS, PROMPT),
-    partial(probes.fit, STATES, STATES),
-    partial(probes.descend, TOKENS, PROMPT.y, 3),
-    partial(probes.project_out, TOKENS, W),
-    partial(probes.head_contributions, MERGED_TRACE),
     partial(heads.importance, LOSS, 2, 2),
     partial(heads.first_order, LOSS, 2, 2),
-    partial(heads.prune, MASK),
-    partial(heads.effective_heads, MASK),
     partial(alignment.newton, PROMPT, 3),
     partial(alignment.ridge_path, PROMPT, STEPS),
     partial(clipping.truncate, W, 0.5),
-    partial(clipping.condition_number, W),
-    lambda: clipping.curve(
-        squared_errors, jax.tree.map(lambda leaf: leaf[None], MERGED), BATCH, modules=("w_kq",)
-    ),
+    partial(clipping.curve, squared_errors, RUNS, BATCH, modules=("w_kq",)),
     partial(clipping.search, squared_errors, MERGED, BATCH, OTHERS, modules="w_kq"),
-    partial(scores.flow_norm, FLOW[0]),
-    partial(scores.flow_times_input, FLOW[0], POOL[:N]),
-    partial(scores.contribution, POOL, QUERY, QUERY),
-    partial(scores.similarity, POOL, QUERY),
-    partial(scores.residual, POOL, QUERY),
-    partial(scores.random, POOL, QUERY, KEY),
-    partial(scores.select, POOL[:, 0], 3),
-    lambda: scores.grads(scores.encode(W, W, POOL), W[0]),
     partial(scores.encode_flow, MERGED, POOL),
-    partial(gradient_matching.match, GRADIENTS, 4),
     partial(gradient_matching.match, GRADIENTS, 4, whiten=True),
     partial(diversity.medoids, POOL, 3, KEY),
     partial(diversity.determinantal, POOL, 3),
-    partial(baselines.random_subsets, KEY, 6, 2, 3),
     lambda: oracles.pick_greedily(SCORES, jnp.zeros(4), 2),
     lambda: oracles.leave_one_out(LOSS, jnp.zeros(4)),
-    partial(theory_alignment.aligned_risk, VALUES, VALUES, 2.0, 1.0, 0.7, 0.1),
     lambda: oracles.candidate_flows(MERGED, POOL, QUERY, jnp.ones(12)),
     lambda: prefix.linear_gradients(I2, pools.Pool(POOL[:, :D], POOL[:, D])),
     lambda: training.fit(TRAINING, jnp.zeros(3), KEY, chunk=4),
     lambda: decoder.forward(DECODER, decoder.embed(DECODER, IDS, WORDS), WORDS),
-    partial(decoder.logits, DECODER, DECODER.embedding, WORDS),
     lambda: lm_flow.token_flow(
         DECODER,
         decoder.embed(DECODER, IDS, WORDS),
@@ -266,8 +176,6 @@ CALLS = [
 ]
 
 CALLS += [partial(rule, PROMPT) for rule in RULES.values()]
-CALLS += [of_recurrent(kind, recurrent.forward) for kind in get_args(Kind)]
-CALLS += [of_recurrent(kind, recurrent.states) for kind in ("delta", "mesa")]
 compilations = []
 
 
