@@ -16,6 +16,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 seeds = hypothesis.given(seed=SEEDS)  # a test makes its arrays from the seed
 # Few sizes, so that tests share compiled programs; formulas break at 1 and where n < d.
 sizes = pytest.mark.parametrize(("n", "d"), [(5, 3), (1, 1), (2, 4)])
+two_sizes = pytest.mark.parametrize(("n", "d"), [(5, 3), (2, 4)])
 stack_sizes = pytest.mark.parametrize(  # of layers, heads, demonstrations and covariates
     "size", [(3, 2, 5, 3), (1, 1, 1, 1), (2, 3, 2, 4)], ids=str
 )

@@ -77,29 +77,28 @@ def icosahedron() -> np.ndarray:  # [12, 3]
     return np.concatenate([np.roll(face, shift, axis=1) for shift in range(3)])
 
 
+def _layer(kind, d, step, gate=None, scale=1.0, **choices):
+    """Return a recurrent layer of tokens [x, y], its raw steps and gates the same for all."""
+    rows, slot = jnp.eye(d, d + 1)[None, None], jnp.eye(d + 1)[None, None, -1:]
+    zeros, ones = jnp.zeros((1, 1, 1, d + 1)), jnp.ones((1, 1, 1))
+    leaves = dict(w_q=rows, w_k=rows, w_v=scale * slot, w_o=-slot.mT, w_step=zeros)
+    if gate is not None:
+        leaves |= dict(w_gate=zeros, b_gate=gate * ones)
+    config = recurrent.Config(kind, d + 1, key_width=d, value_width=1, **choices)
+    return recurrent.Params(**leaves, b_step=step * ones), config
+
+
 def constant_layer(kind, d, step, gate=None, scale=1.0):
     """Return a recurrent layer with one step and one gate for all tokens, its labels scaled."""
-    rows, slot = jnp.eye(d, d + 1)[None, None], jnp.eye(d + 1)[None, None, -1:]
-    bias = jnp.log(jnp.expm1(step)) if kind == "lms" else jnp.log(step / (2 - step))
-    nothing, leaves = jnp.zeros((1, 1, 1, d + 1)), {}
-    if gate is not None:
-        b_gate = jnp.full((1, 1, 1), jnp.log(gate) - jnp.log1p(-gate))
-        leaves = dict(w_gate=nothing, b_gate=b_gate)
-    leaves |= dict(w_q=rows, w_k=rows, w_v=scale * slot, w_o=-slot.swapaxes(2, 3), w_step=nothing)
-    params = recurrent.Params(**leaves, b_step=jnp.full((1, 1, 1), bias))
-    return params, recurrent.Config(kind, d + 1, key_width=d, value_width=1, largest_step=2.0)
+    raw_step = jnp.log(jnp.expm1(step)) if kind == "lms" else jnp.log(step / (2 - step))
+    raw_gate = None if gate is None else jnp.log(gate) - jnp.log1p(-gate)
+    return _layer(kind, d, raw_step, raw_gate, scale, largest_step=2.0)
 
 
 def mesa_layer(d, penalty, gate=jnp.inf, **choices):
     """Return a mesa layer of merged tokens with steps of 1, and gates that are open by default."""
-    rows, slot = jnp.eye(d, d + 1)[None, None], jnp.eye(d + 1)[None, None, -1:]
-    zeros, numbers = jnp.zeros((1, 1, 1, d + 1)), jnp.ones((1, 1, 1))
-    params = recurrent.Params(
-        **dict(w_q=rows, w_k=rows, w_v=slot, w_o=-slot.swapaxes(2, 3)),
-        **dict(w_step=zeros, b_step=jnp.inf * numbers, w_gate=zeros, b_gate=gate * numbers),
-        log_penalty=jnp.log(penalty) * numbers[0],
-    )
-    return params, recurrent.Config("mesa", d + 1, key_width=d, value_width=1, **choices)
+    params, config = _layer("mesa", d, jnp.inf, gate, **choices)
+    return params.replace(log_penalty=jnp.log(penalty) * jnp.ones((1, 1))), config
 
 
 def recurrent_answer(params, config, queries):
@@ -154,18 +153,10 @@ def token_states(
     config = recurrent.Config(
         kind, width, key_width=key_width, value_width=value_width, largest_step=2.0, **more
     )
-    rows = jnp.eye(width)[None, None]
-    leaves = {}
+    keys, step, values = jnp.split(jnp.eye(width)[None, None], [key_width, key_width + 1], axis=2)
+    leaves = dict(w_q=keys, w_k=keys, w_v=values, w_o=values.mT, w_step=step)
     if gate is not None:
         b_gate = jnp.full((1, 1, 1), jnp.log(gate / (1 - gate)))
-        leaves = dict(b_gate=b_gate, w_gate=jnp.zeros((1, 1, 1, width)))
-    params = recurrent.Params(
-        w_q=rows[..., :key_width, :],
-        w_k=rows[..., :key_width, :],
-        w_v=rows[..., key_width + 1 :, :],
-        w_o=rows[..., key_width + 1 :],
-        w_step=rows[..., key_width : key_width + 1, :],
-        b_step=jnp.zeros((1, 1, 1)),
-        **leaves,
-    )
+        leaves |= dict(b_gate=b_gate, w_gate=jnp.zeros((1, 1, 1, width)))
+    params = recurrent.Params(**leaves, b_step=jnp.zeros((1, 1, 1)))
     return lambda tokens: recurrent.states(params, tokens, config)[0, 0]

@@ -7,11 +7,12 @@ many of all D_h, and [B_h, C_h] of rank 2k. docs/theory, "Narrow heads are ident
 import numpy as np
 import pytest
 
-import head_gauge
-from draws import jit_numpy, seeds
-from lsa_lab.models import linear_attention
+from draws import seeds
 
-layer_tensor = jit_numpy(head_gauge.layer_tensor)
+
+def tensor(w_pv, w_kq):  # [e, e, e, e], what a layer computes (tests/head_gauge.py)
+    tensor = np.einsum("hab,hgc->abgc", w_pv, w_kq)
+    return (tensor + tensor.swapaxes(1, 2)) / 2
 
 
 def tangents(matrix, rank):  # [e, e] -> [2 rank e, e, e]
@@ -39,32 +40,27 @@ def condition_number(w_pv, w_kq, width):
     return 1 / np.linalg.svd(np.concatenate(spaces, axis=1), compute_uv=False)[-1]
 
 
-def narrow_heads(seed, e, num_heads, k):  # w_pv, w_kq [H, e, e]
+def narrow_heads(rng, e, num_heads, k):  # w_pv, w_kq [H, e, e]
     """Factors with singular values in [1, 2], so that nine digits are left."""
-    rng = np.random.default_rng(seed)
 
     def factors(count, columns):
         frames = np.linalg.qr(rng.normal(size=(count, e, e)))[0][:, :, :columns]
-        return frames @ (np.eye(columns) + rng.uniform(0, 1, (count, 1, columns)) * np.eye(columns))
+        return frames * (1 + rng.uniform(0, 1, (count, 1, columns)))
 
     outer = [np.moveaxis(f.reshape(e, num_heads, k), 1, 0) for f in factors(2, num_heads * k)]
     inner = factors(num_heads, 2 * k)
-    return outer[0] @ inner[:, :, :k].swapaxes(1, 2), inner[:, :, k:] @ outer[1].swapaxes(1, 2)
+    return outer[0] @ inner[:, :, :k].mT, inner[:, :, k:] @ outer[1].mT
 
 
 def wide_heads(seed, e, num_heads, k):
     factors = np.random.default_rng(seed).normal(size=(4, num_heads, e, k))
-    return factors[0] @ factors[1].swapaxes(1, 2), factors[2] @ factors[3].swapaxes(1, 2)
-
-
-def tensor(w_pv, w_kq):  # [e, e, e, e]
-    return layer_tensor(linear_attention.Params(w_kq=w_kq[None], w_pv=w_pv[None]))[0]
+    return factors[0] @ factors[1].mT, factors[2] @ factors[3].mT
 
 
 def recover(layer, rank, k, rng):  # [e, e, e, e] -> list of them
     """The heads' own tensors: layers on three moments S have common invariant subspaces."""
     S = rng.normal(size=(3, len(layer), len(layer)))
-    first, second, third = np.einsum("abgc,sbg->sac", layer, S + S.swapaxes(1, 2))
+    first, second, third = np.einsum("abgc,sbg->sac", layer, S + S.mT)
     inverse = np.linalg.pinv(second, rcond=1e-9)
     values, vectors = np.linalg.eig(first @ inverse)
     vectors = vectors[:, np.argsort(-np.abs(values))[:rank]]
@@ -76,27 +72,24 @@ def recover(layer, rank, k, rng):  # [e, e, e, e] -> list of them
     return [np.einsum("ad,dbgc->abgc", p, layer).real for p in projections]
 
 
-@pytest.mark.parametrize(("e", "num_heads", "k"), [(3, 3, 1), (4, 2, 2), (6, 3, 2)])
+@pytest.mark.parametrize(("e", "num_heads", "k"), [(3, 3, 1), (6, 3, 2)])
 @seeds
 def test_the_layer_tells_what_each_head_writes(e, num_heads, k, seed):
-    w_pv, w_kq = narrow_heads(seed, e, num_heads, k)
+    rng = np.random.default_rng(seed)
+    w_pv, w_kq = narrow_heads(rng, e, num_heads, k)
     heads = [tensor(w_pv[h : h + 1], w_kq[h : h + 1]) for h in range(num_heads)]
-    again = recover(sum(heads), num_heads * k, k, np.random.default_rng([seed, 1]))
+    again = recover(sum(heads), num_heads * k, k, rng)
     assert len(again) == num_heads
     assert max(min(np.abs(head - other).max() for other in again) for head in heads) < 1e-6
     assert condition_number(w_pv, w_kq, k) < 1e4
 
 
-@pytest.mark.parametrize(("e", "num_heads", "k"), [(5, 4, 2), (3, 4, 1), (6, 4, 4)])
+@pytest.mark.parametrize(("e", "num_heads", "k"), [(5, 4, 2), (3, 4, 1), (4, 4, 2)])
 @seeds
-def test_heads_in_general_position_cannot_move(e, num_heads, k, seed):
+def test_heads_in_general_position_cannot_move_and_control_wide_ones_can(e, num_heads, k, seed):
     """H k > e; nothing is free as long as 2 (e - k)² is H - 1 or more."""
     assert condition_number(*wide_heads(seed, e, num_heads, k), k) < 1e6
-
-
-@pytest.mark.parametrize("k", [5, 6])
-def test_control_wide_heads_can(k):
-    assert condition_number(*wide_heads(0, 6, 4, k), k) > 1e10
+    assert condition_number(*wide_heads(seed, e, num_heads, e - 1), e - 1) > 1e10
 
 
 def test_control_heads_that_read_and_write_one_slot_can():
@@ -106,7 +99,7 @@ def test_control_heads_that_read_and_write_one_slot_can():
     w_pv[:, -1, -1] = 1
     turn = rng.normal(size=(2, 2))
     turned = np.einsum("hg,gek->hek", turn, c), np.einsum("gh,gek->hek", np.linalg.inv(turn), d)
-    w_kq, other = (left @ right.swapaxes(1, 2) for left, right in ((c, d), turned))
+    w_kq, other = (left @ right.mT for left, right in ((c, d), turned))
     np.testing.assert_allclose(tensor(w_pv, other), tensor(w_pv, w_kq), atol=1e-10)
     assert min(np.abs(w_kq[0] - each).max() for each in other) > 0.1
     assert condition_number(w_pv, w_kq, 1) > 1e10

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from draws import draw_prompt, jit_numpy, seed_and, sizes, z_score
+from draws import draw_prompt, jit_numpy, seed_and, two_sizes, z_score
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
@@ -31,21 +31,13 @@ def weigh(prompt, classes, noise_var, shares):  # [d]
     return np.array(evidence) @ np.array(means) / sum(evidence)
 
 
-@sizes
+@two_sizes
 @seed_and(noise_var=(0.1, 2.0), share=(0.01, 0.99))
 def test_the_rule_weighs_the_conditional_means_by_evidence(n, d, seed, noise_var, share):
     prompt, classes = draw_prompt(np.random.default_rng(seed), n, d), (1, d)
     shares = np.array([share, 1 - share])
     stated = weigh(prompt, classes, noise_var, shares)
     np.testing.assert_allclose(nested(prompt, classes, noise_var, shares), stated, atol=1e-10)
-
-
-def draw(size, count):  # prompts of one class, and their weights
-    rng = np.random.default_rng(size)
-    w = rng.normal(size=(count, D)) * (np.arange(D) < size) / size**0.5
-    x = rng.normal(size=(count, N, D))
-    y = np.einsum("bnd,bd->bn", x, w) + NOISE**0.5 * rng.normal(size=(count, N))
-    return Prompt(x, y, x[:, 0], y[:, 0]), w
 
 
 def linear_rules(batch, classes):  # [B, d, n]
@@ -62,24 +54,22 @@ def linear_risk(rules, x, size):  # [B]
 
 
 def test_no_linear_rule_has_less_risk_and_bayes_has_an_eighth_on_simple_prompts():
-    simple, w = draw(2, 4000)
-    rules = linear_rules(simple, CLASSES)
-    risks = linear_risk(rules, simple.x, 2)
-    bayes = ((all_nested(simple, CLASSES, NOISE) - w) ** 2).sum(1)
-    linear = (((rules @ simple.y[..., None])[..., 0] - w) ** 2).sum(1)
-    assert abs(z_score(linear - risks)) < 4
+    rng = np.random.default_rng(2)
+    w = rng.normal(size=(4000, D)) * (np.arange(D) < 2) / 2**0.5
+    x = rng.normal(size=(4000, N, D))
+    y = np.einsum("bnd,bd->bn", x, w) + NOISE**0.5 * rng.normal(size=(4000, N))
+    simple = Prompt(x, y, x[:, 0], y[:, 0])
+    rules, one_class = (linear_rules(simple, classes) for classes in (CLASSES, (2, 2)))
+    linear, linear_of_one = ((A @ y[..., None])[..., 0] for A in (rules, one_class))
+    answers, risks = all_nested(simple, CLASSES, NOISE), linear_risk(rules, x, 2)
+    bayes = ((answers - w) ** 2).sum(1)
+    assert abs(z_score(((linear - w) ** 2).sum(1) - risks)) < 4
     np.testing.assert_allclose([bayes.mean(), risks.mean()], [0.007, 0.062], atol=5e-4)
     assert z_score(risks - 8 * bayes) > 4
-    others = rules + 0.01 * np.random.default_rng(0).normal(size=rules.shape)
-    gains = sum(
-        linear_risk(A, simple.x, S) * c for S in CLASSES for A, c in ((rules, 1), (others, -1))
-    )
+    others = rules + 0.01 * rng.normal(size=rules.shape)
+    gains = sum(linear_risk(rules, x, S) - linear_risk(others, x, S) for S in CLASSES)
     assert (gains < 0).all()
-
-
-def test_control_one_class_is_no_mixture_and_the_linear_rule_is_bayes():
-    prompts, _ = draw(2, 20)
-    linear = (linear_rules(prompts, (2, 2)) @ prompts.y[..., None])[..., 0]
-    np.testing.assert_allclose(all_nested(prompts, (2, 2), NOISE), linear, atol=1e-10)
-    linear = (linear_rules(prompts, CLASSES) @ prompts.y[..., None])[..., 0]
-    assert np.abs(all_nested(prompts, CLASSES, NOISE) - linear).max() > 1e-2
+    # Control: one class is no mixture, and the linear rule is Bayes.
+    of_one = all_nested(simple, (2, 2), NOISE)
+    np.testing.assert_allclose(of_one, linear_of_one, atol=1e-10)
+    assert np.abs(answers - linear).max() > 1e-2

@@ -21,62 +21,45 @@ PAIR, QUERY = np.array([1.5, 0.8]), 0.5
 law = jit_numpy(amplification.one_coordinate_ratio)
 
 
-def stack(gain, num_layers):  # P = gain, K = 1
-    return linear_attention.Params(
-        *jnp.broadcast_to(
-            jnp.stack([1.0, gain])[:, None, None, None, None], (2, num_layers, 1, 1, 1)
-        )
-    )
+def solve_ratio(gain, pair, query, depth, num_keys=2):
+    """|∂q_L/∂d| of the first over the second, d' = a d (d² + q²), q' alike; by a complex step."""
+    state, h = np.array([pair + 1e-30j, np.full(2, query + 0j)]), depth / STEPS
+
+    def velocity(state):
+        return gain * state * (state[:num_keys] ** 2).sum(0)
+
+    for _ in range(STEPS):
+        k1 = velocity(state)
+        k2 = velocity(state + h / 2 * k1)
+        k3 = velocity(state + h / 2 * k2)
+        state = state + h / 6 * (k1 + 2 * k2 + 2 * k3 + velocity(state + h * k3))
+    return abs(np.divide(*state[1].imag))
 
 
-@partial(jit_numpy, static_argnames="keys")
-def ode_ratio(gain, demonstrations, query, depth, keys="all"):  # []
-    """|∂q_L/∂d| of the first over the second, where one layer writes the velocity of the tokens."""
-    h = depth / STEPS
-
-    def velocity(rows):
-        return linear_attention.forward(stack(gain, 1), rows, keys=keys).stream[1] - rows
-
-    def rate(state):  # of the rows and of their derivative
-        return jnp.stack(jax.jvp(velocity, (state[0],), (state[1],)))
-
-    def step(_, state):
-        k1 = rate(state)
-        k2 = rate(state + h / 2 * k1)
-        k3 = rate(state + h / 2 * k2)
-        return state + h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(state + h * k3))
-
-    def flow(d):
-        state = jnp.stack([jnp.stack([d, query]), jnp.array([1.0, 0.0])])[:, :, None]
-        return jax.lax.fori_loop(0, STEPS, step, state)[1, 1, 0]
-
-    return jnp.abs(jnp.divide(*jax.vmap(flow)(demonstrations)))
-
-
-def error(seed, strength, keys="all"):
+def error(seed, strength, num_keys=2):
     """a, d_1 > d_2, q and L with 2aL r_1² = ``strength``: the first blows up at 1."""
     strength = strength if abs(strength) > 1e-3 else 1e-3  # at 0 nothing flows
     rng = np.random.default_rng(seed)
     pair, query = np.array([1.0, rng.uniform(0.3, 0.9)]), rng.uniform(0.3, 2)
     depth = rng.uniform(5, 50)
     case = strength / (2 * depth * (1 + query**2)), pair, query
-    return abs(ode_ratio(*case, depth, keys=keys) / law(*case, np.array([depth]))[0] - 1)
+    return abs(solve_ratio(*case, depth, num_keys) / law(*case, np.array([depth]))[0] - 1)
 
 
 @seed_and(strength=(-3.0, 0.8))
 def test_the_flows_of_the_limit_of_small_layers_have_the_stated_ratio(seed, strength):
     assert error(seed, strength) < 1e-8
-
-
-def test_control_a_mask_breaks_the_law():
-    assert error(0, 0.8, keys="demonstrations") > 0.1
+    assert error(0, 0.8, num_keys=1) > 0.1  # Control: a mask
 
 
 @partial(jit_numpy, static_argnames=("num_layers", "keys"))
 def network_ratio(gain, num_layers, keys="all"):  # [L], |∂q_l/∂d| of the first over the second
+    weights = jnp.stack([1.0, gain])[:, None, None, None, None]  # K = 1, P = gain
+    params = linear_attention.Params(*jnp.broadcast_to(weights, (2, num_layers, 1, 1, 1)))
+
     def path(d):
         rows = jnp.stack([d, jnp.asarray(QUERY)])[:, None]
-        return linear_attention.forward(stack(gain, num_layers), rows, keys=keys).stream[1:, -1, 0]
+        return linear_attention.forward(params, rows, keys=keys).stream[1:, -1, 0]
 
     return jnp.abs(jnp.divide(*jax.vmap(jax.jacfwd(path))(jnp.asarray(PAIR))))
 
@@ -92,8 +75,8 @@ def test_layers_approach_the_law_as_fast_as_euler_steps_do_and_control_masked_on
 
 
 def test_layers_that_pull_back_reverse_the_order_and_layers_that_push_amplify():
-    for gain, direction in ((-0.01, -1.0), (0.002, 1.0)):
-        flows, limit = network_ratio(gain, 50), law(gain, PAIR, QUERY, np.arange(1.0, 51))
+    for gain, direction in ((-0.0025, -1.0), (0.0005, 1.0)):
+        flows, limit = network_ratio(gain, 200), law(gain, PAIR, QUERY, np.arange(1.0, 201))
         assert np.all(direction * np.diff([flows, limit]) > 0)
         assert np.abs(flows / limit - 1).max() < 0.05
         assert (flows[-1] < 1 < flows[0]) == (direction < 0)

@@ -6,12 +6,11 @@ al. (2307.03576: W = Λ⁻¹). docs/theory, "The risk of one layer", "The one-la
 optima".
 """
 
-import hypothesis
 import numpy as np
 import pytest
 
 import population
-from draws import draw_covariance, draw_root, jit_numpy, preconditioned, seeds, sizes
+from draws import draw_covariance, draw_root, jit_numpy, preconditioned, seeds, two_sizes
 from lsa_lab.models import constructions
 from lsa_lab.theory import optimum
 
@@ -23,47 +22,32 @@ label_moments = jit_numpy(optimum.label_moments, static_argnums=2)
 one_step_optimum = jit_numpy(constructions.one_step_optimum, static_argnums=1)
 
 
-def draw(seed, task_rank=D):
-    """Roots of Λ and W, σ², and all prompts: x [P, n, d], y [P, n], w [P, d]."""
+@pytest.mark.parametrize("task_rank", [2, 1])
+@seeds
+def test_the_risk_of_any_layer_and_the_minimiser_are_the_formulas(task_rank, seed):
     rng = np.random.default_rng(seed)
     root, task_root = (draw_root(rng, D, 0.5, 2.0) for _ in range(2))
     task_root, noise_var = task_root * (np.arange(D) < task_rank), rng.uniform(0.2, 1)
     x, w = NODES[:, :4].reshape(-1, N, D) @ root.T, NODES[:, 4:6] @ task_root.T
     y = np.einsum("pnd,pd->pn", x, w) + np.sqrt(noise_var) * NODES[:, 6:]
-    return root, task_root, noise_var, (x, y, w)
-
-
-@hypothesis.settings(max_examples=8)
-@seeds
-def test_the_risk_of_any_layer_is_the_formula(seed):
-    root, task_root, noise_var, (x, y, w) = draw(seed)
-    task = root @ root.T, task_root @ task_root.T, N, noise_var
-    A = np.random.default_rng(seed + 1).normal(size=(D, D))
+    task, A = (root @ root.T, task_root @ task_root.T, N, noise_var), rng.normal(size=(D, D))
     exact = population.risk(preconditioned(A[None]), x, y, w, MASS, root)
     np.testing.assert_allclose(exact, one_layer_risk(A, *task), rtol=1e-10)
     b, (outer, cross) = np.einsum("pnd,pn->pd", x, y) / N, label_moments(*task)
     np.testing.assert_allclose((b.T * MASS) @ b, outer, atol=1e-10)
     np.testing.assert_allclose((b.T * MASS) @ w, cross, atol=1e-10)
+    # ŷ = ⟨A, b x_queryᵀ⟩ is linear in A: one regression; queries are the root's columns.
+    features = np.einsum("p,pd,eq->pqde", MASS**0.5, b, root).reshape(-1, D * D)
+    targets = MASS[:, None] ** 0.5 * (w @ root)
+    best = np.linalg.lstsq(features, targets.ravel())[0].reshape(D, D)
+    np.testing.assert_allclose(best, one_layer(*task), rtol=0, atol=1e-10)
+    noiseless = one_layer(*task[:3], 0.0)
+    assert np.abs(best - noiseless).max() > 1e-4  # Control: noiseless labels
 
 
-@pytest.mark.parametrize("task_rank", [2, 1])
+@two_sizes
 @seeds
-def test_the_minimiser_is_the_formula(task_rank, seed):
-    """ŷ = ⟨A, b x_queryᵀ⟩ is linear in A: one regression; queries are the root's columns."""
-    root, task_root, noise_var, (x, y, w) = draw(seed, task_rank)
-    features = np.einsum("pd,eq->pqde", np.einsum("pnd,pn->pd", x, y) / N, root)
-    features, targets = (
-        a * np.sqrt(MASS).reshape(-1, *[1] * (a.ndim - 1)) for a in (features, w @ root)
-    )
-    best = np.linalg.lstsq(features.reshape(-1, D * D), targets.ravel())[0].reshape(D, D)
-    covariances = root @ root.T, task_root @ task_root.T, N
-    np.testing.assert_allclose(best, one_layer(*covariances, noise_var), rtol=0, atol=1e-10)
-    assert np.abs(best - one_layer(*covariances, 0.0)).max() > 1e-4  # Control: noiseless labels
-
-
-@sizes
-@seeds
-def test_plain_weights_without_noise_are_zhangs_case_and_the_construction_is_balanced(n, d, seed):
+def test_published_optima_are_cases_and_the_construction_is_balanced(n, d, seed):
     covariance, identity = draw_covariance(np.random.default_rng(seed), d, 0.5, 2.0), np.eye(d)
     total = np.trace(covariance) * identity
     zhang = np.linalg.inv((1 + 1 / n) * covariance + total / n)
@@ -78,23 +62,10 @@ def test_plain_weights_without_noise_are_zhangs_case_and_the_construction_is_bal
     np.testing.assert_allclose(np.linalg.norm(scores), -write, rtol=1e-10)
     # Control: with noisy labels Zhang's matrix is too long a step.
     assert np.linalg.norm(noisy) < np.linalg.norm(zhang) - 1e-3
-
-
-@sizes
-@seeds
-def test_whitened_weights_are_mahankalis_and_ahns_case(n, d, seed):
-    covariance = draw_covariance(np.random.default_rng(seed), d, 0.5, 2.0)
-    precision = np.linalg.inv(covariance)
-    best = one_layer(covariance, precision, n, 0.3)
-    np.testing.assert_allclose(best, n / (n + 1 + d + 0.3) * precision, atol=1e-10)
-
-
-@sizes
-def test_isotropic_weights_are_mahankalis_case_and_sparse_ones_have_a_step_of_their_own(n, d):
-    identity, step = np.eye(d), n / (n + 1 + d + 0.3)
-    best = one_layer(identity, identity, n, 0.3)
-    np.testing.assert_allclose(best, step * identity, atol=1e-10)
-    risk = one_layer_risk(best, identity, identity, n, 0.3)
+    step, precision = n / (n + 1 + d + 0.3), np.linalg.inv(covariance)  # Mahankali's and Ahn's
+    whitened, sparse = (one_layer(covariance, W, n, 0.3) for W in (precision, precision / d))
+    np.testing.assert_allclose(whitened, step * precision, atol=1e-10)
+    risk = one_layer_risk(whitened, covariance, precision, n, 0.3)
     np.testing.assert_allclose(risk, d * (d + 1 + 0.3) / n * step, rtol=1e-10)
-    sparse = one_layer(identity, identity / d, n, 0.3)
-    np.testing.assert_allclose(sparse, n / (n + 1 + d + 0.3 * d) * identity, atol=1e-10)
+    stated = n / (n + 1 + d + 0.3 * d) * precision  # sparse weights have a step of their own
+    np.testing.assert_allclose(sparse, stated, atol=1e-10)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import jit_numpy, seeds, sizes
+from draws import jit_numpy, seeds, two_sizes
 from lsa_lab.models import constructions
 from population import gauss_hermite, predict
 
@@ -26,7 +26,7 @@ def weights_around_a_step(matrix, x, y, x_new, y_new, step):  # [d], [d]
     return [answers(each, jnp.eye(len(matrix))) for each in (matrix, matrix - step * slope)]
 
 
-@sizes
+@two_sizes
 @seeds
 def test_the_step_moves_the_estimate_as_descent_on_the_new_rows_does(n, d, seed):
     rng = np.random.default_rng(seed)

@@ -10,10 +10,9 @@ from draws import jit_numpy, seeds
 from population import token_states
 
 N, D, V = 5, 3, 2  # labels are vectors here; tokens are [x, raw step, y]
-KINDS = ("lms", "delta")  # keys as they are, and of length 1
-kinds = pytest.mark.parametrize("kind", KINDS)
-STATES = {kind: jit_numpy(token_states(kind, D, V)) for kind in KINDS}
+STATES = {kind: jit_numpy(token_states(kind, D, V)) for kind in ("lms", "delta")}
 FADING = jit_numpy(token_states("gated_delta", D, V, gate=0.8))
+kinds = pytest.mark.parametrize("kind", STATES)  # keys as they are, and of length 1
 
 
 def draw(seed):
@@ -21,11 +20,10 @@ def draw(seed):
 
 
 def move(states, tokens):  # [D, V]: by the order of the last two demonstrations
-    swapped = tokens[[*range(N - 2), N - 1, N - 2, N]]
-    return states(tokens)[-1] - states(swapped)[-1]
+    return states(tokens)[-1] - states(tokens[[*range(N - 2), N - 1, N - 2, N]])[-1]
 
 
-def product(kind, tokens, before):
+def compute_product(kind, tokens, before):
     """β₁β₂ (k₁·k₂)(k₁r₂ᵀ - k₂r₁ᵀ), r of both labels beside the state before both."""
     k, raw, v = np.split(tokens[N - 2 : N], [D, D + 1], axis=1)
     k = k / np.linalg.norm(k, axis=1, keepdims=True) if kind == "delta" else k
@@ -39,32 +37,28 @@ def product(kind, tokens, before):
 def test_their_order_moves_the_state_by_the_product(kind, seed):
     tokens, states = draw(seed), STATES[kind]
     path = states(tokens)
-    stated, size = product(kind, tokens, path[N - 3]), 1 + np.abs(path).max()
+    stated, size = compute_product(kind, tokens, path[N - 3]), 1 + np.abs(path).max()
     np.testing.assert_allclose(move(states, tokens), stated, atol=1e-10 * size)
 
 
 @kinds
-@pytest.mark.parametrize("case", ["orthogonal", "fitted", "one direction", "no step"])
-def test_neighbours_commute_where_it_vanishes(kind, case):
-    tokens, states = draw(0), STATES[kind]
-    first, last = tokens[N - 2], tokens[N - 1]
-    if case == "orthogonal":
-        last[:D] -= first[:D] * (first[:D] @ last[:D]) / (first[:D] @ first[:D])
-    if case == "fitted":
-        keys = tokens[N - 2 : N, :D]
-        keys = keys / np.linalg.norm(keys, axis=1, keepdims=True) if kind == "delta" else keys
-        tokens[N - 2 : N, D + 1 :] = keys @ states(tokens)[N - 3]
-    if case == "one direction":  # and labels that ask the same of the state
-        last[:D], last[D + 1 :] = -first[:D], -first[D + 1 :]
-    if case == "no step":
-        last[D] = -800.0
-    np.testing.assert_allclose(move(states, tokens), 0, atol=1e-12)
-    assert np.abs(move(states, draw(0))).max() > 1e-2
+def test_neighbours_commute_where_it_vanishes_and_not_elsewhere(kind):
+    states, tokens = STATES[kind], draw(0)
+    (first, last), keys = tokens[N - 2 : N], tokens[N - 2 : N, :D]
+    keys = keys / np.linalg.norm(keys, axis=1, keepdims=True) if kind == "delta" else keys
+    orthogonal, fitted, parallel, still = (tokens.copy() for _ in range(4))
+    orthogonal[N - 1, :D] -= first[:D] * (first[:D] @ last[:D]) / (first[:D] @ first[:D])
+    fitted[N - 2 : N, D + 1 :] = keys @ states(tokens)[N - 3]
+    parallel[N - 1, :D], parallel[N - 1, D + 1 :] = -first[:D], -first[D + 1 :]
+    still[N - 1, D] = -800.0  # no step
+    for case in (orthogonal, fitted, parallel, still):
+        np.testing.assert_allclose(move(states, case), 0, atol=1e-12)
+    assert np.abs(move(states, tokens)).max() > 1e-2
 
 
 def test_control_with_a_gate_or_the_labels_in_place_of_residuals_it_is_another():
     tokens = draw(0)
-    with_gate = product("delta", tokens, FADING(tokens)[N - 3])
+    with_gate = compute_product("delta", tokens, FADING(tokens)[N - 3])
     assert np.abs(move(FADING, tokens) - with_gate).max() > 1e-2
-    labels = product("delta", tokens, np.zeros((D, V)))
+    labels = compute_product("delta", tokens, np.zeros((D, V)))
     assert np.abs(move(STATES["delta"], tokens) - labels).max() > 1e-2

@@ -17,8 +17,6 @@ from lsa_lab.models import constructions, trace, transformer
 from lsa_lab.prompts import tokens
 
 STEPS = 4
-shapes = pytest.mark.parametrize("shape", [(12, 4, 4), (5, 8, 3), (1, 1, 1)])  # n, d, heads
-preprocessed = jit_numpy(estimators.preprocessed_gradient_descent, static_argnums=2)
 mixed = jit_numpy(estimators.mixed_gradient_descent)
 
 
@@ -30,7 +28,7 @@ def network(prompt, heads, step_sizes, raw_step_sizes, mask=None, keys="demonstr
     return trace.layer_predictions(transformer.forward(params, tokens(prompt), config, mask))
 
 
-def algorithm(prompt, heads, step_sizes, raw_step_sizes):
+def run(prompt, heads, step_sizes, raw_step_sizes):
     x, y, query, (n, d) = prompt.x, prompt.y, prompt.x_query, prompt.x.shape
     features = np.zeros((heads, d))
     for g, coordinates in enumerate(np.array_split(np.arange(d), heads)):
@@ -43,40 +41,37 @@ def algorithm(prompt, heads, step_sizes, raw_step_sizes):
     return np.array(path)
 
 
-def draw(seed, shape):  # a prompt, step sizes and raw step sizes
-    rng, (n, d, _) = np.random.default_rng(seed), shape
+def draw(seed, n, d):  # a prompt, step sizes and raw step sizes
+    rng = np.random.default_rng(seed)
     return draw_prompt(rng, n, d), *rng.uniform(0, 0.5, (2, STEPS))
 
 
-def error_without_a_head(prompt, heads, betas, alphas):
-    """The first head masked, against the algorithm with its coordinates deleted."""
+def error(prompt, heads, betas, alphas, masked=0, **choices):
+    """With the first head masked, the error from the algorithm with its coordinates deleted."""
     mask, x = np.ones((1 + STEPS, heads)), prompt.x.copy()
-    mask[0, 0] = 0
-    x[:, np.array_split(np.arange(x.shape[1]), heads)[0]] = 0
-    masked = network(prompt, heads, betas, alphas, mask)
-    return relative_error(masked, algorithm(prompt.replace(x=x), heads, betas, alphas))
+    mask[0, :masked] = 0
+    x[:, np.array_split(np.arange(x.shape[1]), heads)[0][: masked * x.shape[1]]] = 0
+    found = network(prompt, heads, betas, alphas, mask, **choices)
+    return relative_error(found, run(prompt.replace(x=x), heads, betas, alphas))
 
 
-@shapes
+@pytest.mark.parametrize(("n", "d", "heads"), [(5, 4, 4), (5, 8, 3)])
 @seeds
 def test_every_layer_is_a_step_of_the_mixed_algorithm_and_a_masked_head_deletes_coordinates(
-    shape, seed
+    n, d, heads, seed
 ):
-    (prompt, betas, alphas), (_, d, heads) = draw(seed, shape), shape
-    for raw in (alphas, 0 * alphas):
-        stated = algorithm(prompt, heads, betas, raw)
-        assert relative_error(network(prompt, heads, betas, raw), stated) < 1e-10
-    assert error_without_a_head(prompt, heads, betas, 0 * alphas) < 1e-10
+    prompt, betas, alphas = draw(seed, n, d)
+    assert error(prompt, heads, betas, alphas) < 1e-10
+    assert error(prompt, heads, betas, 0 * alphas) < 1e-10
+    assert error(prompt, heads, betas, 0 * alphas, masked=1) < 1e-10
     if heads == d:  # it is the estimator
-        same = network(prompt, d, np.full(STEPS, betas[0]), None)[1:]
-        assert relative_error(same, preprocessed(prompt, betas[0], STEPS)) < 1e-10
-        stated = mixed(prompt, alphas, betas) @ prompt.x_query
-        assert relative_error(network(prompt, d, betas, alphas)[1:], stated) < 1e-10
+        stated = run(prompt, heads, betas, alphas)[1:]
+        assert relative_error(mixed(prompt, alphas, betas) @ prompt.x_query, stated) < 1e-10
 
 
 def test_control_a_query_that_is_a_key_fewer_heads_or_raw_coordinates_run_another_algorithm():
-    prompt, betas, alphas = draw(0, (12, 4, 4))
-    stated = algorithm(prompt, 4, betas, 0 * alphas)
-    assert relative_error(network(prompt, 4, betas, None, keys="all"), stated) > 1e-3
-    assert relative_error(network(prompt, 3, betas, None), stated) > 1e-3
-    assert error_without_a_head(prompt, 4, betas, alphas) > 1e-3
+    prompt, betas, alphas = draw(0, 5, 4)
+    assert error(prompt, 4, betas, 0 * alphas, keys="all") > 1e-3
+    assert error(prompt, 4, betas, alphas, masked=1) > 1e-3
+    fewer = network(prompt, 3, betas, 0 * alphas, np.ones((1 + STEPS, 3)))
+    assert relative_error(fewer, run(prompt, 4, betas, 0 * alphas)) > 1e-3

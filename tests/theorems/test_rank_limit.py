@@ -11,15 +11,12 @@ import pytest
 import scipy.optimize
 
 import population
-from draws import draw_rotation, jit_numpy, seeds
+from draws import draw_covariance, jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import optimum
 
-N, D, NOISE_VAR = 9, 3, 0.3
-rank_limited_risk, one_layer = (
-    jit_numpy(f, static_argnums=2) for f in (optimum.rank_limited_risk, optimum.one_layer)
-)
-one_layer_risk = jit_numpy(optimum.one_layer_risk, static_argnums=3)
+D, NOISE_VAR = 3, 0.3
+rank_limited_risk = jit_numpy(optimum.rank_limited_risk, static_argnums=2)
 NODES, MASS = population.gauss_hermite([3] * 7)
 ROOT = np.array([[1.4, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.3, 0.2, 0.6]])
 TASK_ROOT = np.array([[1.0, 0.0, 0.0], [0.3, 0.8, 0.0], [0.2, -0.4, 1.2]])
@@ -57,11 +54,10 @@ def test_the_best_of_k_narrow_heads_is_the_formula(num_heads):
 @seeds
 def test_isotropic_weights_lose_the_tail_of_the_spectrum(seed):
     """W = I, σ = 0: min R = tr Λ - Σ_{top k} λ_i²/γ_i."""
-    rng = np.random.default_rng(seed)
-    eigenvalues, vectors = np.sort(rng.uniform(0.2, 2.0, D))[::-1], draw_rotation(rng, D)
-    gains = eigenvalues**2 / ((1 + 1 / N) * eigenvalues + eigenvalues.sum() / N)
-    expected = eigenvalues.sum() - np.concatenate([[0.0], np.cumsum(gains)])
-    task = vectors * eigenvalues @ vectors.T, np.eye(D), N, 0.0
-    risks = rank_limited_risk(*task)
-    np.testing.assert_allclose(risks, expected, rtol=1e-10)
-    np.testing.assert_allclose(risks[-1], one_layer_risk(one_layer(*task), *task), rtol=1e-10)
+    covariance = draw_covariance(np.random.default_rng(seed), D, 0.2, 2.0)
+    eigenvalues = np.linalg.eigvalsh(covariance)[::-1]
+    gains = eigenvalues**2 / (2 * eigenvalues + eigenvalues.sum())
+    expected = eigenvalues.sum() - np.cumsum([0.0, *gains])
+    np.testing.assert_allclose(
+        rank_limited_risk(covariance, np.eye(D), 1, 0.0), expected, rtol=1e-10
+    )

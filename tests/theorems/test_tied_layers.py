@@ -3,20 +3,14 @@
 Steps are real and shared by all prompts. docs/theory, "Tied layers".
 """
 
-from functools import cache, partial
-from itertools import product
+from functools import cache
 from math import comb
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
-from draws import jit_numpy, z_score
-from lsa_lab.models import constructions
-from lsa_lab.models.moments import predictions
-from lsa_lab.tasks.linear import LinearTask, sample_batch
+from draws import z_score
 from lsa_lab.theory import depth
 
 MINIMA = (4, 1.0, 2), (4, 1.0, 3), (4, 1.0, 4), (2, 0.5, 4)
@@ -57,44 +51,41 @@ def bend(alpha, noise_var, length, factor=lambda h, s, p: (h + s) * p - s):
     return mass @ (left ** (length - 2) * factor(h, noise_var / alpha, left**length))
 
 
-def fall(alpha, noise_var, length):
-    """What two steps gain that part by 2ε around the best equal ones, over 2ε²."""
-    a = np.full(length, best_steps(alpha, noise_var, length, True).x[0])
-    parted = a + 1e-3 * (np.eye(length)[0] - np.eye(length)[1])
-    return (risk(a, alpha, noise_var) - risk(parted, alpha, noise_var)) / 2e-6
-
-
-@partial(jit_numpy, static_argnums=1)
-def errors(step, length, batch):  # [B]
-    params = constructions.gradient_descent(jnp.full(length, step), batch.x.shape[2])
-    return (predictions(params, batch) - batch.y_query) ** 2
-
-
-def test_looped_stacks_of_drawn_prompts_have_that_risk():
+@pytest.mark.parametrize("length", [1, 3])
+def test_looped_descent_of_drawn_prompts_has_that_risk(length):
     n, d, noise_var = 16, 4, 0.5
-    task = LinearTask(n, d, noise_std=noise_var**0.5, weight_std=d**-0.5)
-    batch = jax.jit(sample_batch, static_argnums=2)(jax.random.key(0), task, 20_000)
-    for length in (1, 3):
-        found = [errors(a, length, batch) for a in np.linspace(0.2, 0.9, 15)]
-        best = found[int(np.argmin(np.mean(found, axis=1)))]
-        assert abs(z_score(best - depth.tied_descent_at(n, d, noise_var, length)[-1])) < 4
+    h = (
+        np.linalg.svd(np.random.default_rng(0).normal(size=(20_000, n, d)), compute_uv=False) ** 2
+        / n
+    )
 
+    def risks(step):  # E|ŵ - w|² over w ~ N(0, I/d) and the noise
+        left = (1 - step * h) ** length
+        return (left**2 / d + noise_var / n / h * (1 - left) ** 2).sum(1)
 
-def test_the_integral_is_what_steps_gain_that_part_and_control_another_factor_is_not():
-    for place in MINIMA + SADDLES:
-        np.testing.assert_allclose(fall(*place), bend(*place), rtol=1e-4)
-    for place, wrong in product(MINIMA, WRONG):  # all of the right sign
-        assert bend(*place, wrong) < 1.1 * fall(*place) < 0
+    best = minimize_scalar(lambda step: risks(step).mean(), bounds=(0.1, 1), method="bounded").x
+    assert abs(z_score(risks(best) - depth.tied_descent_at(n, d, noise_var, length)[-1])) < 4
 
 
 @pytest.mark.parametrize("place", MINIMA + SADDLES)
 def test_without_noise_equal_steps_are_a_saddle_and_with_noise_a_minimum(place):
-    tied, free = (best_steps(*place, kind).fun for kind in (True, False))
-    assert (bend(*place) < 0) == (place in MINIMA)
+    """By the integral, which is what two steps gain that part by 2ε, over 2ε²."""
+    length, tied, free = place[2], *(best_steps(*place, kind) for kind in (True, False))
+    equal = np.full(length, tied.x[0])
+    parted = equal + 1e-3 * (np.eye(length)[0] - np.eye(length)[1])
+    gain = (risk(equal, *place[:2]) - risk(parted, *place[:2])) / 2e-6
+    np.testing.assert_allclose(gain, bend(*place), rtol=1e-4)
     least = depth.best_descent(*place)[-1]  # of complex steps
-    equal, rtol = (tied, 1e-6) if place in MINIMA else (least, 1e-5)
-    np.testing.assert_allclose(free, equal, rtol=rtol)
-    assert least < tied - 1e-4 if place in MINIMA else free < 0.9 * tied
+    if place in MINIMA:
+        assert (
+            max(bend(*place, wrong) for wrong in WRONG) < 1.1 * gain < 0
+        )  # Control: of the right sign
+        np.testing.assert_allclose(free.fun, tied.fun, rtol=1e-6)
+        assert least < tied.fun - 1e-4
+    else:
+        assert gain > 0
+        np.testing.assert_allclose(free.fun, least, rtol=1e-5)
+        assert free.fun < 0.9 * tied.fun
 
 
 def test_control_a_square_prompt_without_noise_gains_half_of_the_exponent():

@@ -10,13 +10,12 @@ from draws import forward, jit_numpy, seeds
 from lsa_lab.models import constructions, linear_attention, transformer
 
 L, H, E, N = 4, 2, 4, 6
-kinds = pytest.mark.parametrize("kind", ["merged", "linear", "softmax"])
 factored = jit_numpy(transformer.forward)
 
 
-def attention(rows, visible, layer, kind):  # [T, e] -> [T, e]
+def attend(rows, layer, kind):  # [T, e] -> [T, e]
     """What the heads of one layer, (w_kq, w_pv) or (w_q, w_k, w_v, w_o), write to every token."""
-    keys, written = rows[:visible], 0.0
+    keys, written = rows[:N], 0.0
     for head in zip(*layer, strict=True):
         w_kq, w_pv = head if kind == "merged" else (head[1].T @ head[0], head[3] @ head[2])
         scores = rows @ w_kq.T @ keys.T
@@ -27,36 +26,33 @@ def attention(rows, visible, layer, kind):  # [T, e] -> [T, e]
     return written
 
 
-def errors(seed, kind, keys, scale_skip=constructions.scale_skip):  # [L], of every layer's stream
+def errors(seed, kind, scale_skip=constructions.scale_skip):  # [L], of every layer's stream
     rng = np.random.default_rng(seed)
     c, rows = rng.choice([-1, 1]) * rng.uniform(0.3, 1.2), rng.normal(size=(N + 1, E))
     count, scale = (2, 0.1) if kind == "merged" else (4, 0.2)  # too small to explode
     weights = scale * rng.normal(size=(count, L, H, E, E))
     if kind == "merged":
-        trace = forward(scale_skip(linear_attention.Params(*weights), c), rows, keys=keys)
+        trace = forward(scale_skip(linear_attention.Params(*weights), c), rows)
     else:
-        config = transformer.Config(E, L, H, E, kernel=kind, keys=keys)
+        config = transformer.Config(E, L, H, E, kernel=kind)
         trace = factored(scale_skip(transformer.Params(*weights), c), rows, config)
-    visible, h, found = N + (keys == "all"), rows, []
+    h, found = rows, []
     for t, layer in enumerate(weights.swapaxes(0, 1)):
-        h = c * h + attention(h, visible, layer, kind)
+        h = c * h + attend(h, layer, kind)
         found.append(np.abs(c ** (t + 1) * trace.stream[t + 1] - h).max() / np.abs(h).max())
     return np.array(found)
 
 
-@pytest.mark.parametrize("keys", ["demonstrations", "all"])
-@kinds
+def scale_all_alike(params, weight):
+    name = "w_pv" if hasattr(params, "w_pv") else "w_o"
+    return params.replace(**{name: getattr(params, name) / weight})
+
+
+@pytest.mark.parametrize("kind", ["merged", "linear", "softmax"])
 @seeds
-def test_a_weighted_skip_is_a_plain_stack_on_the_divided_stream(kind, keys, seed):
-    assert errors(seed, kind, keys).max() < 1e-10
-
-
-@kinds
-def test_control_one_power_for_all_layers_serves_the_first_alone(kind):
-    def flat(params, weight):
-        name = "w_pv" if kind == "merged" else "w_o"
-        return params.replace(**{name: getattr(params, name) / weight})
-
-    found = errors(0, kind, "all", scale_skip=flat)
+def test_a_weighted_skip_is_a_plain_stack_on_the_divided_stream(kind, seed):
+    assert errors(seed, kind).max() < 1e-10
+    # Control: one power for all layers serves the first alone.
+    found = errors(0, kind, scale_skip=scale_all_alike)
     assert found[0] < 1e-10
     assert found[1:].min() > 1e-3

@@ -7,17 +7,16 @@ vanishes".
 
 import itertools
 
-import hypothesis
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from draws import jit_numpy, seeds
 from lsa_lab.models import linear_attention
 from lsa_lab.theory import amplification
 
 E = 4
+one_shot_jacobian = jit_numpy(amplification.one_shot_jacobian)
 
 
 def draw(seed, irrelevant, learned, asks_nothing, writes_nothing):
@@ -47,20 +46,19 @@ def network_sizes(w_kq, w_pv, d, q):
     return jnp.linalg.norm(jax.jacfwd(answer)(d)), jnp.linalg.norm(added)
 
 
-@pytest.mark.parametrize("flags", list(itertools.product([False, True], repeat=4)), ids=str)
-@hypothesis.settings(max_examples=5)
 @seeds
-def test_the_flow_needs_more_zeros_than_the_contribution(flags, seed):
-    irrelevant, learned, asks_nothing, writes_nothing = flags
-    flow, added = network_sizes(*draw(seed, *flags))
-    assert (added < 1e-10) == any(flags)
-    vanishes = writes_nothing or asks_nothing or (irrelevant and learned)
-    assert flow < 1e-10 if vanishes else flow > 1e-6  # with one zero of the two there is a flow
+def test_the_flow_needs_more_zeros_than_the_contribution(seed):
+    for flags in itertools.product([False, True], repeat=4):
+        irrelevant, learned, asks_nothing, writes_nothing = flags
+        flow, added = network_sizes(*draw(seed, *flags))
+        assert (added < 1e-10) == any(flags)
+        vanishes = writes_nothing or asks_nothing or (irrelevant and learned)
+        assert flow < 1e-10 if vanishes else flow > 1e-6  # with one zero of the two there is a flow
 
 
 @seeds
 def test_the_bracket_has_determinant_two_s_to_the_e(seed):
     w_kq, _, d, q = draw(seed, False, False, False, False)
-    bracket = amplification.one_shot_jacobian(w_kq, np.eye(E), d, q)
+    bracket = one_shot_jacobian(w_kq, np.eye(E), d, q)
     stated, size = 2 * (d @ w_kq @ q) ** E, np.linalg.norm(bracket) ** E
     assert abs(np.linalg.det(bracket) - stated) < 1e-10 * size

@@ -15,9 +15,9 @@ from lsa_lab.selection.gradient_matching import gap, match, random_gap
 from lsa_lab.selection.whitening import whiten_gradients
 
 SHAPES = [(16, 3, 8), (16, 30, 5)]  # m, p, n
-gap_of, white = jit_numpy(gap), jit_numpy(whiten_gradients, static_argnums=1)
-chosen = jit_numpy(partial(match, whiten=True), static_argnums=1)
-root_mean_square = jit_numpy(random_gap, static_argnums=1)
+shapes = pytest.mark.parametrize(("m", "p", "size"), SHAPES)
+compute_gap, whiten = jit_numpy(gap), jit_numpy(whiten_gradients, static_argnums=1)
+choose = jit_numpy(partial(match, whiten=True), static_argnums=1)
 
 
 def draw(seed, m, p):
@@ -36,18 +36,18 @@ def inverse_covariance(gradients, size):
     return vectors / (values + ridge) @ vectors.T
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@shapes
 @seeds
-def test_their_gap_is_that_of_the_shrunken_covariance(shape, seed):
-    (m, p, size), (gradients, rng) = shape, draw(seed, *shape[:2])
+def test_their_gap_is_that_of_the_shrunken_covariance(m, p, size, seed):
+    gradients, rng = draw(seed, m, p)
     subset, centred = rng.permutation(m)[:size], gradients - gradients.mean(0)
     delta = centred[subset].mean(0)
     stated = np.sqrt(max(delta @ inverse_covariance(gradients, size) @ delta, 0))
-    found = gap_of(white(gradients, size), subset)
+    found = compute_gap(whiten(gradients, size), subset)
     np.testing.assert_allclose(found, stated, atol=1e-10)
     if p < size:
         bound = np.linalg.norm(centred, 2) / m**0.5 * found  # of the plain gap
-        assert gap_of(gradients, subset) <= bound * (1 + 1e-10)
+        assert compute_gap(gradients, subset) <= bound * (1 + 1e-10)
 
 
 @seeds
@@ -55,33 +55,31 @@ def test_with_more_demonstrations_than_directions_no_linear_map_matters(seed):
     m, p, size = SHAPES[0]
     gradients, rng = draw(seed, m, p)
     mixed = gradients @ rng.normal(size=(p, p)) + rng.normal(size=p)
-    first, other = (chosen(rows, size) for rows in (gradients, mixed))
+    first, other = (choose(rows, size) for rows in (gradients, mixed))
     np.testing.assert_array_equal(first.indices, other.indices)
     np.testing.assert_allclose(first.objective, other.objective, atol=1e-10)
 
 
-def test_control_with_fewer_demonstrations_than_directions_units_matter():
-    m, p, size = SHAPES[1]
-    units = [np.r_[scale, np.ones(p - 1)] for scale in (1e-3, 1e3)]
-    short, long = (chosen(draw(0, m, p)[0] * unit, size).indices for unit in units)
-    assert set(short) != set(long)
-
-
-@pytest.mark.parametrize(("m", "p", "size"), [(8, 2, 4), (8, 20, 3)])
+@shapes
 def test_random_subsets_have_a_gap_of_one(m, p, size):
-    rows = white(draw(0, m, p)[0], size)
+    rows = whiten(draw(0, m, p)[0], size)
     subsets = np.array(list(itertools.combinations(range(m), size)))
     squares = (rows[subsets].mean(1) ** 2).sum(1).mean()
     directions = min(p, m - 1, size - 1)
     np.testing.assert_allclose(squares, (1 - size / m) * m / (m - 1) * directions / size)
-    np.testing.assert_allclose(squares, root_mean_square(rows, size) ** 2)
+    np.testing.assert_allclose(squares, random_gap(rows, size) ** 2)
 
 
-def test_control_without_a_ridge_a_simplex_has_no_best_subset():
+def test_control_with_fewer_demonstrations_than_directions_units_and_the_ridge_matter():
     m, p, size = SHAPES[1]
     gradients, rng = draw(0, m, p)  # as many directions as candidates but one
+    units = [np.r_[scale, np.ones(p - 1)] for scale in (1e-3, 1e3)]
+    short, long = (choose(gradients * unit, size).indices for unit in units)
+    assert set(short) != set(long)
+    # Without a ridge a simplex has no best subset.
     equal = np.linalg.svd(gradients - gradients.mean(0), full_matrices=False)[0][:, :-1]
     subsets = [rng.permutation(m)[:size] for _ in range(20)]
-    plain, ridged = ([gap_of(r, s) for s in subsets] for r in (equal, white(gradients, size)))
+    plain = [np.linalg.norm(equal[s].mean(0) - equal.mean(0)) for s in subsets]
     np.testing.assert_allclose(plain, plain[0], rtol=1e-10)
+    ridged = [compute_gap(whiten(gradients, size), s) for s in subsets]
     assert np.ptp(ridged) > 0.2 * np.mean(ridged)
