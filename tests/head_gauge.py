@@ -8,8 +8,7 @@ A layer adds Σ_h w_pv_h S w_kq_h e_t to token t, with a symmetric S for every k
 (docs/theory, "Heads are not unique").
 """
 
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
 from draws import jit_numpy
 from lsa_lab.models import head_gauge
@@ -18,44 +17,24 @@ from lsa_lab.models.linear_attention import Params
 mix_heads = jit_numpy(head_gauge.mix_heads)
 
 
-def layer_tensor(params: Params) -> Array:  # [L, e, e, e, e]
-    """Return M_{aβγc} of every layer; two layers compute the same if and only if M is the same."""
-    tensor = jnp.einsum("lhab,lhgc->labgc", params.w_pv, params.w_kq)
-    return (tensor + tensor.swapaxes(2, 3)) / 2
+def sum_heads(params: Params) -> np.ndarray:  # [L, e, e, e, e]
+    """Return N of every layer."""
+    return np.einsum("lhab,lhgc->labgc", params.w_pv, params.w_kq)
 
 
-@jit_numpy
-def orthogonal_heads(params: Params) -> tuple[Params, Array]:  # Params, [L, min(H, e²)]
-    """Return heads with the same N = Σ_h σ_h u_h v_hᵀ, and its singular values σ, falling."""
-    num_layers, num_heads, e, _ = params.w_pv.shape
-    writes, asks = (w.reshape(num_layers, num_heads, e * e) for w in (params.w_pv, params.w_kq))
-    # The two sides have H columns each: the SVD is that of a product of their triangles.
-    (q_writes, r_writes), (q_asks, r_asks) = (
-        jnp.linalg.qr(side.swapaxes(1, 2)) for side in (writes, asks)
-    )
-    left, values, right = jnp.linalg.svd(r_writes @ r_asks.swapaxes(1, 2))
-    return _scale_heads(q_writes @ left, values, q_asks @ right.swapaxes(1, 2)), values
+def layer_tensor(params: Params) -> np.ndarray:  # [L, e, e, e, e]
+    """Return M of every layer; two layers compute the same if and only if M is the same."""
+    return (sum_heads(params) + sum_heads(params).swapaxes(2, 3)) / 2
 
 
-@jit_numpy
-def canonical_heads(params: Params) -> tuple[Params, Array]:  # Params of e² heads, [L, e²]
-    """Return the orthogonal heads of N = M, and the singular values of M.
+def as_heads(tensor: np.ndarray) -> tuple[Params, np.ndarray]:  # Params of e² heads, [L, e²]
+    """Return heads √σ u, √σ v with the sum N = Σ_h σ_h u_h v_hᵀ, and the singular values, falling.
 
-    They are the same for all layers that compute the same, up to a sign of both sides of a head and
-    a rotation among heads with equal σ.
+    Those of N = M are the same for all layers that compute the same, up to a sign of both sides of
+    a head and a rotation among heads with equal σ.
     """
-    num_layers, _, e, _ = params.w_pv.shape
-    left, values, right = jnp.linalg.svd(layer_tensor(params).reshape(num_layers, e * e, e * e))
-    return _scale_heads(left, values, right.swapaxes(1, 2)), values
-
-
-def _scale_heads(left: Array, values: Array, right: Array) -> Params:  # [L, e², H], [L, H]
-    """Return heads with √σ_h u_h as w_pv and √σ_h v_h as w_kq."""
-    num_layers, squared, num_heads = left.shape
-    e = round(squared**0.5)
-
-    def scale(vectors: Array) -> Array:
-        scaled = vectors * jnp.sqrt(values)[:, None]
-        return scaled.swapaxes(1, 2).reshape(num_layers, num_heads, e, e)
-
-    return Params(w_kq=scale(right), w_pv=scale(left))
+    num_layers, e = tensor.shape[:2]
+    left, values, right = np.linalg.svd(tensor.reshape(num_layers, e * e, e * e))
+    roots, shape = np.sqrt(values)[..., None], (num_layers, e * e, e, e)
+    w_pv, w_kq = (roots * side for side in (left.swapaxes(1, 2), right))
+    return Params(w_kq=w_kq.reshape(shape), w_pv=w_pv.reshape(shape)), values

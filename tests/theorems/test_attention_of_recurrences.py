@@ -6,9 +6,9 @@ Gates may be 0 and keys may repeat. docs/theory, "Attention of a linear recurren
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from draws import draw_weights, jit_numpy, seeds
 from lsa_lab.models import recurrent, recurrent_state
@@ -58,37 +58,40 @@ def test_weights_times_values_are_the_reads_of_the_recurrence(tokens, seed):
 
 def raw_arrays(kind, head, rows, inner):
     """The arrays of the recurrence of a layer of a kind, and the values that are read."""
-    sigmoid, softplus, repeat = jax.nn.sigmoid, jax.nn.softplus, partial(jnp.repeat, repeats=inner)
     keys = (rows @ head.w_k.T).reshape(-1, K)
-    unit, values = recurrent_state.unit_rows(keys), (rows @ head.w_v.T).reshape(len(keys), -1)
-    raw = jnp.zeros(1) if head.w_step is None else rows @ head.w_step.T + head.b_step[None]
-    gate = None if head.w_gate is None else sigmoid(rows @ head.w_gate.T + head.b_gate[None])
+    values = (rows @ head.w_v.T).reshape(len(keys), -1)
+    raw = np.zeros(1) if head.w_step is None else rows @ head.w_step.T + head.b_step
+    gate = None if head.w_gate is None else expit(rows @ head.w_gate.T + head.b_gate)
     if kind == "gdn2":
-        values = sigmoid(rows @ head.w_write.T + head.b_write[None]) * values
+        values = expit(rows @ head.w_write.T + head.b_write) * values
     if kind == "ttt":
-        keys, values, raw = (repeat(each, axis=0) for each in (keys, values, raw))
-    steps, shares = softplus(raw), sigmoid(raw)
+        keys, values, raw = (np.repeat(each, inner, axis=0) for each in (keys, values, raw))
+    lengths = np.linalg.norm(keys, axis=1, keepdims=True)
+    steps, shares, unit = np.logaddexp(0, raw), expit(raw), keys / lengths
     arrays = {
         "additive": lambda: dict(keys=keys),
-        "retention": lambda: dict(keys=keys, gate=sigmoid(head.b_gate)),
+        "retention": lambda: dict(keys=keys, gate=expit(head.b_gate)),
         "gla": lambda: dict(keys=keys, gate=gate),
-        "ssd": lambda: dict(
-            keys=keys, step=steps, gate=jnp.exp(-jnp.exp(head.b_gate)[None] * steps)
-        ),
+        "ssd": lambda: dict(keys=keys, step=steps, gate=np.exp(-np.exp(head.b_gate) * steps)),
         "lms": lambda: dict(keys=keys, step=steps, removed=keys),
-        "longhorn": lambda: dict(
-            keys=keys, step=steps / (1 + steps * (keys**2).sum(1, keepdims=True)), removed=keys
-        ),
+        "longhorn": lambda: dict(keys=keys, step=steps / (1 + steps * lengths**2), removed=keys),
         "delta": lambda: dict(keys=unit, step=shares, removed=unit),
         "gated_delta": lambda: dict(keys=unit, step=shares, removed=unit, gate=gate),
         "gdn2": lambda: dict(keys=unit, removed=shares * unit, written=unit, gate=gate),
         "rwkv7": lambda: dict(
             keys=shares * unit, removed=unit / gate, written=shares * unit, gate=gate
         ),
-        "delta_product": lambda: dict(keys=unit, step=2 * shares.reshape(-1), removed=unit),
+        "delta_product": lambda: dict(keys=unit, step=2 * shares, removed=unit),
         "ttt": lambda: dict(keys=keys, step=raw, removed=keys),
     }[kind]()
     return arrays, values
+
+
+@partial(jit_numpy, static_argnums=2)
+def run(params, rows, config):
+    layer = recurrent.forward(params, rows, config)
+    weights = recurrent.attention(params, layer, config)
+    return layer.heads[0, 0], recurrent.states(params, rows, config)[0, 0], weights[0, 0]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Kind.__args__ if kind != "mesa"])
@@ -98,15 +101,12 @@ def test_layers_of_this_library_read_what_their_raw_arrays_say(kind):
     largest = 2.0 if kind == "delta_product" else 1.0
     config = recurrent.Config(kind, 5, **shape, largest_step=largest)
     params = draw_weights(rng, recurrent.init, config, 0.4)
-    rows = rng.normal(size=(11, 5))
-
-    head = jax.tree.map(lambda leaf: np.asarray(leaf[0, 0]), params)
-    arrays, values = jax.device_get(raw_arrays(kind, head, rows, inner))
+    rows, head = rng.normal(size=(11, 5)), jax.tree.map(lambda leaf: leaf[0, 0], params)
+    arrays, values = raw_arrays(kind, head, rows, inner)
     read, path = unrolled(rows @ head.w_q.T, values=values, **arrays, inner=inner)
-    layer = jax.device_get(recurrent.forward(params, rows, config))
-    np.testing.assert_allclose(layer.heads[0, 0], read @ head.w_o.T, rtol=1e-10, atol=1e-12)
-    every = recurrent.states(params, rows, config)[0, 0]
+    heads, every, weights = run(params, rows, config)
+    np.testing.assert_allclose(heads, read @ head.w_o.T, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(every, path, rtol=1e-10, atol=1e-12)
-    weights = np.asarray(recurrent.attention(params, layer, config))[0, 0].reshape(11, -1)
     if kind != "ttt":  # which writes one value in two steps
-        np.testing.assert_allclose(weights @ values, read, rtol=1e-10, atol=1e-12)
+        found = weights.reshape(11, -1) @ values
+        np.testing.assert_allclose(found, read, rtol=1e-10, atol=1e-12)

@@ -5,7 +5,6 @@ The rows of a transition table are Dirichlet(c, ..., c); derived here. docs/theo
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,8 +15,9 @@ from lsa_lab.theory import bigrams
 
 K, C, N, STEP, SCALE = 4, 0.6, 30, 0.15, 1.1
 TASK = markov.MarkovTask(N, K, C)
-sample = jit_numpy(markov.sample)
+sample, count_visits = jit_numpy(markov.sample), jit_numpy(markov.visits)
 predict = jit_numpy(markov.dirichlet_prediction, static_argnums=1)
+tokens = jit_numpy(markov.tokens, static_argnums=(1, 2))
 
 
 def follow(symbols, step):  # -> [T], [T, K]
@@ -38,37 +38,40 @@ def test_steps_that_fall_with_the_visits_are_the_bayes_rule(seed, concentration)
     symbols = sample(jax.random.key(seed), TASK).symbols
     visits, reads = follow(symbols, lambda m: 1 / (m + 1 + K * concentration))
     np.testing.assert_allclose(predict(symbols, K, concentration), reads, rtol=1e-10)
-    np.testing.assert_array_equal(markov.visits(symbols), visits)
+    np.testing.assert_array_equal(count_visits(symbols), visits)
 
 
 def run_layer(kind, symbols):  # [T, K]
     """Return 1/K plus the reads of a layer with one-hot keys and centred values."""
     current, before = np.eye(K, 2 * K)[None, None], np.eye(K, 2 * K, K)[None, None]
-    leaves = dict(w_q=current, w_k=before, w_v=current - current.mean(2, keepdims=True))
-    leaves["w_o"] = np.zeros((1, 1, 2 * K, K))
-    leaves["w_o"][0, 0, :K] = np.eye(K)
-    if kind == "delta":
-        leaves |= dict(w_step=np.zeros((1, 1, 1, 2 * K)), b_step=np.log(np.full((1, 1, 1), STEP)))
-        leaves["b_step"] -= np.log(1 - STEP)
-    if kind == "mesa":
-        leaves |= dict(w_step=np.zeros((1, 1, 1, 2 * K)), b_step=np.full((1, 1, 1), np.inf))
-        leaves |= dict(w_gate=leaves["w_step"], b_gate=leaves["b_step"])
-        leaves["log_penalty"] = np.log(np.full((1, 1), K * C))
+    numbers, nothing = np.ones((1, 1, 1)), np.zeros((1, 1, 1, 2 * K))
+    choices = {
+        "delta": dict(w_step=nothing, b_step=np.log(STEP / (1 - STEP)) * numbers),
+        "mesa": dict(
+            **dict(
+                w_step=nothing, b_step=np.inf * numbers, w_gate=nothing, b_gate=np.inf * numbers
+            ),
+            log_penalty=np.log(K * C) * numbers[0],
+        ),
+    }
+    params = recurrent.Params(
+        **dict(w_q=current, w_k=before, w_v=current - current.mean(2, keepdims=True)),
+        w_o=np.eye(2 * K, K)[None, None],
+        **choices.get(kind, {}),
+    )
     config = recurrent.Config(kind, 2 * K, key_width=K, layout="bound", normalise=False)
-    params = recurrent.Params(**jax.tree.map(jnp.asarray, leaves))
-    rows = markov.tokens(jnp.asarray(symbols), K, float)
-    return 1 / K + np.asarray(recurrent.forward(params, rows, config).heads[0, 0, :, :K])
+    run = jit_numpy(lambda rows: recurrent.forward(params, rows, config).heads[0, 0, :, :K])
+    return 1 / K + run(tokens(symbols, K, float))
 
 
 def test_layers_are_these_tables():
     symbols = sample(jax.random.key(1), TASK).symbols
     np.testing.assert_allclose(run_layer("mesa", symbols), predict(symbols, K, C), atol=1e-12)
-    visits, reads = follow(symbols, lambda m: STEP)
-    np.testing.assert_allclose(run_layer("delta", symbols), reads, atol=1e-12)
     visits, means = follow(symbols, lambda m: 1 / (m + 1))
-    counted = 1 / K + visits[:, None] * (means - 1 / K)
+    counted, exponential = 1 / K + visits[:, None] * (means - 1 / K), run_layer("delta", symbols)
+    np.testing.assert_allclose(exponential, follow(symbols, lambda m: STEP)[1], atol=1e-12)
     np.testing.assert_allclose(run_layer("additive", symbols), counted, atol=1e-12)
-    assert np.abs(run_layer("delta", symbols) - means).max() > 0.1  # Control
+    assert np.abs(exponential - means).max() > 0.1  # Control
 
 
 @pytest.mark.parametrize("visits", [1, 7, 40])
@@ -99,13 +102,16 @@ def test_of_all_weights_bayes_has_the_least_risk():
 
 
 def test_on_chains_the_visits_depend_on_the_rows_but_little():
-    chains = jit_numpy(jax.vmap(markov.sample, (0, None)))(
-        jax.random.split(jax.random.key(2), 20_000), TASK
-    )
-    rules = jit_numpy(
-        jax.vmap(lambda s: (markov.dirichlet_prediction(s, K, C)[-1], markov.visits(s)[-1]))
-    )
-    guesses, visits = rules(chains.symbols)
-    rows = chains.table[np.arange(20_000), chains.symbols[:, -1]]
+    chains = 20_000
+    rng, each = np.random.default_rng(2), np.arange(chains)
+    table, symbol = rng.dirichlet([C] * K, (chains, K)), rng.integers(K, size=chains)
+    counts = np.zeros((chains, K, K))
+    for _ in range(N):
+        later = (rng.random((chains, 1)) > table[each, symbol].cumsum(1)).sum(1)
+        counts[each, symbol, later] += 1
+        symbol = later
+    followers, rows = counts[each, symbol], table[each, symbol]
+    visits = followers.sum(1)
+    guesses = (C + followers) / (visits + K * C)[:, None]
     stated = bigrams.counting(visits, K, C, 1 / (visits + K * C)).mean()
     np.testing.assert_allclose(((guesses - rows) ** 2).sum(1).mean(), stated, rtol=0.03)

@@ -5,29 +5,21 @@ Gaussian covariates with E x_i x_jᵀ = c_|i-j| I, and an independent query. doc
 prompts".
 """
 
-from functools import partial
-
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy, lags, z_score
-from lsa_lab.tasks.linear import LinearTask, sample_batch
+from draws import draw_regressions, lags, z_score
 from lsa_lab.theory import correlated_prompts, learning_curves
 
 N, D, C, NOISE = 24, 5, 0.7, 0.3
 
 
-@partial(jit_numpy, static_argnums=0)
-def sums(task, key):  # Σ_i y_i x_i·x_query of drawn prompts [B], and their targets [B]
-    batch = sample_batch(key, task, 40_000)
-    return jnp.einsum("bn,bnd,bd->b", batch.y, batch.x, batch.x_query), batch.y_query
-
-
 def test_drawn_prompts_at_their_best_scale_have_the_risk_of_the_curve():
-    task = LinearTask(N, D, noise_std=NOISE**0.5, weight_std=D**-0.5, correlation=C)
-    products, targets = sums(task, jax.random.key(0))
+    rng = np.random.default_rng(0)
+    x, w, y = draw_regressions(rng, 40_000, N, D, NOISE, correlation=C)
+    query = rng.normal(size=(len(x), D))
+    products = np.einsum("bn,bnd,bd->b", y[:, :-1], x[:, :-1], query)
+    targets = (w[:, -1] * query).sum(1)
     errors = ((products @ targets) / (products @ products) * products - targets) ** 2
     correlations = C ** np.arange(N), (C - 0.2) ** np.arange(N), [1.0]
     stated, *wrong = (correlated_prompts.additive(N, D, NOISE, c)[-1] for c in correlations)

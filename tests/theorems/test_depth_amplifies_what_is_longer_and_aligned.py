@@ -60,9 +60,9 @@ def draw(seed):  # K, λ, two demonstrations, query
     return w_kq, rng.uniform(0.05, 0.3), np.array(pair), query
 
 
-def log_ratios(w_kq, scale, pair, query, contributions=False):  # [L]
+def log_ratios(w_kq, scale, pair, query, run=network_flow):  # [L]
     """log |J(d_1)| - log |J(d_2)| after every layer, or of contributions."""
-    paths = [(network if contributions else network_flow)(w_kq, scale, d, query) for d in pair]
+    paths = [run(w_kq, scale, d, query) for d in pair]
     sizes = [np.linalg.norm((p[1:] - p[0]).reshape(L, -1), axis=1) for p in paths]
     return np.log(sizes[0] / sizes[1])
 
@@ -75,20 +75,19 @@ def ordered(pair, query):
 
 
 @seeds
-def test_the_flow_of_a_moving_demonstration_in_closed_form(seed):
-    w_kq, scale, (d, _), query = draw(seed)
-    walked, flow = network(w_kq, scale, d, query), network_flow(w_kq, scale, d, query)
+def test_the_flow_has_a_closed_form_and_the_lead_of_the_better_grows_with_every_layer(seed):
+    w_kq, scale, pair, query = draw(seed)
+    case = w_kq, scale, pair[0], query
+    walked, flow = network(*case), network_flow(*case)
     found = walked, flow, (flow**2).sum((1, 2))
-    for left, right in zip(found, closed_forms(w_kq, scale, d, query), strict=True):
+    for left, right in zip(found, closed_forms(*case), strict=True):
         assert relative_error(left, right) < 1e-10
-
-
-@seeds
-def test_the_lead_of_the_longer_and_better_aligned_grows_with_every_layer(seed):
-    _, scale, pair, query = draw(seed)
     ratios = log_ratios(np.eye(E), scale / E, ordered(pair, query), query)
     assert ratios[0] >= 0
     assert np.diff(ratios).min() > 0
+    coupling = np.einsum("be,ef,bf->b", pair, w_kq, pair)
+    ratios = log_ratios(w_kq, 0.97 / np.abs(coupling).max(), pair, query, network)
+    assert np.all(np.sign(np.diff(ratios)) == np.sign(coupling[0] - coupling[1]))  # contributions
 
 
 @seeds
@@ -98,25 +97,14 @@ def test_depth_amplifies_a_longer_copy_whatever_the_keys(seed):
     assert np.diff(log_ratios(w_kq, scale, (1.2 * d, d), query)).min() > 0
 
 
-@seeds
-def test_the_ratio_of_contributions_grows_if_the_first_couples_more_to_itself(seed):
-    w_kq, _, pair, query = draw(seed)
-    coupling = np.einsum("be,ef,bf->b", pair, w_kq, pair)
-    ratios = log_ratios(w_kq, 0.97 / np.abs(coupling).max(), pair, query, contributions=True)
-    assert np.all(np.sign(np.diff(ratios)) == np.sign(coupling[0] - coupling[1]))
-
-
-def test_control_layers_that_pull_back_narrow_the_lead():
+def test_control_layers_that_pull_back_and_a_shorter_one_ahead_by_its_angle_narrow_the_lead():
+    """Contributions go both ways where couplings are below -1."""
     _, scale, pair, query = draw(0)
     assert np.diff(log_ratios(np.eye(E), -scale / E, ordered(pair, query), query)).max() < 0
-
-
-def test_control_a_shorter_one_that_is_ahead_by_its_angle_is_overtaken():
-    ratios = log_ratios(np.eye(2), 0.05, np.array([[1.0, 0.0], [0.0, 1.9]]), np.array([1.0, 0.0]))
+    pair, query = np.zeros((2, E)), np.eye(E)[0]
+    pair[0, 0], pair[1, 1] = 1.0, 1.9
+    ratios = log_ratios(np.eye(E), 0.05, pair, query)
     assert (np.diff(ratios) < 0).all()
     assert ratios[0] > 0 > ratios[-1]
-
-
-def test_control_below_minus_one_the_ratio_of_contributions_goes_both_ways():
-    pair, query = np.sqrt([[1.2, 0.0], [1.9, 0.0]]), np.array([1.0, 0.0])
-    assert set(np.sign(np.diff(log_ratios(np.eye(2), -1.0, pair, query, True)))) == {-1.0, 1.0}
+    pair = np.sqrt([[1.2], [1.9]]) * query
+    assert set(np.sign(np.diff(log_ratios(np.eye(E), -1.0, pair, query, network)))) == {-1.0, 1.0}

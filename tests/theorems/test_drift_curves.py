@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 
 import population
-from draws import jit_numpy, lags, z_score
-from lsa_lab import prompts
+from draws import draw_regressions, jit_numpy, lags, z_score
 from lsa_lab.models import recurrent
-from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.theory import drift, learning_curves
 from population import constant_layer, gauss_hermite, linear_risk, recurrent_answer
 
@@ -41,22 +39,20 @@ def test_least_mean_squares_follows_its_recursion(numbers):
     assert abs(other - risk) > 1e-2  # Control
 
 
-@partial(jit_numpy, static_argnums=(0, 1))
-def simulated_errors(kind, task, step, gate, scale, key):  # [B]
-    batch = sample_batch(key, task, 40_000)
-    params, config = constant_layer(kind, task.d, step, gate, scale)
-    rows = jax.vmap(prompts.tokens)(batch)
-    answers = jax.lax.map(lambda one: recurrent.predict(params, one, config), rows, batch_size=4000)
-    return (answers - batch.y_query) ** 2
+@partial(jit_numpy, static_argnums=0)
+def predict(kind, rows, step, gate, scale):  # [B, n+1, d+1] -> [B]
+    params, config = constant_layer(kind, rows.shape[2] - 1, step, gate, scale)
+    return jax.vmap(lambda one: recurrent.predict(params, one, config))(rows)
 
 
 @pytest.mark.parametrize("kind", ["lms", "gated_delta"])
 def test_layers_on_drawn_prompts_have_the_predicted_risk(kind):
     d, noise_var, rho, n = 4, 0.25, 0.8, 16
     best, curve = getattr(drift, kind)(d, noise_var, rho), getattr(learning_curves, kind)
-    task = LinearTask(n, d, noise_std=noise_var**0.5, weight_std=d**-0.5, drift=rho)
-    numbers = best.step, best.gate, best.scale
-    errors = simulated_errors(kind, task, *numbers, jax.random.key(0))
+    x, _, y = draw_regressions(np.random.default_rng(0), 40_000, n, d, noise_var, rho)
+    rows, numbers = np.concatenate([x, y[..., None]], 2), (best.step, best.gate, best.scale)
+    rows[:, -1, -1] = 0
+    errors = (predict(kind, rows, *numbers) - y[:, -1]) ** 2
     stated, other = (curve(n, d, noise_var, *numbers, drift=r)[-1] for r in (rho, 0.9))
     assert abs(z_score(errors - stated)) < 4
     assert abs(z_score(errors - other)) > 8  # Control

@@ -5,24 +5,14 @@ Gaussian covariates, many demonstrations; derived here. docs/theory, "Layers tha
 task".
 """
 
-import jax
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from draws import jit_numpy, lags
+from draws import lags
 from lsa_lab.theory import drift, learning_curves
 
 places = pytest.mark.parametrize("place", [(4, 0.25, 0.9), (16, 0.5, 0.98)])  # d, noise_var, rho
-N = 1500
-
-
-def search(curve, start):
-    """Return the least last value of a curve of free numbers, and where."""
-    slope = jit_numpy(jax.value_and_grad(lambda free: curve(free)[-1]))
-    bounds = [(1e-3, 1.0)] * len(start)
-    end = minimize(slope, start, jac=True, bounds=bounds, tol=1e-15, options=dict(gtol=1e-11))
-    return end.x, end.fun
 
 
 @places
@@ -36,47 +26,54 @@ def test_the_best_of_all_weights_has_the_stated_risk_and_is_geometric(place):
     np.testing.assert_allclose(weights[::-1][:20], geometric, rtol=1e-8)
 
 
-@places
-def test_a_delta_rule_has_the_gate_and_the_scale_of_the_task(place):
-    (d, noise_var, rho), stated = place, drift.lms(*place)
+def endless_risk(kind, place, step, gate, scale):
+    """q - 2m + 1 at the fixed point of the moments m = E ŵ·w and q = E |ŵ|² of a layer."""
+    d, noise_var, rho = place
+    second, fourth, product, square = 1, d + 2, scale, scale**2 * (d + 2 + d * noise_var)
+    if kind == "gated_delta":
+        second = fourth = 1 / d
+        product, square = scale * drift.mean_length(d) / d, scale**2 * (1 + noise_var)
+    crossed = product * (1 - step * fourth / second)
+    m = rho * step * product / (1 - rho * gate * (1 - step * second))
+    kept = gate**2 * (1 - 2 * step * second + step**2 * fourth)
+    return (2 * step * crossed * gate * m + step**2 * square) / (1 - kept) - 2 * m + 1
 
-    def curve(free):
-        step = free[0] / (d + 2)  # at free = 1 no step learns faster
-        return learning_curves.lms(N, d, noise_var, step, free[1], free[2], drift=rho)
 
-    found, risk = search(curve, [0.5, 0.8, 0.8])
-    np.testing.assert_allclose(risk, stated.risk, rtol=1e-9)
-    np.testing.assert_allclose(found, [stated.step * (d + 2), stated.gate, stated.scale], rtol=1e-3)
-    np.testing.assert_allclose([stated.gate, stated.scale], rho, rtol=1e-12)
+def search(kind, place, *gates):  # of step, gate and scale, or with the gate -> the end, its risk
+    largest = 1 / (place[0] + 2) if kind == "lms" else 1.0  # no longer step learns faster
+    ends = np.delete([[1e-3 * largest, largest], [0, 1], [0, 2]], [1] * len(gates), axis=0)
+    options = dict(xatol=1e-10, fatol=1e-15, maxiter=4000)
 
+    def risk(free):
+        return endless_risk(kind, place, *np.insert(free, 1, gates))
 
-@places
-def test_so_has_gated_deltanet_and_without_a_gate_it_has_more_risk(place):
-    (d, noise_var, rho), stated, ungated = place, drift.gated_delta(*place), drift.delta(*place)
-
-    def curve(free, gate=None):
-        gate = free[2] if gate is None else gate
-        return learning_curves.gated_delta(N, d, noise_var, free[0], gate, free[1], rho)
-
-    found, risk = search(curve, [0.5, 0.4, 0.8])
-    np.testing.assert_allclose(risk, stated.risk, rtol=1e-9)
-    np.testing.assert_allclose(found, [stated.step, stated.scale, stated.gate], rtol=1e-3)
-    scale = stated.scale * drift.mean_length(d)
-    np.testing.assert_allclose([stated.gate, scale], rho, rtol=1e-12)
-    found, risk = search(lambda free: curve(free, 1.0), [0.5, 0.3])
-    np.testing.assert_allclose(risk, ungated.risk, rtol=1e-9)
-    np.testing.assert_allclose(found, [ungated.step, ungated.scale], rtol=1e-3)
-    assert stated.risk < ungated.risk - 0.01
+    end = minimize(risk, ends.mean(1), bounds=ends, method="Nelder-Mead", options=options)
+    return end.x, end.fun
 
 
 @places
 @pytest.mark.parametrize("kind", ["lms", "gated_delta"])
-def test_control_the_numbers_of_another_rate_have_more_risk(kind, place):
+def test_a_delta_rule_has_the_gate_and_the_scale_of_the_task(kind, place):
     (d, noise_var, rho), best = place, getattr(drift, kind)
-    wrong = best(d, noise_var, rho - 0.1)
-    numbers = N, d, noise_var, wrong.step, wrong.gate, wrong.scale
-    risk = getattr(learning_curves, kind)(*numbers, drift=rho)[-1]
-    assert risk > best(*place).risk + 0.01
+    stated, (found, risk) = best(*place), search(kind, place)
+    np.testing.assert_allclose(risk, stated.risk, rtol=1e-9)
+    np.testing.assert_allclose(found, [stated.step, stated.gate, stated.scale], rtol=1e-3)
+    length = drift.mean_length(d) if kind == "gated_delta" else 1
+    np.testing.assert_allclose([stated.gate, stated.scale * length], rho, rtol=1e-12)
+    wrong, risks = best(d, noise_var, rho - 0.1), []  # Control: the numbers of another rate
+    for numbers in (stated, wrong):
+        case = 1500, d, noise_var, numbers.step, numbers.gate, numbers.scale
+        risks.append(getattr(learning_curves, kind)(*case, drift=rho)[-1])
+    np.testing.assert_allclose(risks[0], stated.risk, rtol=1e-9)
+    assert risks[1] > risks[0] + 0.01
+
+
+@places
+def test_without_a_gate_deltanet_has_more_risk(place):
+    stated, (found, risk) = drift.delta(*place), search("gated_delta", place, 1.0)
+    np.testing.assert_allclose(risk, stated.risk, rtol=1e-9)
+    np.testing.assert_allclose(found, [stated.step, stated.scale], rtol=1e-3)
+    assert drift.gated_delta(*place).risk < stated.risk - 0.01
 
 
 def test_of_a_task_that_stands_still_nothing_is_forgotten():

@@ -7,9 +7,9 @@ task".
 import jax
 import numpy as np
 
-from draws import draw_prompt, jit_numpy, lags, seed_and, sizes, z_score
+from draws import draw_prompt, draw_regressions, jit_numpy, lags, seed_and, sizes, z_score
 from lsa_lab import estimators
-from lsa_lab.tasks.linear import LinearTask, sample_batch
+from lsa_lab.prompts import Prompt
 from lsa_lab.theory import drift
 
 NOISE = 0.4
@@ -44,13 +44,12 @@ def test_at_one_it_is_recursive_ridge_and_control_elsewhere_it_is_not():
 
 def test_no_layer_has_less_risk_and_a_filter_of_another_rate_has_more():
     d, noise_var, rho = 4, 0.25, 0.9
-    task = LinearTask(40, d, noise_std=noise_var**0.5, weight_std=d**-0.5, drift=rho)
+    x, _, y = draw_regressions(np.random.default_rng(0), 8_000, 40, d, noise_var, rho)
+    batch = Prompt(x[:, :-1], y[:, :-1], x[:, -1], y[:, -1])
+    many = jit_numpy(jax.vmap(lambda *case: estimators.kalman_filter(*case)[-1], (0, None, None)))
 
-    @jit_numpy
     def errors(assumed):  # [B]
-        batch = sample_batch(jax.random.key(0), task, 20_000)
-        rules = jax.vmap(lambda one: estimators.kalman_filter(one, noise_var, assumed)[-1])(batch)
-        return ((rules * batch.x_query).sum(1) - batch.y_query) ** 2
+        return ((many(batch, noise_var, assumed) * batch.x_query).sum(1) - batch.y_query) ** 2
 
     layers = (drift.additive, drift.delta, drift.lms, drift.gated_delta)
     assert z_score(errors(rho) - min(layer(d, noise_var, rho).risk for layer in layers)) < -2

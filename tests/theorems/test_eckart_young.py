@@ -6,11 +6,10 @@ Papers: A2 uses both. docs/theory, "Truncation", "Nested truncation".
 
 import functools
 
-import hypothesis
 import hypothesis.strategies as st
-import jax
 import numpy as np
 import pytest
+from hypothesis import given
 
 from draws import SEEDS, forward, jit_numpy, seed_and
 from lsa_lab.analyses import clipping
@@ -21,19 +20,23 @@ seeds = seed_and(share=(0, 0.999))
 truncate = jit_numpy(clipping.truncate)
 
 
-def draw(seed, shape):
+def draw_frame(rng, rows, columns):
+    return np.linalg.qr(rng.normal(size=(rows, columns)))[0]
+
+
+def draw(seed, shape, flat=False):
     """A matrix with a spectrum between flat and steep, and the generator for its competitors."""
-    rng = np.random.default_rng(seed)
-    left, right = (np.linalg.qr(rng.normal(size=(side, min(shape))))[0] for side in shape)
-    values = rng.uniform(0.3, 1) ** np.arange(min(shape)) * rng.uniform(0.1, 10)
-    return (left * values) @ right.T, rng
+    rng, count = np.random.default_rng(seed), min(shape)
+    left, right = (draw_frame(rng, side, count) for side in shape)
+    values = rng.uniform(0.3, 1) ** np.arange(count) * rng.uniform(0.1, 10)
+    return (left * (np.linspace(3, 1, count) if flat else values)) @ right.T, rng
 
 
 def competitors(matrix, rank, rng):
     """B Bᵀ W and W B Bᵀ for random B with r columns, and a step from the truncated matrix."""
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
     for _ in range(5):
-        rows, columns = (np.linalg.qr(rng.normal(size=(side, rank)))[0] for side in matrix.shape)
+        rows, columns = (draw_frame(rng, side, rank) for side in matrix.shape)
         yield rows @ rows.T @ matrix
         yield matrix @ columns @ columns.T
         left, right, step = u[:, :rank] * s[:rank], v[:rank], 10.0 ** rng.uniform(-4, 0)
@@ -58,16 +61,13 @@ def test_no_matrix_of_the_same_rank_is_nearer_and_the_error_is_what_was_dropped(
     rank, truncated = clipping.kept_rank(min(shape), share), truncate(matrix, share)
     assert np.linalg.matrix_rank(truncated) == rank
     assert advantage(matrix, truncated, rank, rng) > -1e-10
-    values = np.linalg.svd(matrix, compute_uv=False)
-    errors = [np.linalg.norm(matrix - truncated, norm) for norm in ("fro", 2)]
-    expected = np.sqrt((values[rank:] ** 2).sum()), max(values[rank:], default=0.0)
-    np.testing.assert_allclose(errors, expected, rtol=0, atol=1e-10 * values[0])
-
-
-def test_control_another_set_of_terms_is_beaten():
-    matrix, rng = draw(0, (4, 9))
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
-    assert advantage(matrix, (u[:, 1:3] * s[1:3]) @ v[1:3], 2, rng) < -1e-2
+    errors = [np.linalg.norm(matrix - truncated, norm) for norm in ("fro", 2)]
+    expected = np.sqrt((s[rank:] ** 2).sum()), max(s[rank:], default=0.0)
+    np.testing.assert_allclose(errors, expected, rtol=0, atol=1e-10 * s[0])
+    if min(shape) > 1:  # Control: another set of terms
+        others = [0, *range(2, min(shape))]
+        assert advantage(matrix, (u[:, others] * s[others]) @ v[others], 3, rng) < -1e-6
 
 
 def change_of_descent(name, seed, share):
@@ -75,7 +75,7 @@ def change_of_descent(name, seed, share):
     rng = np.random.default_rng(seed)
     params = constructions.gradient_descent(rng.uniform(0.1, 1, size=3), 4)
     tokens = rng.normal(size=(9, 5))
-    cut = jax.vmap(jax.vmap(lambda w: clipping.truncate(w, share)))(getattr(params, name))
+    cut = np.array([[truncate(np.asarray(w), share)] for w in getattr(params, name)[:, 0]])
     plain, edited = (forward(p, tokens).stream for p in (params, params.replace(**{name: cut})))
     return np.abs(edited - plain).max() / np.abs(plain).max()
 
@@ -83,10 +83,8 @@ def change_of_descent(name, seed, share):
 @seeds
 def test_the_values_of_descent_have_rank_one_and_no_rate_changes_it(seed, share):
     assert change_of_descent("w_pv", seed, share) < 1e-12
-
-
-def test_control_its_scores_have_full_rank_and_a_rate_changes_it():
-    assert change_of_descent("w_kq", 0, 0.5) > 1e-2
+    # Control: its scores have full rank.
+    assert change_of_descent("w_kq", seed, 0.5) > 1e-3
 
 
 def nested_error(cut, matrix, rates):
@@ -96,24 +94,20 @@ def nested_error(cut, matrix, rates):
 
 
 @shapes
-@hypothesis.given(seed=SEEDS, rates=st.lists(st.floats(0, 0.999), min_size=2, max_size=6))
+@given(seed=SEEDS, rates=st.lists(st.floats(0, 0.999), min_size=2, max_size=6))
 def test_nested_truncation_is_direct_truncation(shape, seed, rates):
-    rng = np.random.default_rng(seed)
-    left, right = (np.linalg.qr(rng.normal(size=(side, min(shape))))[0] for side in shape)
-    matrix = (left * np.linspace(3, 1, min(shape))) @ right.T
-    assert nested_error(truncate, matrix, sorted(rates)) < 1e-10
+    assert nested_error(truncate, draw(seed, shape, flat=True)[0], sorted(rates)) < 1e-10
 
 
 def test_control_a_randomised_decomposition_and_rates_of_the_rank_that_is_left_compound():
-    matrix, rng = draw(0, (9, 9))
+    matrix, rng = draw(0, (9, 4))
 
     def sketched(matrix, rate):  # the best approximation within W Ω, Ω random with r columns
-        rank = clipping.kept_rank(9, rate)
-        basis = np.linalg.qr(matrix @ rng.normal(size=(9, rank)))[0]
+        basis = np.linalg.qr(matrix @ rng.normal(size=(4, clipping.kept_rank(4, rate))))[0]
         return basis @ basis.T @ matrix
 
     def remaining(matrix, rate):
-        return truncate(matrix, 1 - clipping.kept_rank(np.linalg.matrix_rank(matrix), rate) / 9)
+        return truncate(matrix, 1 - clipping.kept_rank(np.linalg.matrix_rank(matrix), rate) / 4)
 
     assert nested_error(sketched, matrix, (0.3, 0.6)) > 1e-2
     assert nested_error(remaining, matrix, (0.3, 0.5)) > 1e-2

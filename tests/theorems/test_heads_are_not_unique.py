@@ -11,45 +11,20 @@ import jax
 import numpy as np
 import pytest
 
-import head_gauge
 from draws import draw_rotation, draw_stack, forward, jit_numpy, seeds
-from head_gauge import canonical_heads, mix_heads, orthogonal_heads
+from head_gauge import as_heads, layer_tensor, mix_heads, sum_heads
 from lsa_lab import prompts
 from lsa_lab.analyses import heads
 from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 
-MASKS = ("demonstrations", "all", "causal")
-masks = pytest.mark.parametrize("keys", MASKS)
 E, H, N = 3, 3, 5
-layer_tensor = jit_numpy(head_gauge.layer_tensor)
 
 
-def stream_error(params, others, tokens, keys="demonstrations"):
-    stream, other = (forward(p, tokens, keys=keys).stream for p in (params, others))
+def stream_error(params, others, tokens):
+    stream, other = (forward(p, tokens).stream for p in (params, others))
     return np.abs(other - stream).max() / (1 + np.abs(stream).max())
-
-
-def draw(seed):
-    """A stack, tokens, and mixings with singular values in [1/2, 2]."""
-    rng = np.random.default_rng(seed)
-    params, tokens = draw_stack(rng, 2, H, E, 0.2), rng.normal(size=(N + 1, E))
-    turns = [[draw_rotation(rng, H) for _ in range(2)] for _ in range(2)]
-    mixing = np.stack([left * 2 ** np.linspace(-1, 1, H) @ right for left, right in turns])
-    return params, tokens, mixing
-
-
-@seeds
-def test_mixed_heads_are_the_same_stack(seed):
-    params, tokens, mixing = draw(seed)
-    assert stream_error(params, mix_heads(params, mixing), tokens) < 1e-10
-
-
-def test_control_mixing_one_side_alone_is_another_stack():
-    params, tokens, mixing = draw(0)
-    halved = params.replace(w_pv=mix_heads(params, mixing).w_pv)
-    assert stream_error(params, halved, tokens) > 1e-3
 
 
 def products(params):
@@ -57,69 +32,39 @@ def products(params):
 
 
 @seeds
-def test_orthogonal_heads_do_not_depend_on_the_mixing(seed):
-    params, tokens, mixing = draw(seed)
-    orthogonal, values = orthogonal_heads(params)
-    assert stream_error(params, orthogonal, tokens) < 1e-10
-    for side in (orthogonal.w_kq, orthogonal.w_pv):
-        rows = side.reshape(2, H, -1)
-        gram = rows @ rows.swapaxes(1, 2)
-        np.testing.assert_allclose(gram, values[:, None] * np.eye(H), rtol=0, atol=1e-10)
-    again, same = orthogonal_heads(mix_heads(params, mixing))
+def test_mixed_orthogonal_and_canonical_heads_are_the_same_stack(seed):
+    rng = np.random.default_rng(seed)
+    params, tokens = draw_stack(rng, 2, H, E, 0.2), rng.normal(size=(N + 1, E))
+    turns = [[draw_rotation(rng, H) for _ in range(2)] for _ in range(2)]
+    mixing = np.stack([left * 2 ** np.linspace(-1, 1, H) @ right for left, right in turns])
+    mixed, (orthogonal, values) = mix_heads(params, mixing), as_heads(sum_heads(params))
+    for others in (mixed, orthogonal, as_heads(layer_tensor(params))[0]):
+        assert stream_error(params, others, tokens) < 1e-10
+    again, same = as_heads(sum_heads(mixed))  # which do not depend on the mixing
     np.testing.assert_allclose(same, values, rtol=0, atol=1e-10)
-    assert (np.diff(values) <= 0).all()
     # A head is known up to a sign, which its product does not have.
     np.testing.assert_allclose(products(again), products(orthogonal), rtol=0, atol=1e-7)
+    # Control: mixing one side alone.
+    assert stream_error(params, params.replace(w_pv=mixed.w_pv), tokens) > 1e-3
 
 
-@masks
 @seeds
-def test_canonical_heads_compute_the_same(keys, seed):
-    params, tokens, _ = draw(seed)
-    assert stream_error(params, canonical_heads(params)[0], tokens, keys) < 1e-12
-
-
-def draw_swap(seed):
-    """A head of width one, half of it beside half of its swap, and tokens without any zero."""
+def test_half_a_head_and_half_its_swap_are_the_head(seed):
     rng = np.random.default_rng(seed)
-    a, b, c, d = rng.normal(size=(4, E))
+    (a, b, c, d), tokens = rng.normal(size=(4, E)), rng.normal(size=(N + 1, E))
     writes = np.stack([np.outer(a, b), np.outer(a, c)])[None]
-    asks = np.stack([np.outer(c, d), np.outer(b, d)])[None]
-    one_head, halves = Params(w_kq=asks[:, :1], w_pv=writes[:, :1]), Params(asks, writes / 2)
-    return one_head, halves, rng.normal(size=(N + 1, E))
-
-
-@masks
-@seeds
-def test_half_a_head_and_half_its_swap_are_the_head(keys, seed):
-    one_head, halves, tokens = draw_swap(seed)
-    assert stream_error(one_head, halves, tokens, keys) < 1e-13
-
-
-def test_control_half_a_head_and_half_of_another_are_not():
-    one_head, halves, tokens = draw_swap(0)
-    other = halves.replace(w_kq=halves.w_kq.swapaxes(2, 3))  # d cᵀ for c dᵀ
-    assert stream_error(one_head, other, tokens) > 1e-2
-
-
-@seeds
-def test_the_spectrum_tells_them_apart_and_the_canonical_heads_do_not(seed):
-    one_head, halves, _ = draw_swap(seed)
-    assert (orthogonal_heads(halves)[1] > 1e-6).sum() == 2
-    (canonical, values), (again, same) = canonical_heads(one_head), canonical_heads(halves)
+    halves = Params(np.stack([np.outer(c, d), np.outer(b, d)])[None], writes / 2)
+    one_head = halves.replace(w_pv=writes * np.array([1.0, 0.0])[:, None, None])
+    assert stream_error(one_head, halves, tokens) < 1e-13
+    other = halves.replace(w_kq=halves.w_kq.swapaxes(2, 3))  # Control: d cᵀ for c dᵀ
+    assert stream_error(one_head, other, tokens) > 1e-6
+    # The spectrum of N tells them apart, and the canonical heads do not.
+    assert (as_heads(sum_heads(halves))[1] > 1e-6).sum() == 2
+    (canonical, values), (again, same) = (as_heads(layer_tensor(p)) for p in (one_head, halves))
     size = values.max()
     assert (values > 1e-6 * size).sum() == 2  # one head would do: canonical is not fewest
     np.testing.assert_allclose(same, values, rtol=0, atol=1e-12 * size)
-    first, second = (products(p)[0, 0] for p in (canonical, again))
-    np.testing.assert_allclose(first, second, rtol=0, atol=1e-9 * size)
-
-
-def as_heads(tensor, count=E**2):  # [..., e, e, e, e] -> Params of one layer
-    """Heads whose products sum to the tensor, by its singular vectors."""
-    left, values, right = np.linalg.svd(tensor.reshape(*tensor.shape[:-4], E**2, E**2))
-    shape = *tensor.shape[:-4], 1, count, E, E
-    w_pv = (left * values[..., None, :]).swapaxes(-1, -2)[..., :count, :].reshape(shape)
-    return Params(w_kq=right[..., :count, :].reshape(shape), w_pv=w_pv)
+    np.testing.assert_allclose(products(canonical), products(again), rtol=0, atol=1e-9 * size)
 
 
 @partial(jit_numpy, static_argnames="keys")
@@ -130,7 +75,7 @@ def written(params, tokens, keys):  # [B, ...], [P, T, e] -> [B, P, T, e]
     return jax.vmap(jax.vmap(last, (None, 0)), (0, None))(params, tokens) - tokens[None]
 
 
-@masks
+@pytest.mark.parametrize("keys", ["demonstrations", "all", "causal"])
 def test_the_kernel_of_the_map_from_heads_to_layers(keys):
     """N ↦ what is written has rank e² e(e+1)/2; N ↦ the prediction of one layer d e(e+1)/2.
 
@@ -138,11 +83,12 @@ def test_the_kernel_of_the_map_from_heads_to_layers(keys):
     """
     tokens = np.random.default_rng(0).normal(size=(60, 3, E))
     tokens[:, -1, -1] = 0
-    basis, symmetric = as_heads(np.eye(E**4).reshape(-1, E, E, E, E), count=1), E * (E + 1) // 2
+    units, symmetric = np.eye(E**2).reshape(-1, 1, 1, E, E), E * (E + 1) // 2
+    basis = Params(np.concatenate([units] * E**2), np.repeat(units, E**2, axis=0))
     rows = written(basis, tokens, keys)  # [e⁴, prompts, tokens, e]
     assert np.linalg.matrix_rank(rows.reshape(E**4, -1), tol=1e-9) == E**2 * symmetric
     assert np.linalg.matrix_rank(rows[:, :, -1, -1], tol=1e-9) == (E - 1) * symmetric
-    tensors = jit_numpy(jax.vmap(head_gauge.layer_tensor))(basis).reshape(E**4, -1)
+    tensors = layer_tensor(jax.tree.map(lambda leaf: leaf[:, 0], basis)).reshape(E**4, -1)
     together = np.concatenate([rows.reshape(E**4, -1), tensors], axis=1)
     assert np.linalg.matrix_rank(together, tol=1e-9) == E**2 * symmetric  # one kernel
 
@@ -150,19 +96,18 @@ def test_the_kernel_of_the_map_from_heads_to_layers(keys):
 @seeds
 def test_an_antisymmetric_part_does_not_show_and_control_another_does(seed):
     rng = np.random.default_rng(seed)
-    (tensor, part), tokens = rng.normal(size=(2, E, E, E, E)), rng.normal(size=(4, E))
-    layers = [as_heads(each) for each in (tensor, tensor + part - part.swapaxes(1, 2))]
-    assert stream_error(*layers, tokens) < 1e-10
-    np.testing.assert_allclose(*map(layer_tensor, layers), rtol=0, atol=1e-11)
-    for other in (part + part.swapaxes(1, 2), part - part.swapaxes(0, 1)):
-        assert stream_error(layers[0], as_heads(tensor + other), tokens) > 1e-4
+    (tensor, part), tokens = rng.normal(size=(2, 1, E, E, E, E)), rng.normal(size=(4, E))
+    changes = part - part.swapaxes(2, 3), part + part.swapaxes(2, 3), part - part.swapaxes(1, 2)
+    params, same, *others = (as_heads(tensor + change)[0] for change in (0, *changes))
+    assert stream_error(params, same, tokens) < 1e-10
+    np.testing.assert_allclose(layer_tensor(same), layer_tensor(params), rtol=0, atol=1e-11)
+    assert min(stream_error(params, other, tokens) for other in others) > 1e-4
 
 
 def test_a_stack_does_not_determine_its_layers():
     """Steps of descent commute: the same stream in the end, with the layers in another order."""
-    stacks = [
-        constructions.gradient_descent(np.array(steps), E - 1) for steps in ((0.3, 0.1), (0.1, 0.3))
-    ]
+    orders = np.array([0.3, 0.1]), np.array([0.1, 0.3])
+    stacks = [constructions.gradient_descent(steps, E - 1) for steps in orders]
     tokens = np.random.default_rng(0).normal(size=(4, E))
     tokens[-1, -1] = 0
     first, second = (forward(params, tokens).stream[-1] for params in stacks)

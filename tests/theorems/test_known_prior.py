@@ -49,24 +49,8 @@ def errors(seed, n, d, query_slot=0.0, share=1.0, sign=-1.0, normalise=True):  #
     for layer, step_size in enumerate([*step_sizes, 0]):
         slots = stream[layer, :-1, -1] - (y - x[:-1] @ (w - prior))
         differences.append([np.abs(slots).max(), abs(predicted[layer] - x[-1] @ w)])
-        gradient = sum((w @ a - b) * a for a, b in zip(x[:-1], y, strict=True)) / n
-        w = w - step_size * gradient
+        w = w + step_size * (y - x[:-1] @ w) @ x[:-1] / n
     return np.transpose(differences)
-
-
-@sizes
-@seeds
-def test_layers_are_steps_of_descent_from_what_the_weights_know(n, d, seed):
-    assert errors(seed, n, d).max() < 1e-10
-    assert errors(seed, n, d, query_slot=1.0).max() < 1e-10
-
-
-def test_control_other_knowledge_the_plus_sign_or_a_sum_is_another_path():
-    assert errors(0, 5, 3, share=0.5)[:, 1:].min() > 1e-3
-    assert errors(0, 5, 3, normalise=False)[:, 1:].min() > 1e-3
-    prediction = errors(0, 5, 3, sign=1.0)[1]
-    assert prediction[1] < 1e-10  # one layer does not see the sign
-    assert prediction[2:].min() > 1e-3
 
 
 def flow_error(seed, n, d, depth):
@@ -81,11 +65,18 @@ def flow_error(seed, n, d, depth):
 
 @sizes
 @seeds
-def test_the_flow_of_one_layer_has_residual_and_relevance_as_factors(n, d, seed):
-    assert flow_error(seed, n, d, depth=1) < 1e-10
+def test_layers_are_steps_of_descent_from_what_the_weights_know_and_have_these_flows(n, d, seed):
+    assert errors(seed, n, d).max() < 1e-10
+    assert errors(seed, n, d, query_slot=1.0).max() < 1e-10
+    assert flow_error(seed, n, d, depth=1) < 1e-10  # residual and relevance are its factors
 
 
-def test_control_two_layers_have_another_flow():
+def test_control_other_knowledge_the_plus_sign_a_sum_or_two_layers_differ():
+    assert errors(0, 5, 3, share=0.5)[:, 1:].min() > 1e-3
+    assert errors(0, 5, 3, normalise=False)[:, 1:].min() > 1e-3
+    prediction = errors(0, 5, 3, sign=1.0)[1]
+    assert prediction[1] < 1e-10  # one layer does not see the sign
+    assert prediction[2:].min() > 1e-3
     assert flow_error(0, 5, 3, depth=2) > 1e-2
 
 
@@ -118,11 +109,9 @@ def removed(seed, d, density, step, aligned=False):
     x_i is 0, or ±1/√(density d); every unknown weight and query, or those along each other.
     """
     x = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=d)))
-    masses, fourth = (
-        np.where(x == 0, 1 - density, density / 2).prod(1),
-        1 / (density * d) + 1 - 1 / d,
-    )
+    masses = np.where(x == 0, 1 - density, density / 2).prod(1)
     prior, x = np.random.default_rng(seed).normal(size=d), x / np.sqrt(density * d)
+    fourth = 1 / (density * d) + 1 - 1 / d
     errors = squared_error(np.asarray(step / fourth), prior, np.eye(d), x, np.eye(d))
     errors = np.einsum("wxq,x->wq", errors, masses)
     left = np.diagonal(errors).mean() if aligned else errors.mean() * d
@@ -138,6 +127,5 @@ def test_one_step_removes_a_share_of_the_error_that_the_fourth_moment_limits(
         found, stated = removed(seed, d, density, size)
         assert abs(found - stated) < 1e-10
         assert found <= removed(seed, d, density, 1.0)[0] + 1e-12
-    # Control: a query along the unknown weight.
-    if d > 1:
+    if d > 1:  # Control: a query along the unknown weight
         assert abs(np.subtract(*removed(seed, d, density, 1.0, aligned=True))) > 1e-2

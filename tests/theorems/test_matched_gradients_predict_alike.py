@@ -16,7 +16,6 @@ from lsa_lab.tasks.pools import Pool
 from population import answer
 
 D, SIZE, STEP = 3, 6, 0.2
-depths = pytest.mark.parametrize("depth", [1, 3, 6])
 moving = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2)
 DESCENT = moving(np.full(4, 0.3), np.full(4, 0.05), D)
 descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, D))
@@ -27,10 +26,6 @@ def mean_gradients(points, x, y):  # [C, d]
     return gradients(points, Pool(x, y)).mean(0).reshape(points.shape)
 
 
-def moments(x, y):  # [S, -b]
-    return np.concatenate([x.T @ x / len(x), -(x.T @ y / len(x))[:, None]], axis=1)
-
-
 @pytest.mark.parametrize(("d", "n"), [(2, 5), (4, 3), (1, 1)])
 @seeds
 def test_mean_gradients_at_d_plus_one_checkpoints_give_the_moments(d, n, seed):
@@ -39,7 +34,8 @@ def test_mean_gradients_at_d_plus_one_checkpoints_give_the_moments(d, n, seed):
     points = turn[:, :-1] / turn[:, -1:]
     recovered = mean_gradients(points, x, y).T @ np.diag(turn[:, -1]) @ turn
     size = np.abs(points).max()  # a point far out costs digits
-    np.testing.assert_allclose(recovered, moments(x, y), rtol=1e-10, atol=1e-13 * size + 1e-11)
+    stated = x.T @ np.column_stack([x, -y]) / n  # [S, -b]
+    np.testing.assert_allclose(recovered, stated, rtol=1e-10, atol=1e-13 * size + 1e-11)
 
 
 def draw(seed, choose_points):
@@ -66,8 +62,8 @@ def anywhere(count):
 
 
 def on_a_line(x, y, rng):
-    first, step = rng.normal(size=(2, D))
-    return first[None] + np.arange(9.0)[:, None] * step[None]
+    first, step = rng.normal(size=(2, 1, D))
+    return first + np.arange(9.0)[:, None] * step
 
 
 def on_the_path(count):  # the first iterates of the first set
@@ -100,30 +96,22 @@ def test_d_plus_one_checkpoints_are_enough_for_gradient_descent(seed):
     assert move < 1e-10
 
 
-@pytest.mark.parametrize("points", [anywhere(D), on_a_line])
-def test_control_d_checkpoints_or_those_on_a_line_are_too_few(points):
-    gaps, moves = np.transpose([errors(seed, points, DESCENT) for seed in range(10)])
-    assert gaps.max() < 1e-11
-    assert np.median(moves) > 1e-2
-
-
-def test_control_other_weights_read_the_labels_second_moment_too():
+def test_control_fewer_checkpoints_those_on_a_line_and_other_weights_do_not_determine_it():
+    """Other weights read the second moment of the labels too."""
+    for points in (anywhere(D), on_a_line):
+        gaps, moves = np.transpose([errors(seed, points, DESCENT) for seed in range(10)])
+        assert gaps.max() < 1e-11
+        assert np.median(moves) > 1e-2
     stacks = [draw_stack(np.random.default_rng(seed), 4, 1, D + 1) for seed in range(10)]
-    moves = [errors(seed, anywhere(D + 1), stacks[seed])[1] for seed in range(10)]
+    moves = [errors(seed, anywhere(D + 1), stack)[1] for seed, stack in enumerate(stacks)]
     assert np.median(moves) > 1e-3
 
 
-@depths
+@pytest.mark.parametrize("depth", [1, 3, 6])
 @seeds
-def test_gradients_on_the_first_steps_are_enough(depth, seed):
-    points = on_the_path(min(depth, D + 1))
-    assert errors(seed, points, descent(np.full(depth, STEP)), pooled=False)[1] < 1e-10
-
-
-@depths
-def test_control_one_step_less_is_not(depth):
-    moves = []
-    for seed in range(10):
-        case = on_the_path(min(depth, D + 1) - 1), descent(np.full(depth, STEP)), False
-        moves.append(errors(seed, *case)[1])
+def test_gradients_on_the_first_steps_are_enough_and_control_one_step_less_is_not(depth, seed):
+    params, count = descent(np.full(depth, STEP)), min(depth, D + 1)
+    assert errors(seed, on_the_path(count), params, pooled=False)[1] < 1e-10
+    others = range(seed, seed + 10)
+    moves = [errors(other, on_the_path(count - 1), params, False)[1] for other in others]
     assert np.median(moves) > 1e-5

@@ -19,6 +19,7 @@ D, N = 3, 5
 TIMES = np.linspace(0, 1, 10)
 SUBSETS = np.array(list(itertools.product([0.0, 1.0], repeat=D)))  # [2^d, d]
 vector_field = jit_numpy(training_dynamics.vector_field, static_argnums=3)
+plateaus_of = jit_numpy(partial(plateaus.plateaus, n=N))
 
 
 def draw(seed):
@@ -48,10 +49,8 @@ def saddles(eigenvalues, basis, noise_var):
     their optimum, and what one more head of size .01 on an eigenvector that is left adds, twice."""
     order = jnp.argsort(-eigenvalues)
     eigenvalues, basis = eigenvalues[order], basis[:, order]
-    covariance, gammas = (
-        basis * eigenvalues[None] @ basis.T,
-        1 / optimal_steps(eigenvalues, noise_var),
-    )
+    covariance = basis * eigenvalues[None] @ basis.T
+    gammas = 1 / optimal_steps(eigenvalues, noise_var)
 
     def loss(value, key, query):
         A = jnp.einsum("h,hd,he->de", value, key, query)
@@ -71,16 +70,10 @@ def saddles(eigenvalues, basis, noise_var):
     return jax.vmap(at)(jnp.asarray(SUBSETS)), closed
 
 
-plateaus_of = jit_numpy(partial(plateaus.plateaus, n=N))
-
-
 @seed_and(noise_var=(0.0, 2.0))
-def test_diagonal_weights_train_mode_by_mode(seed, noise_var):
+def test_diagonal_weights_train_mode_by_mode_and_every_subset_is_critical(seed, noise_var):
+    """All subsets but the whole one are saddles."""
     assert max(errors_of_modes(seed, noise_var, rotated=False)) < 1e-10
-
-
-@seed_and(noise_var=(0.0, 2.0))
-def test_every_subset_is_critical_and_all_but_the_whole_one_are_saddles(seed, noise_var):
     eigenvalues, basis, _ = draw(seed)
     (losses, slopes, more, alone), closed = saddles(eigenvalues, basis, noise_var)
     np.testing.assert_allclose(losses, closed, atol=1e-10)
