@@ -17,9 +17,9 @@ from lsa_lab.models import transformer
 D, HEADS, N = 6, 2, 9
 
 
-@partial(jit_numpy, static_argnames=("num_heads", "norm"))
-def written(params, tokens, num_heads=HEADS, norm=True):  # |what the layer adds to the query|
-    config = transformer.Config(D, 1, num_heads, 4, kernel="linear", norm=norm)
+@partial(jit_numpy, static_argnames="norm")
+def written(params, tokens, norm=True):  # |what the layer adds to the query|
+    config = transformer.Config(D, 1, len(params.w_q[0]), 4, kernel="linear", norm=norm)
     before, after = transformer.forward(params, tokens, config).stream[:, -1]
     return jnp.linalg.norm(after - before)
 
@@ -54,7 +54,7 @@ def test_equal_demonstrations_that_one_head_reads_and_writes_reach_the_bound():
     norm = dict(attention_norm_scale=np.ones((1, D)), attention_norm_offset=np.zeros((1, D)))
     w_q, w_o = row / key * query, (row / key * new).swapaxes(2, 3)
     params = transformer.Params(w_q=w_q, w_k=row, w_v=row, w_o=w_o, **norm)
-    size = written(params, 1e3 * np.array([*[key] * N, query]), num_heads=1)
+    size = written(params, 1e3 * np.array([*[key] * N, query]))
     np.testing.assert_allclose(size, bound(params), rtol=1e-6)
 
 

@@ -27,10 +27,8 @@ def answers(config, constant, params, pair):  # [2, n+1], to both prompts
 
 
 def answers_to_opposite_tasks(kind, layers, seed, constant=0.0):  # [2, n+1], and targets [n+1]
-    config = recurrent.Config(
-        kind, D + 2, layers, 2, key_width=2, width=5, norm=True, layout="bound"
-    )
-    rng = np.random.default_rng(seed)
+    sizes = dict(key_width=2, width=5, norm=True, layout="bound")
+    config, rng = recurrent.Config(kind, D + 2, layers, 2, **sizes), np.random.default_rng(seed)
     params = draw_weights(rng, recurrent.init, config)
     params = params.replace(attention_norm_offset=0 * params.attention_norm_offset)
     x, w = rng.normal(size=(N + 1, D)), rng.normal(size=D)
@@ -48,7 +46,7 @@ def test_sums_give_one_answer_to_a_task_and_to_its_opposite(kind, layers, seed):
     assert (risk >= targets**2 * (1 - 1e-9)).all()  # that of the answer 0
 
 
-def test_control_a_constant_in_the_token_or_steps_of_a_delta_rule_tell_them_apart():
-    for kind, layers, constant in (("additive", 2, 1.0), ("delta", 2, 0.0)):
-        predictions, _ = answers_to_opposite_tasks(kind, layers, 0, constant)
-        assert np.abs(np.subtract(*predictions))[2:].max() > 1e-3 * np.abs(predictions).max()
+@pytest.mark.parametrize(("kind", "constant"), [("additive", 1.0), ("delta", 0.0)])
+def test_control_a_constant_in_the_token_or_steps_of_a_delta_rule_tell_them_apart(kind, constant):
+    predictions, _ = answers_to_opposite_tasks(kind, 2, 0, constant)
+    assert np.abs(np.subtract(*predictions))[2:].max() > 1e-3 * np.abs(predictions).max()

@@ -41,24 +41,20 @@ def test_finite_sizes_are_the_least_of_a_quadratic_form_in_moments(n, d):
     assert np.abs(exact / wrong - 1).max() > 1e-2
 
 
-def test_finite_sizes_are_the_best_polynomial_on_drawn_spectra():
+def test_they_are_the_best_polynomials_on_drawn_spectra_from_one_layer_to_ridge():
     n, d, noise_var = 16, 8, 0.1
     x = np.random.default_rng(0).standard_normal((6000, n, d))
     h = np.linalg.eigvalsh(np.swapaxes(x, 1, 2) @ x / n).ravel()
-    exact = depth.best_descent_at(n, d, noise_var, 4)
+    exact = depth.best_descent_at(n, d, noise_var, 60)
     target = np.concatenate([np.ones_like(h), np.zeros_like(h)])
     for length in range(1, 5):  # the mean of (1 - hg)² + s h g², two blocks of rows
         powers = h[:, None] ** np.arange(length)
         noise = np.sqrt(noise_var * d / n * h)[:, None] * powers
         _, (least,), *_ = np.linalg.lstsq(np.concatenate([h[:, None] * powers, noise]), target)
         np.testing.assert_allclose(least / len(h), exact[length], rtol=0.02)
-    assert (np.diff(exact) < 0).all()
-
-
-def test_the_first_step_is_that_of_one_layer_and_the_last_come_to_ridge():
-    exact = depth.best_descent_at(16, 8, 0.1, 60)
-    np.testing.assert_allclose(exact[1], 1 - 1 / (1 + (8 + 1 + 8 * 0.1) / 16), rtol=1e-12)
-    np.testing.assert_allclose(exact[-1], risk.rotation_invariant_bound(16, 8, 0.1), rtol=1e-7)
+    assert (np.diff(exact[:5]) < 0).all()
+    np.testing.assert_allclose(exact[1], 1 - 1 / (1 + (d + 1 + d * noise_var) / n), rtol=1e-12)
+    np.testing.assert_allclose(exact[-1], risk.rotation_invariant_bound(n, d, noise_var), rtol=1e-7)
 
 
 @jit_numpy
@@ -86,11 +82,11 @@ def test_flows_of_the_best_steps_lack_the_share_that_their_risk_does(length):
 
     def share(steps):
         network, bayes = flows(steps, x)
-        squares = [
+        lacking, whole = (
             mass @ ((flow * x).sum(1) ** 2 + NOISE * (flow**2).sum(1))
             for flow in (network - bayes, bayes)
-        ]
-        return squares[0] / squares[1]
+        )
+        return lacking / whole
 
     ridge = learning_curves.ridge(N, 1, NOISE)[-1]
     stated = (depth.best_descent_at(N, 1, NOISE, length)[-1] - ridge) / (1 - ridge)

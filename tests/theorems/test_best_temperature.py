@@ -6,7 +6,6 @@ Gaussian covariates, softmax to first order, any A. docs/theory, "The best tempe
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from draws import jit_numpy
 from lsa_lab.theory import optimum
@@ -45,15 +44,13 @@ def best_temperature(covariance):
     return (N - 1) / N * shrink
 
 
-@pytest.mark.parametrize("scale", [1.0, 2.5])
-def test_at_the_closed_form_the_risk_is_least(scale):
-    temperature = best_temperature(scale * COVARIANCE)
-    slope, curvature = (f(1 / temperature, scale * COVARIANCE) for f in SLOPES)
-    assert abs(slope / curvature) < 1e-12
-    assert curvature > 0
-
-
-def test_control_the_temperature_of_training_is_too_sharp_for_a_larger_covariance():
-    temperature = best_temperature(COVARIANCE)
-    assert best_temperature(2.5 * COVARIANCE) > 2 * temperature
-    assert SLOPES[0](1 / temperature, 2.5 * COVARIANCE) > 0.1
+def test_at_the_closed_form_the_risk_is_least():
+    temperatures = []
+    for scale in (1.0, 2.5):
+        temperatures.append(best_temperature(scale * COVARIANCE))
+        slope, curvature = (f(1 / temperatures[-1], scale * COVARIANCE) for f in SLOPES)
+        assert abs(slope / curvature) < 1e-12
+        assert curvature > 0
+    # Control: the temperature of training is too sharp for the larger covariance.
+    assert temperatures[1] > 2 * temperatures[0]
+    assert SLOPES[0](1 / temperatures[0], 2.5 * COVARIANCE) > 0.1

@@ -1,7 +1,8 @@
-"""The delta rule with its best steps, and linear attention, learn by closed curves.
+"""The delta rule with its best steps, and linear attention, learn by closed curves; steps that
+depend on |x_t|² learn by a recursion over χ²_d, and start as the Bayes rule.
 
 Gaussian covariates, E wwᵀ = I/d, independent noise. docs/theory, "Learning curve of linear
-attention", "Learning curve of the delta rule".
+attention", "Learning curve of the delta rule", "A step that sees the key".
 """
 
 import jax.numpy as jnp
@@ -9,14 +10,16 @@ import numpy as np
 import pytest
 from scipy.special import lambertw
 
-from draws import jit_numpy
+from draws import jit_numpy, z_score
 from lsa_lab.theory import learning_curves
 from population import gauss_hermite, linear_risk, token_states
 
 N, D = 3, 2
 NOISE = np.array([0.3, 1.2, 0.1])
-delta_rule = jit_numpy(learning_curves.delta_rule, static_argnums=(0, 1))
-additive = jit_numpy(learning_curves.additive, static_argnums=(0, 1))
+delta_rule, additive, implicit = (
+    jit_numpy(curve, static_argnums=(0, 1))
+    for curve in (learning_curves.delta_rule, learning_curves.additive, learning_curves.implicit)
+)
 
 
 @jit_numpy
@@ -31,36 +34,26 @@ def risk(steps, noise_vars):  # of the layer after all tokens -> []
     return linear_risk(answer, points.reshape(-1, N, D), masses, noise_vars)
 
 
-def best_steps(noise_vars):
-    before = delta_rule(N, D, noise_vars)[:-1]
-    return before / ((D + 2) * before + D * noise_vars)
-
-
-@pytest.mark.parametrize("noise_vars", [NOISE, np.full(N, 0.2), np.full(N, 1e-9)])
-def test_the_delta_rule_follows_its_recursion(noise_vars):
-    stated, steps = delta_rule(N, D, noise_vars)[-1], best_steps(noise_vars)
-    np.testing.assert_allclose(risk(steps, noise_vars), stated, rtol=1e-9)
-
-
-def test_no_other_steps_learn_more_and_control_with_other_noise_the_recursion_is_another():
-    best, rng = best_steps(NOISE), np.random.default_rng(0)
-    least = risk(best, NOISE)
+def test_the_delta_rule_follows_its_recursion_and_no_other_steps_learn_more():
+    rng = np.random.default_rng(0)
+    for noise_vars in (np.full(N, 0.2), np.full(N, 1e-9), NOISE):
+        before = delta_rule(N, D, noise_vars)
+        best = before[:-1] / ((D + 2) * before[:-1] + D * noise_vars)
+        least = risk(best, noise_vars)
+        np.testing.assert_allclose(least, before[-1], rtol=1e-9)
     assert all(risk(best * rng.uniform(0.7, 1.4, N), NOISE) > least for _ in range(8))
-    assert abs(risk(best, 2 * NOISE) / least - 1) > 1e-2
+    assert abs(risk(best, 2 * NOISE) / least - 1) > 1e-2  # Control: other noise
 
 
-def test_linear_attention_with_its_best_scale_follows_its_curve():
+def test_linear_attention_with_its_best_scale_follows_its_curve_and_is_behind():
     """Σ_i y_i x_i: E of its product with w is t, of its square t (d + 2 + dσ²) + t (t - 1)."""
-    for d in (D, 1):
-        t = np.arange(1, 6)
-        square = t * (d + 2 + d * 0.2) + t * (t - 1)
-        np.testing.assert_allclose(additive(5, d, 0.2)[1:], 1 - t**2 / square, rtol=1e-12)
-
-
-def test_one_token_is_one_for_both_and_later_the_delta_rule_is_ahead():
-    linear, delta = (curve(9, 4, 0.3) for curve in (additive, delta_rule))
-    np.testing.assert_allclose(linear[:2], delta[:2], rtol=1e-12)
-    assert (delta[2:] < linear[2:]).all()
+    for d in (4, 1):
+        t = np.arange(1, 10)
+        square = t * (d + 2 + d * 0.3) + t * (t - 1)
+        linear, delta = (curve(9, d, 0.3) for curve in (additive, delta_rule))
+        np.testing.assert_allclose(linear[1:], 1 - t**2 / square, rtol=1e-12)
+        np.testing.assert_allclose(linear[:2], delta[:2], rtol=1e-12)  # one token is one for both
+        assert (delta[2:] < linear[2:]).all()
 
 
 def test_in_the_limit_the_curve_is_that_of_lambert():
@@ -70,3 +63,30 @@ def test_in_the_limit_the_curve_is_that_of_lambert():
         stated = delta_rule(int(alpha * 4000), 4000, noise_var)[-1]
         np.testing.assert_allclose(stated, limit, rtol=5e-3)
     np.testing.assert_allclose(delta_rule(8000, 4000, 0.0)[-1], np.exp(-2), rtol=5e-3)
+
+
+def simulate(n, d, noise_var, steps_see_the_key=True, prompts=20_000):  # [n+1, B]
+    """Squared errors of the rule that knows |x|², or of the same steps at E |x|² + 2."""
+    rng, curve = np.random.default_rng(0), implicit(n, d, noise_var)
+    error = rng.normal(size=(prompts, d)) / d**0.5
+    squares = [(error**2).sum(1)]
+    for r in curve[:-1]:
+        x, noise = rng.normal(size=(prompts, d)), rng.normal(size=prompts)
+        square = (x**2).sum(1) if steps_see_the_key else d + 2
+        step = r / (square * r + d * noise_var)
+        error = error + (step * (noise_var**0.5 * noise - (error * x).sum(1)))[:, None] * x
+        squares.append((error**2).sum(1))
+    return squares
+
+
+@pytest.mark.parametrize("case", [(8, 4, 0.1), (6, 3, 1.0), (5, 1, 0.3)])
+def test_a_step_that_sees_the_key_follows_its_recursion(case):
+    """After one demonstration it is the Bayes rule, and then above it."""
+    step, bayes = implicit(*case), learning_curves.ridge(*case)
+    scores = [z_score(s - r) for s, r in zip(simulate(*case), step, strict=True)]
+    assert np.abs(scores).max() < 4
+    if case[1] == 4:  # Control: a step that does not see it
+        assert abs(z_score(simulate(*case, steps_see_the_key=False)[-1] - step[-1])) > 10
+    np.testing.assert_allclose(step[:2], bayes[:2], rtol=1e-9)
+    assert (step[2:] > bayes[2:]).all()
+    assert (step[1:] < delta_rule(*case)[1:]).all()

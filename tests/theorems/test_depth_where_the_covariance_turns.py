@@ -37,18 +37,19 @@ def test_stacks_with_the_best_shared_steps_have_that_error_in_every_basis(length
     powers = EIGENVALUES[:, None] ** np.arange(1.0, length + 1)
     least = np.linalg.lstsq(root[:, None] * powers, -root)[0]  # of Σ λ p(λ)² with p(0) = 1
     steps = 1 / np.roots([*least[::-1], 1.0])
-    exact = rotating_covariance.best_descent(EIGENVALUES, length)
+    exact = rotating_covariance.best_descent(EIGENVALUES, 6)
     assert np.isreal(steps).all()
-    np.testing.assert_allclose(
-        error_of_stack(descent(steps.real), covariance), exact[-1], rtol=1e-9
-    )
-    # Control: one layer ends a fixed covariance, and only that.
+    error = error_of_stack(descent(steps.real), covariance)
+    np.testing.assert_allclose(error, exact[length], rtol=1e-9)
+    # Control: one layer ends a fixed covariance, and only that; five layers end all.
     params = preconditioned(np.linalg.inv(covariance)[None])
     assert error_of_stack(params, covariance) < 1e-20
     assert error_of_stack(params, np.diag(EIGENVALUES)) > exact[1]
+    assert (exact[:5] > 0).all()
+    np.testing.assert_array_equal(exact[5:], 0)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("count", [1, 2, 5])
 @seeds
 def test_layers_that_move_covariates_end_every_basis_with_half_as_many(count, seed):
     values = np.resize(EIGENVALUES[-count:], 5)
@@ -81,19 +82,13 @@ def test_the_best_two_layers_that_move_leave_an_eighth_of_what_two_steps_do():
     np.testing.assert_allclose(error_of_stack(stack, np.diag(values)), best.fun, rtol=1e-9)
 
 
-def test_control_as_many_layers_as_eigenvalues_leave_nothing_and_fewer_do():
-    risks = rotating_covariance.best_descent(EIGENVALUES, 6)
-    assert (risks[:5] > 0).all()
-    np.testing.assert_array_equal(risks[5:], 0)
-
-
 def power_law_risks(b, depth):  # [depth+1]
     """R_l/R_0 = [Π_{k≤l} k/(k + b + 1)]² where λ times the density of eigenvalues is λ^b."""
     layers = np.arange(1.0, depth + 1)
     return np.append(1, np.cumprod(layers / (layers + 1 + b)) ** 2)
 
 
-@pytest.mark.parametrize("a", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("a", [1.0, 3.0])
 def test_a_power_law_of_eigenvalues_is_one_in_depth_and_tied_layers_have_half_its_exponent(a):
     values = ((np.arange(2000) + 0.5) / 2000) ** a
     exact, risks = power_law_risks(1 / a, 40), rotating_covariance.best_descent(values, 5)

@@ -1,19 +1,23 @@
 """No matrix of rank r is nearer than the truncated one (Eckart and Young 1936), and truncating what
-is truncated is truncating once.
+is truncated is truncating once. A truncated model run by its factors predicts what the dense one
+does: W_r = (U_r S_r) V_rᵀ, so that r columns of each factor do the work of the matrix.
 
-Papers: A2 uses both. docs/theory, "Truncation", "Nested truncation".
+Papers: A2 uses truncation. docs/theory, "Truncation", "Nested truncation", "The factored forward
+pass".
 """
 
 import functools
 
 import hypothesis.strategies as st
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
 
-from draws import SEEDS, forward, jit_numpy, seed_and
+import draws
+from draws import SEEDS, draw_stack, forward, jit_numpy, relative_error, seed_and
 from lsa_lab.analyses import clipping
-from lsa_lab.models import constructions
+from lsa_lab.models import constructions, transformer
 
 shapes = pytest.mark.parametrize("shape", [(4, 9), (9, 4), (1, 3)])
 seeds = seed_and(share=(0, 0.999))
@@ -75,7 +79,7 @@ def change_of_descent(name, seed, share):
     rng = np.random.default_rng(seed)
     params = constructions.gradient_descent(rng.uniform(0.1, 1, size=3), 4)
     tokens = rng.normal(size=(9, 5))
-    cut = np.array([[truncate(np.asarray(w), share)] for w in getattr(params, name)[:, 0]])
+    cut = truncate(getattr(params, name), share)
     plain, edited = (forward(p, tokens).stream for p in (params, params.replace(**{name: cut})))
     return np.abs(edited - plain).max() / np.abs(plain).max()
 
@@ -111,3 +115,39 @@ def test_control_a_randomised_decomposition_and_rates_of_the_rank_that_is_left_c
 
     assert nested_error(sketched, matrix, (0.3, 0.6)) > 1e-2
     assert nested_error(remaining, matrix, (0.3, 0.5)) > 1e-2
+
+
+def split(params, rank):
+    """w_kq = Σ s_i u_i v_iᵀ is W_Kᵀ W_Q with W_K = √s Uᵀ, W_Q = √s Vᵀ, and w_pv = W_O W_V."""
+    factors = []
+    for matrix in (params.w_kq, params.w_pv):
+        left, values, right = np.linalg.svd(matrix)
+        roots = np.sqrt(values[..., :rank])
+        factors += [left[..., :rank] * roots[..., None, :], right[..., :rank, :] * roots[..., None]]
+    w_k, w_q, w_o, w_v = factors
+    return transformer.Params(w_q=w_q, w_k=w_k.swapaxes(-1, -2), w_v=w_v, w_o=w_o)
+
+
+@functools.partial(jit_numpy, static_argnames="keys")
+def factored_stream(heads, tokens, keys):
+    num_layers, num_heads, rank, e = heads.w_q.shape
+    config = transformer.Config(e, num_layers, num_heads, rank, kernel="linear", keys=keys)
+    return transformer.forward(heads, tokens, config).stream
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.9])
+@draws.seeds
+def test_factors_as_heads_predict_what_truncated_weights_do(rate, seed):
+    rng = np.random.default_rng(seed)
+    params, tokens = draw_stack(rng, 2, 2, 5, 0.4), rng.normal(size=(9, 5))
+    heads = split(params, clipping.kept_rank(5, rate))
+
+    def error(dense_rate, keys="demonstrations"):
+        dense = jax.tree.map(lambda w: truncate(w, dense_rate), params)
+        stream = forward(dense, tokens, keys=keys).stream
+        return relative_error(factored_stream(heads, tokens, keys), stream)
+
+    assert error(rate) < 1e-10
+    if seed == 0 and rate == 0.5:  # under every mask, and Control: another rank
+        assert max(error(rate, "all"), error(rate, "causal")) < 1e-10
+        assert error(0.75) > 1e-3

@@ -9,7 +9,6 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from draws import draw_prompt, draw_stack, jit_numpy, seeds, stack_sizes
 from lsa_lab import prompts
@@ -18,7 +17,7 @@ from lsa_lab.models import linear_attention, moments
 
 
 @functools.partial(jit_numpy, static_argnames="keys")
-def flow_by_tokens(params, prompt, keys="demonstrations"):  # [L, n, e, e_out]
+def flow_by_tokens(params, prompt, keys):  # [L, n, e, e_out]
     def queries(demonstrations):
         tokens = jnp.concatenate([demonstrations, prompts.tokens(prompt)[-1:]])
         return linear_attention.forward(params, tokens, keys=keys).stream[1:, -1]
@@ -27,55 +26,32 @@ def flow_by_tokens(params, prompt, keys="demonstrations"):  # [L, n, e, e_out]
 
 
 @jit_numpy
-def flow_by_moment(params, prompt):  # [L, n, e], [L, n, e, e_out]
-    rows = prompts.tokens(prompt)
+def flows_by_moment(params, prompt, query_share):  # [L, n, e], [L, n, e, e_out]
+    """The flow, and that of all of a token, at the moment S_0 + share q qᵀ/n."""
+    rows, n = prompts.tokens(prompt), len(prompt.y)
 
     def queries(second_moment):  # [L, e]
         return moments.layer_maps(params, second_moment)[1:] @ rows[-1]
 
-    slopes = jax.jacfwd(queries)(prompts.second_moment(prompt))  # [L, e_out, e, e]
-    token_flow = jnp.einsum("ia,ltab->libt", rows[:-1], slopes + slopes.mT) / len(prompt.y)
+    moment = prompts.second_moment(prompt) + query_share * jnp.outer(rows[-1], rows[-1]) / n
+    slopes = jax.jacfwd(queries)(moment)  # [L, e_out, e, e]
+    token_flow = jnp.einsum("ia,ltab->libt", rows[:-1], slopes + slopes.mT) / n
     return amplification.moment_flow(params, prompt), token_flow
 
 
-@jit_numpy
-def flow_by_moment_of_all_tokens(params, prompt):  # [n, e]
-    rows = prompts.tokens(prompt)
-
-    def answer(second_moment):
-        return -moments.layer_maps(params, second_moment)[-1, -1] @ rows[-1]
-
-    slope = jax.grad(answer)(rows.T @ rows / (len(rows) - 1))  # S_0 + q qᵀ/n
-    return rows[:-1] @ (slope + slope.T) / (len(rows) - 1)
-
-
-def draw(seed, size):
+@stack_sizes
+@seeds
+def test_the_moment_carries_the_whole_flow_and_unmasked_that_of_all_tokens(size, seed):
     (num_layers, num_heads, n, d), rng = size, np.random.default_rng(seed)
-    return draw_stack(rng, num_layers, num_heads, d + 1), draw_prompt(rng, n, d)
-
-
-def error(seed, size, keys="demonstrations"):
-    case = draw(seed, size)
-    expected, (flow, token_flow) = flow_by_tokens(*case, keys), flow_by_moment(*case)
-    differences = flow + expected[..., -1], token_flow - expected
-    return max(np.abs(d).max() for d in differences) / np.abs(expected).max()
-
-
-@stack_sizes
-@seeds
-def test_the_moment_carries_the_whole_flow(size, seed):
-    assert error(seed, size) < 1e-10
-
-
-@stack_sizes
-@seeds
-def test_unmasked_the_formula_holds_at_the_moment_of_all_tokens(size, seed):
-    case = draw(seed, size)
-    expected = -flow_by_tokens(*case, "all")[-1, ..., -1]
-    difference = flow_by_moment_of_all_tokens(*case) - expected
-    assert np.abs(difference).max() < 1e-10 * np.abs(expected).max()
-
-
-@pytest.mark.parametrize("keys", ["all", "causal"])
-def test_control_other_masks_have_another_flow(keys):
-    assert error(0, (3, 2, 5, 3), keys) > 1e-3
+    case = draw_stack(rng, num_layers, num_heads, d + 1), draw_prompt(rng, n, d)
+    masked, unmasked, causal = (
+        flow_by_tokens(*case, keys=keys) for keys in ("demonstrations", "all", "causal")
+    )
+    flow, token_flow = flows_by_moment(*case, 0.0)
+    differences = flow + masked[..., -1], token_flow - masked
+    assert max(np.abs(d).max() for d in differences) < 1e-10 * np.abs(masked).max()
+    difference = flows_by_moment(*case, 1.0)[1] - unmasked
+    assert np.abs(difference).max() < 1e-10 * np.abs(unmasked).max()
+    if seed == 0 and d == 3:  # Control: other masks have another flow
+        for other in (unmasked, causal):
+            assert np.abs(token_flow - other).max() > 1e-3 * np.abs(other).max()

@@ -1,19 +1,47 @@
-"""The risk of gradient descent given X is a sum over the spectrum of H.
+"""t steps of descent with one step size are a sum over the modes of H, for all t at once, and its
+risk given X is a sum over the spectrum of H.
 
-E wwᵀ is a multiple of I. docs/theory, "The risk of descent".
+ŷ_t = Σ_k c_k (1 - (1 - ηκ_k)^t)/κ_k, for steps that diverge too; derived here. For the risk E wwᵀ
+is a multiple of I. docs/theory, "Descent is a spectral filter", "The risk of descent".
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from draws import draw_rotation, jit_numpy, seeds, sizes
+from draws import draw_prompt, draw_rotation, jit_numpy, relative_error, seed_and, seeds, sizes
+from lsa_lab import estimators
 from lsa_lab.models import constructions, linear_attention, trace
 from lsa_lab.prompts import Prompt, tokens
 from lsa_lab.theory import risk
 
-NOISE_VAR = 0.5
+NOISE_VAR, STEPS = 0.5, 30
+largest_step = jit_numpy(estimators.largest_step)
 stated_risks = jit_numpy(risk.gradient_descent, static_argnums=2)
+
+
+@jit_numpy
+def closed_form(prompt, step_sizes):  # -> [E, STEPS+1]
+    modes = estimators.descent_modes(prompt)
+    return estimators.descent_predictions(*modes, step_sizes, jnp.arange(STEPS + 1))
+
+
+@jit_numpy
+def loop(prompt, step_sizes):  # [STEPS] -> [STEPS+1]
+    return estimators.gradient_descent(prompt, step_sizes) @ prompt.x_query
+
+
+@sizes
+@seed_and(share=(0.05, 1.2))
+def test_the_sum_over_modes_is_the_loop(n, d, seed, share):
+    prompt = draw_prompt(np.random.default_rng(seed), n, d)
+    step_sizes = np.array([share, 0.5]) * 2 * largest_step(prompt.x)  # 1 is where descent diverges
+    sums = closed_form(prompt, step_sizes)
+    for size, stated in zip(step_sizes, sums, strict=True):
+        assert relative_error(stated, loop(prompt, np.full(STEPS, size))) < 1e-10
+    # Control: a step size that changes is no such sum.
+    changing = step_sizes[1] * np.linspace(0.5, 1.5, STEPS)
+    assert relative_error(sums[1], loop(prompt, changing)) > 1e-6
 
 
 @jit_numpy

@@ -36,9 +36,7 @@ def gap_and_change(seed, intercept=1.0, size=1.0):
 def test_shares_are_off_by_the_gap_at_most(seed):
     gap, change = gap_and_change(seed)
     assert change <= gap * (1 + 1e-12)
-
-
-def test_control_without_an_intercept_no_gap_is_too_small_for_other_shares():
-    pairs = [gap_and_change(seed, intercept=0.0, size=1e-3) for seed in range(20)]
-    assert all(change > gap for gap, change in pairs if change > 0.05)
-    assert any(change > 0.05 for _, change in pairs)
+    if seed == 0:  # Control: without an intercept no gap is too small for other shares
+        pairs = [gap_and_change(other, intercept=0.0, size=1e-3) for other in range(20)]
+        assert all(change > gap for gap, change in pairs if change > 0.05)
+        assert any(change > 0.05 for _, change in pairs)

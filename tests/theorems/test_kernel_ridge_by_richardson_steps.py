@@ -46,9 +46,6 @@ def errors_and_bounds(seed, one_length=True):  # [steps], in the metric of D, a 
 def test_each_step_contracts_the_distance_to_kernel_ridge_regression(seed):
     errors, bounds = errors_and_bounds(seed)
     assert (errors <= (1 + 1e-9) * bounds + 1e-12).all()
-
-
-@seeds
-def test_control_among_covariates_of_many_lengths_it_goes_elsewhere(seed):
+    # Control: among covariates of many lengths it goes elsewhere.
     errors, bounds = errors_and_bounds(seed, one_length=False)
     assert errors[-1] > bounds[-1]

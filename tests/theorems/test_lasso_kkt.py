@@ -16,10 +16,9 @@ shapes = pytest.mark.parametrize(("n", "d"), [(30, 4), (5, 12), (1, 1)])
 solve = jit_numpy(lasso)
 
 
-def draw(seed, n, d, orthogonal=False):
+def draw(seed, n, d):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d))
-    x = n**0.5 * np.linalg.qr(x)[0] if orthogonal else x
     return Prompt(x, x[:, 0] - x[:, -1] + rng.normal(size=n), rng.normal(size=d), np.zeros(()))
 
 
@@ -41,36 +40,32 @@ def violation(prompt, weights, penalty):
 
 
 @shapes
-@seed_and(share=(1e-3, 0.99))
-def test_the_slope_is_the_penalty_on_the_support_and_below_it_elsewhere(n, d, seed, share):
+@seed_and(share=(1e-3, 0.99), penalty=(0.01, 2.0))
+def test_the_slope_is_as_stated_and_the_certificate_is_the_duality_gap(n, d, seed, share, penalty):
+    """The slope is the penalty on the support, and below it elsewhere."""
     prompt = draw(seed, n, d)
     largest = np.max(np.abs(slope(prompt, np.zeros(d))))
     weights = solve(prompt, share * largest)
     assert violation(prompt, weights, share * largest) < 1e-10
+    assert certify(prompt, weights, share * largest) < 1e-12 * np.sum(prompt.y**2) / n
     assert weights.any()
     assert not solve(prompt, largest * (1 + 1e-9)).any()
-
-
-@seed_and(share=(0.01, 1.5))
-def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
-    prompt = draw(seed, 30, 4, orthogonal=True)
-    r = slope(prompt, np.zeros(4))
-    penalty = share * np.max(np.abs(r))
-    soft = np.sign(r) * np.maximum(np.abs(r) - penalty, 0.0)
-    np.testing.assert_allclose(solve(prompt, penalty), soft, atol=1e-10)
-
-
-@shapes
-@seed_and(penalty=(0.01, 2.0))
-def test_the_certificate_is_the_duality_gap(n, d, seed, penalty):
-    prompt = draw(seed, n, d)
     x, y, weights = prompt.x, prompt.y, prompt.x_query  # any weights have a gap
     primal = np.sum((y - x @ weights) ** 2) / (2 * n) + penalty * np.sum(np.abs(weights))
     dual_point = (y - x @ weights) / n
     dual_point *= min(1.0, penalty / np.max(np.abs(x.T @ dual_point)))
     dual = y @ dual_point - n * np.sum(dual_point**2) / 2
     assert abs(certify(prompt, weights, penalty) - (primal - dual)) < 1e-10 * primal
-    assert certify(prompt, solve(prompt, penalty), penalty) < 1e-12 * np.sum(y**2) / n
+
+
+@seed_and(share=(0.01, 1.5))
+def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
+    prompt = draw(seed, 30, 4)
+    prompt = prompt.replace(x=30**0.5 * np.linalg.qr(prompt.x)[0])
+    r = slope(prompt, np.zeros(4))
+    penalty = share * np.max(np.abs(r))
+    soft = np.sign(r) * np.maximum(np.abs(r) - penalty, 0.0)
+    np.testing.assert_allclose(solve(prompt, penalty), soft, atol=1e-10)
 
 
 def test_control_the_solution_for_another_penalty_breaks_the_conditions():

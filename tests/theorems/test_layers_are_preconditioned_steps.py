@@ -3,25 +3,28 @@ move the covariates, by B_l, are steps with a preconditioner that the prompt cho
 
     T_{l+1} = (I + B_l T_l H T_lᵀ A_l) T_l,   w_{l+1} = w_l + T_lᵀ A_lᵀ T_l Xᵀ(y - Xw_l)/n.
 
-The query is no key. Ahn et al. 2306.00297; with A = η I, B = -γ I GD++ of von Oswald et al.
-2212.07677. docs/theory, "Layers are preconditioned steps", "GD++".
+The query is no key. Heads of one layer that write the label slot alone are one head Σ_h v_h A_h.
+Ahn et al. 2306.00297; with A = η I, B = -γ I GD++ of von Oswald et al. 2212.07677. docs/theory,
+"Layers are preconditioned steps", "GD++", "Heads merge in one layer".
 """
 
 import numpy as np
 
-from draws import draw_prompt, forward, jit_numpy, preconditioned, relative_error, seeds, sizes
+from draws import (
+    as_tokens,
+    draw_prompt,
+    forward,
+    jit_numpy,
+    preconditioned,
+    relative_error,
+    seeds,
+    sizes,
+)
 from lsa_lab.models import constructions
+from lsa_lab.models.linear_attention import Params
 
 LAYERS = 4
 plus_plus = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2)
-
-
-def draw(seed, n, d):  # tokens, A and B [L, d, d], step sizes and factors γ [L]
-    rng = np.random.default_rng(seed)
-    prompt = draw_prompt(rng, n, d)
-    rows = np.column_stack([np.vstack([prompt.x, prompt.x_query]), np.append(prompt.y, 0.0)])
-    rows /= np.abs(rows).max()
-    return rows, *rng.normal(size=(2, LAYERS, d, d)) / d, *rng.uniform(0.1, 1, (2, LAYERS))
 
 
 def network(tokens, A, B, keys="demonstrations"):
@@ -61,17 +64,43 @@ def descend_on_the_spectrum(tokens, step_sizes, gammas):
 @sizes
 @seeds
 def test_layers_are_preconditioned_steps_and_covariates_move_as_stated(n, d, seed):
-    tokens, A, B, step_sizes, gammas = draw(seed, n, d)
+    rng = np.random.default_rng(seed)
+    tokens = as_tokens(draw_prompt(rng, n, d))
+    tokens /= np.abs(tokens).max()
+    A, B = rng.normal(size=(2, LAYERS, d, d)) / d
     for move in (0 * B, B):
         assert relative_error(network(tokens, A, move), descend(tokens, A, move)) < 1e-10
-    stream = forward(plus_plus(step_sizes, gammas, d), tokens).stream
-    assert relative_error(stream, descend_on_the_spectrum(tokens, step_sizes, gammas)) < 1e-10
+    factors = rng.uniform(0.1, 1, (2, LAYERS))  # step sizes and γ
+    stream = forward(plus_plus(*factors, d), tokens).stream
+    assert relative_error(stream, descend_on_the_spectrum(tokens, *factors)) < 1e-10
     one_layer = network(tokens, A[:1], 0 * B[:1], "all")  # the query's slot is still empty
     assert relative_error(one_layer, descend(tokens, A[:1], 0 * B[:1])) < 1e-10
+    if seed == 0 and d == 3:  # Controls: no transposition, a query that is a key, a late step
+        fixed = network(tokens, A, 0 * B)
+        assert relative_error(fixed, descend(tokens, A, 0 * B, transposed=False)) > 1e-3
+        assert relative_error(fixed, network(tokens, A, 0 * B, "all")) > 1e-3
+        assert relative_error(network(tokens, A, B), descend(tokens, A, B, late=True)) > 1e-3
 
 
-def test_control_a_missing_transposition_a_query_that_is_a_key_or_a_late_step_breaks_it():
-    tokens, A, B, *_ = draw(0, 5, 3)
-    assert relative_error(network(tokens, A, 0 * B), descend(tokens, A, 0 * B, False, False)) > 1e-3
-    assert relative_error(network(tokens, A, 0 * B, "all"), descend(tokens, A, 0 * B)) > 1e-3
-    assert relative_error(network(tokens, A, B), descend(tokens, A, B, late=True)) > 1e-3
+@sizes
+@seeds
+def test_many_heads_are_their_weighted_sum(n, d, seed):
+    """Heads with key-query matrix diag(A_h, 0) write u_h·x_i - v_h y_i to the label slot."""
+    rng = np.random.default_rng(seed)
+    prompt, matrices = draw_prompt(rng, n, d), rng.normal(size=(2, d, d))
+    scales, tokens = rng.normal(size=2), as_tokens(prompt)
+    w_kq, w_pv = np.zeros((2, 1, 2, d + 1, d + 1))
+    w_kq[0, :, :d, :d], w_pv[0, :, d, d] = matrices, -scales
+    merged = np.einsum("h,hde->de", scales, matrices)
+    formula = prompt.y @ prompt.x @ merged @ prompt.x_query / n
+
+    def answer(params):
+        return -forward(params, tokens).stream[-1, -1, -1]
+
+    stated = [answer(preconditioned(merged[None])), formula]
+    tolerance = 1e-10 * max(1.0, abs(formula))
+    np.testing.assert_allclose(answer(Params(w_kq, w_pv)), stated, rtol=0, atol=tolerance)
+    if seed == 0 and d == 3:
+        # Control: u_h adds u_hᵀ (XᵀX/n) A_h x_query, which no choice of one matrix on Xᵀy is.
+        w_pv[0, :, d, :d] = rng.normal(size=(2, d))
+        assert abs(answer(Params(w_kq, w_pv)) - formula) > 1e-3 * max(1.0, abs(formula))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import jit_numpy
+from draws import jit_numpy, z_score
 from population import constant_layer, gauss_hermite, linear_risk, recurrent_answer
 
 N, D, NOISE = 2, 2, 0.4
@@ -48,43 +48,31 @@ def test_the_layer_follows_the_recursion(case):
     np.testing.assert_allclose(risk(step, gate - 1e-15, scale), stated, rtol=1e-10)
 
 
-LENGTH, WIDTH, STEP, PROMPTS = 40, 8, 0.1, 20_000
-SPECTRUM = np.array([2.0, 1.5, 1.2, 1.0, 0.6, 0.4, 0.2, 0.1])
-
-
-def z_scores(draw, *curves):
-    """Simulated E (ŵ - w)ᵀΛ(ŵ - w) from curves, in standard errors; x is the root of Λ times the
-    draw."""
-    rng = np.random.default_rng(0)
-    e = rng.normal(size=(PROMPTS, WIDTH)) / WIDTH**0.5
-    risks = [e**2 @ SPECTRUM]
-    for _ in range(LENGTH):
-        x = draw(rng, (PROMPTS, WIDTH)) * np.sqrt(SPECTRUM)
-        surprise = (x * e).sum(1) + NOISE**0.5 * rng.normal(size=PROMPTS)
-        e = e - STEP * surprise[:, None] * x
-        risks.append(e**2 @ SPECTRUM)
-    return (np.mean(risks, 1) - np.array(curves)) / np.std(risks, 1) * PROMPTS**0.5
-
-
-def curve(eigenvalues):
-    return lms(LENGTH, eigenvalues, STEP)
-
-
 def test_drawn_prompts_stay_within_four_standard_errors_at_every_length():
-    # Controls: eigenvalues that are all their mean, and each eigenvector on its own.
-    alone = 1 - 2 * STEP * SPECTRUM + 3 * (STEP * SPECTRUM) ** 2
-    level = STEP**2 * NOISE * SPECTRUM / (1 - alone)
-    separate = SPECTRUM @ (level + (1 / WIDTH - level) * alone**LENGTH)
-    wrong = curve(np.full(WIDTH, SPECTRUM.mean())), np.full(LENGTH + 1, separate)
-    scores = z_scores(lambda rng, shape: rng.normal(size=shape), curve(SPECTRUM), *wrong)
-    assert np.abs(scores[0]).max() < 4
-    assert np.abs(scores[1:, -1]).min() > 8
+    """Controls: eigenvalues that are all their mean, each eigenvector on its own, and covariates
+    without Gaussian fourth moments. The covariates are the root of Λ times a draw."""
+    length, step, prompts = 40, 0.1, 20_000
+    spectrum = np.array([2.0, 1.5, 1.2, 1.0, 0.6, 0.4, 0.2, 0.1])
 
+    def simulate(draw):  # [length + 1, B], (ŵ - w)ᵀΛ(ŵ - w)
+        rng = np.random.default_rng(0)
+        e = rng.normal(size=(prompts, len(spectrum))) / len(spectrum) ** 0.5
+        risks = [e**2 @ spectrum]
+        for _ in range(length):
+            x = draw(rng, e.shape) * np.sqrt(spectrum)
+            surprise = (x * e).sum(1) + NOISE**0.5 * rng.normal(size=prompts)
+            e = e - step * surprise[:, None] * x
+            risks.append(e**2 @ spectrum)
+        return risks
 
-def test_control_covariates_without_gaussian_fourth_moments_follow_another_curve():
-    for factor, values in ((3, [-1.0, 1, 0, 0, 0, 0]), (1, [-1.0, 1.0])):
-        scores = z_scores(
-            lambda rng, shape, f=factor, v=values: f**0.5 * rng.choice(v, shape), curve(SPECTRUM)
-        )
-        last = abs(scores[0, -1])
-        assert last < 4 if factor == 3 else last > 8  # E x⁴ = 3: no other curve
+    curve, mean_curve = (lms(length, s, step) for s in (spectrum, 0 * spectrum + spectrum.mean()))
+    alone = 1 - 2 * step * spectrum + 3 * (step * spectrum) ** 2
+    level = step**2 * NOISE * spectrum / (1 - alone)
+    separate = spectrum @ (level + (1 / len(spectrum) - level) * alone**length)
+    risks = simulate(lambda rng, shape: rng.normal(size=shape))
+    assert max(abs(z_score(r - stated)) for r, stated in zip(risks, curve, strict=True)) < 4
+    assert min(abs(z_score(risks[-1] - wrong)) for wrong in (mean_curve[-1], separate)) > 8
+    alike = simulate(lambda rng, shape: 3**0.5 * rng.choice([-1.0, 1, 0, 0, 0, 0], shape))
+    assert abs(z_score(alike[-1] - curve[-1])) < 4  # E x⁴ = 3 as well
+    other = simulate(lambda rng, shape: rng.choice([-1.0, 1.0], shape))
+    assert abs(z_score(other[-1] - curve[-1])) > 8

@@ -2,20 +2,23 @@
 gradients agree at enough checkpoints teach gradient descent the same, at any depth.
 
 ḡ(w) = S w - b is affine in w. yᵀy/n remains free. For L steps the first min(L, d + 1) iterates of
-one set's own path are enough. Papers: A3. docs/theory, "Checkpoints determine moments", "Matched
-gradients predict alike".
+one set's own path are enough. A subset with the pool's second moment is as good as the pool, at any
+depth of linear attention. Papers: A3. docs/theory, "Checkpoints determine moments", "Matched
+gradients predict alike", "Matched moments predict alike".
 """
 
 import numpy as np
 import pytest
 
-from draws import draw_rotation, draw_stack, jit_numpy, seeds
-from lsa_lab.models import constructions
+from draws import draw_rotation, draw_stack, draw_transformer, jit_numpy, seeds
+from lsa_lab.models import constructions, transformer
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
 from population import answer
 
-D, SIZE, STEP = 3, 6, 0.2
+D, SIZE, STEP, PARTS = 3, 6, 0.2, 5
+SOFTMAX = transformer.Config(D + 1, 2, 2, D)
+softmax = jit_numpy(lambda params, rows: transformer.predict(params, rows, SOFTMAX))
 moving = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2)
 DESCENT = moving(np.full(4, 0.3), np.full(4, 0.05), D)
 descent = jit_numpy(lambda steps: constructions.gradient_descent(steps, D))
@@ -76,13 +79,16 @@ def on_the_path(count):  # the first iterates of the first set
     return iterates
 
 
+def relative_move(found, expected):
+    return abs(found - expected) / max(1, abs(expected))
+
+
 def errors(seed, choose_points, params, pooled=True):
     """The gap of mean gradients at the points, and how far the answers of the stack are apart."""
     (first, second), points, x_query = draw(seed, choose_points)
     if pooled:  # the first set beside both
         second = [np.concatenate(pair) for pair in zip(first, second, strict=True)]
-    answers = [answer(params, *rows, x_query) for rows in (first, second)]
-    move = abs(answers[0] - answers[1]) / max(1, abs(answers[0]))
+    move = relative_move(*(answer(params, *rows, x_query) for rows in (second, first)))
     if not len(points):
         return 0.0, move
     gap = np.subtract(*(mean_gradients(points, *rows) for rows in (first, second)))
@@ -115,3 +121,39 @@ def test_gradients_on_the_first_steps_are_enough_and_control_one_step_less_is_no
     others = range(seed, seed + 10)
     moves = [errors(other, on_the_path(count - 1), params, False)[1] for other in others]
     assert np.median(moves) > 1e-5
+
+
+def feature_gap(pool, indices):  # of e eᵀ, off-diagonal entries once, times √2
+    rows, columns = np.triu_indices(D + 1)
+    features = pool[:, rows] * pool[:, columns] * np.where(rows == columns, 1, np.sqrt(2))
+    return np.linalg.norm(features[indices].mean(0) - features.mean(0))
+
+
+def move_by_moments(seed, indices, params=None):
+    """A pool of groups with one moment, U E with orthogonal U, and the change by choosing rows."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(SIZE, D + 1))
+    pool = np.concatenate([draw_rotation(rng, SIZE) @ rows for _ in range(PARTS)])
+    x_query, stack = rng.normal(size=D), draw_stack(rng, 3, 2, D + 1)
+
+    def run(rows):
+        if params == "softmax":
+            separate = draw_transformer(np.random.default_rng(seed), 2, 2, D, D + 1, 0.5)
+            return softmax(separate, np.vstack([rows, np.append(x_query, 0.0)]))
+        return answer(params or stack, rows[:, :-1], rows[:, -1], x_query)
+
+    return pool, relative_move(run(pool[indices]), run(pool))
+
+
+@seeds
+def test_a_group_with_the_moment_of_the_pool_is_as_good_as_the_pool(seed):
+    group, others = np.arange(SIZE, 2 * SIZE), np.arange(SIZE) * PARTS  # of several groups
+    pool, move = move_by_moments(seed, group)
+    assert max(move, move_by_moments(seed, group, DESCENT)[1]) < 1e-10
+    assert feature_gap(pool, group) < 1e-12
+    part, whole = (rows.T @ rows / len(rows) for rows in (pool[others], pool))
+    np.testing.assert_allclose(feature_gap(pool, others), np.linalg.norm(part - whole), rtol=1e-10)
+    if seed == 0:  # Controls: other subsets, and softmax, which sees more than the moment
+        draws = range(10)
+        assert np.median([move_by_moments(draw, others)[1] for draw in draws]) > 1e-3
+        assert np.median([move_by_moments(draw, group, "softmax")[1] for draw in draws]) > 1e-2

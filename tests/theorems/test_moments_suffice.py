@@ -2,8 +2,12 @@
 to layer t, and its update G_t = W_V W_{t-1} S W_{t-1}ᵀ W_Kᵀ W_Q W_{t-1} depends on W_{t-1} alone.
 
 With the query as a key the moment is that of n + 1 tokens; after a causal mask queries share a map.
-Papers: A2, Theorem 1, Remark 2. docs/theory, "Moments suffice", "The common map".
+A linear head takes h to h + ΔW h, and the rank of ΔW is limited by demonstrations and weights.
+Papers: A2, Lemma 1, Theorem 1, Remark 2. docs/theory, "The implicit update", "Moments suffice",
+"The common map".
 """
+
+from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +17,7 @@ from draws import (
     as_tokens,
     draw_prompt,
     draw_stack,
+    draw_transformer,
     forward,
     jit_numpy,
     relative_error,
@@ -21,7 +26,7 @@ from draws import (
 )
 from lsa_lab import prompts
 from lsa_lab.analyses import implicit_gd
-from lsa_lab.models import linear_attention, moments
+from lsa_lab.models import linear_attention, moments, transformer
 
 SIZE = (3, 2, 5, 3)
 trajectory = jit_numpy(implicit_gd.trajectory)
@@ -100,3 +105,35 @@ def test_lemma_1_on_the_demonstrations_gives_the_recursion_on_maps(size, seed):
     if seed == 0 and size == SIZE:  # Control: causal ones leave it, at the second layer
         assert error_of_recursion(0, SIZE, causal=True) > 1e-3
         assert error_of_recursion(0, (1, *SIZE[1:]), causal=True) < 1e-10
+
+
+@partial(jit_numpy, static_argnames="keys")
+def run(params, tokens, keys):  # the stream of one layer without 1/n, as in A2
+    _, num_heads, k, e = params.w_q.shape
+    config = transformer.Config(e, 1, num_heads, k, kernel="linear", keys=keys, normalise=False)
+    return transformer.forward(params, tokens, config).stream
+
+
+def ranks(updates):
+    return np.linalg.matrix_rank(updates, rtol=10 * updates.shape[-1] * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("shape", [(9, 3, 2, 2), (2, 5, 6, 1), (1, 1, 1, 1)])  # n, d, k, H
+@seeds
+def test_a_linear_layer_is_an_implicit_update_of_every_token_of_limited_rank(shape, seed):
+    """ΔW = (Σ_i W_O W_V h_i ⊗ W_K h_i) W_Q of every head, the query being no demonstration."""
+    (n, d, k, num_heads), rng = shape, np.random.default_rng(seed)
+    params, tokens = draw_transformer(rng, 1, num_heads, k, d + 1), rng.normal(size=(n + 1, d + 1))
+    w_q, w_k, w_v, w_o = (w[0] for w in (params.w_q, params.w_k, params.w_v, params.w_o))
+    updates = w_o @ w_v @ tokens[:-1].T @ tokens[:-1] @ w_k.swapaxes(1, 2) @ w_q  # [H, e, e]
+    stated = tokens + tokens @ updates.sum(0).T
+
+    def error(keys):
+        after = run(params, tokens, keys)[1]
+        return np.abs(stated - after).max() / np.abs(after).max()
+
+    assert error("demonstrations") < 1e-10
+    assert (ranks(updates) <= min(n, d + 1, k)).all()
+    if seed == 0 and num_heads == 2:  # Control: other masks, and two heads together
+        assert min(error("all"), error("causal")) > 1e-3
+        assert ranks(updates.sum(0, keepdims=True)) > 2

@@ -10,7 +10,7 @@ import pytest
 from draws import seeds
 
 
-def tensor(w_pv, w_kq):  # [e, e, e, e], what a layer computes (tests/head_gauge.py)
+def tensor(w_pv, w_kq):  # [e, e, e, e], what a layer computes (test_heads_are_not_unique.py)
     tensor = np.einsum("hab,hgc->abgc", w_pv, w_kq)
     return (tensor + tensor.swapaxes(1, 2)) / 2
 
