@@ -36,7 +36,8 @@ _LAYER |= {"attn.c_attn.weight": "D 3D", "attn.c_attn.bias": "3D"}
 _LAYER |= {"attn.c_proj.weight": "D D", "attn.c_proj.bias": "D"}
 _LAYER |= {"mlp.c_fc.weight": "D m", "mlp.c_fc.bias": "m"}
 _LAYER |= {"mlp.c_proj.weight": "m D", "mlp.c_proj.bias": "D"}
-_MAPS = re.compile(r"(?:.*\.)?_?(read_(?:in|out)\.(?:weight|bias))")
+# What stands before a name: a prefix of the model's, and an underscore.
+_BEFORE = re.compile(r"^(?:.*\.)?_?(?=(?:wpe|wte|ln_f|read_in|read_out|h\.\d+)\.)")
 # The vocabulary, which no number is looked up in, and the causal mask that older files carry.
 _UNUSED = re.compile(r"wte\.weight|h\.\d+\.attn\.(?:masked_)?bias")
 
@@ -59,7 +60,7 @@ def gpt2_regression(path: str | Path, num_heads: int | None = None) -> tuple[Par
     names is the module's; any prefix may stand before them.
     """
     arrays, metadata = weights.read_arrays(path)
-    leaves, sizes = _check(*_strip_names(arrays, path), path)
+    leaves, sizes = _check(arrays, path)
     width, told = sizes["D"], metadata.get("n_head", "")
     if num_heads is None and not told.isdecimal():
         raise ValueError(
@@ -122,41 +123,30 @@ def _convert(leaves: Arrays, config: Config) -> Arrays:
     }
 
 
-def _strip_names(arrays: Arrays, path: str | Path) -> tuple[Arrays, dict[str, str]]:
-    """Return the arrays by their names without prefix, and these names in the file."""
-    positions = [name for name in arrays if re.fullmatch(r"(?:.*\.)?wpe\.weight", name)]
-    if len(positions) != 1:
-        raise ValueError(f"{path} has {positions or 'no wpe.weight'}; expected one wpe.weight")
-    prefix = positions[0].removesuffix("wpe.weight")
+def _check(arrays: Arrays, path: str | Path) -> tuple[Arrays, dict[str, int]]:
+    """Return the leaves by their names without prefix, in one dtype, float32 at least, and the
+    sizes that their shapes share."""
     names: dict[str, str] = {}
     for name in arrays:
-        match = _MAPS.fullmatch(name)
-        inner = match[1] if match else name.removeprefix(prefix)
+        inner = _BEFORE.sub("", name)
         if inner in names:
             raise ValueError(f"{path} has {names[inner]} and {name}; expected one model")
         if not _UNUSED.fullmatch(inner):
             names[inner] = name
-    return {inner: arrays[name] for inner, name in names.items()}, names
-
-
-def _check(
-    leaves: Arrays, names: dict[str, str], path: str | Path
-) -> tuple[Arrays, dict[str, int]]:
-    """Return the leaves in one dtype, float32 at least, and the sizes that their shapes share."""
     layers = {match[0] for name in names if (match := re.match(r"h\.\d+(?=\.)", name))}
     sizes = {"1": 1, "L": max(1, len(layers))}
     table = _SHAPES | {f"h.{i}.{n}": s for i in range(sizes["L"]) for n, s in _LAYER.items()}
-    if missing := [inner for inner in table if inner not in leaves]:
+    if missing := [inner for inner in table if inner not in names]:
         raise ValueError(f"{path} has no {missing[0]}; expected a GPT-2 between two linear maps")
-    if unknown := [names[inner] for inner in leaves if inner not in table]:
+    if unknown := [name for inner, name in names.items() if inner not in table]:
         raise ValueError(f"{path} has {unknown[0]}; expected a GPT-2 without it")
     for inner, shape in table.items():
-        came, letters = leaves[inner].shape, shape.split()
+        came, letters = arrays[names[inner]].shape, shape.split()
         for letter, size in zip(letters, came, strict=False):
             if letter != "3D":
                 sizes.setdefault(letter, size)
         expected = tuple(3 * sizes["D"] if s == "3D" else sizes.get(s, s) for s in letters)
         if came != expected:
             raise ValueError(f"{names[inner]} has shape {came}; expected {expected}, [{shape}]")
-    wide = any(array.dtype == np.float64 for array in leaves.values())
-    return {n: x.astype(np.float64 if wide else np.float32) for n, x in leaves.items()}, sizes
+    wide = np.float64 if any(x.dtype == np.float64 for x in arrays.values()) else np.float32
+    return {inner: arrays[name].astype(wide) for inner, name in names.items()}, sizes

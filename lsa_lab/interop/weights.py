@@ -1,13 +1,20 @@
-"""Params in safetensors files, and other arrays in them.
+"""Params in safetensors files and as parameter trees of flax, under their own names, and back.
 
-A safetensors file is a header of names, types and shapes, and bytes: loading runs no code.
+A safetensors file is a header of names, types and shapes, and bytes: loading runs no code. The
+trees are the parameters of the modules of ``models.flax_modules``:
+
+    LinenModel(draw, forward).apply(to_linen(params), tokens)         # forward(params, tokens)
+
+    module = NNXModel(draw, forward, rngs=nnx.Rngs(0))
+    nnx.update(module, to_nnx(params))
+    module(tokens)                                                    # the same
 """
 
 import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +23,9 @@ from jax import Array
 
 from lsa_lab.files import import_extra, write_file
 from lsa_lab.models import linear_attention, transformer
+
+if TYPE_CHECKING:
+    from flax import nnx
 
 Params = linear_attention.Params | transformer.Params
 
@@ -126,3 +136,29 @@ def to_jax(name: str, array: np.ndarray) -> Array:
             "convert the file"
         )
     return jnp.asarray(array)
+
+
+def to_linen(params: Params) -> dict[str, dict[str, Array]]:
+    """Return the variables {"params": {name: array}} of a linen module."""
+    return {"params": name_arrays(params)}
+
+
+def from_linen(variables: Mapping[str, Mapping[str, Array]]) -> Params:
+    """Return the Params in the collection "params" of a linen module's variables."""
+    if "params" not in variables:
+        raise ValueError(f"variables has {sorted(variables)}; expected the collection 'params'")
+    return make_params(variables["params"], "variables['params']")
+
+
+def to_nnx(params: Params) -> "nnx.State":
+    """Return an nnx.State with an nnx.Param for each array."""
+    from flax import nnx
+
+    return nnx.State({name: nnx.Param(leaf) for name, leaf in name_arrays(params).items()})
+
+
+def from_nnx(state: "nnx.State") -> Params:
+    """Return the Params of an nnx.State, such as ``nnx.state(module, nnx.Param)``."""
+    from flax import nnx
+
+    return make_params(nnx.to_pure_dict(state), "the state")

@@ -25,6 +25,7 @@ PARAMS = jax.jit(transformer.init, static_argnums=1)(jax.random.key(0), CONFIG)
 PROMPT = jax.jit(sample)(jax.random.key(1), LinearTask(N, D))
 TOKENS = prompts.tokens(PROMPT)
 POOL = Pool(PROMPT.x, PROMPT.y)
+ONES = jnp.ones((25 * (N + 1), 1))
 MERGED = jax.jit(linear_attention.init, static_argnums=(1, 2, 3))(jax.random.key(3), 1, 1, D, 0.3)
 run = functools.partial(transformer.forward, config=CONFIG)
 
@@ -51,58 +52,43 @@ MODELS = {
 }
 # What each needs, as in the table of interop.functions, and a call of it.
 ANALYSES = {
-    "demonstration_flow": (
-        "the prediction",
-        lambda *m: amplification.demonstration_flow(*m, PROMPT),
-    ),
-    "implied_weights": ("the prediction", lambda *m: implicit_gd.implied_weights(*m, PROMPT)),
-    "example_loss": (
-        "the prediction",
-        lambda *m: prefix.example_loss(*m, TOKENS[:-1], POOL.x[0], POOL.y[0]),
-    ),
-    "batch_loss": ("the prediction", lambda *m: prefix.batch_loss(*m, TOKENS[:-1], POOL)),
-    "prefix_gradients": (
-        "the prediction",
-        lambda *m: prefix.prefix_gradients(*m, TOKENS[None, :2], POOL),
-    ),
-    "token_flow": ("the stream", lambda *m: amplification.token_flow(*m, PROMPT)),
-    "common_map": (
-        "the stream",
-        lambda f, p: common_map.best_common_map(TOKENS, f(p, TOKENS).stream).residual,
-    ),
-    "embed_as_queries": ("the stream", lambda *m: probes.embed_as_queries(*m, PROMPT)),
-    "fit": (
-        "the stream",
-        lambda f, p: probes.fit(
-            jnp.tile(f(p, TOKENS).stream[1], (25, 1)), jnp.ones((25 * (N + 1), 1))
+    "the prediction": {
+        "demonstration_flow": lambda *m: amplification.demonstration_flow(*m, PROMPT),
+        "implied_weights": lambda *m: implicit_gd.implied_weights(*m, PROMPT),
+        "example_loss": lambda *m: prefix.example_loss(*m, TOKENS[:-1], POOL.x[0], POOL.y[0]),
+        "batch_loss": lambda *m: prefix.batch_loss(*m, TOKENS[:-1], POOL),
+        "prefix_gradients": lambda *m: prefix.prefix_gradients(*m, TOKENS[None, :2], POOL),
+    },
+    "the stream": {
+        "token_flow": lambda *m: amplification.token_flow(*m, PROMPT),
+        "common_map": lambda f, p: common_map.best_common_map(TOKENS, f(p, TOKENS).stream).residual,
+        "embed_as_queries": lambda *m: probes.embed_as_queries(*m, PROMPT),
+        "fit": lambda f, p: probes.fit(jnp.tile(f(p, TOKENS).stream[1], (25, 1)), ONES),
+    },
+    "the heads, read_out": {
+        "head_contributions": lambda f, p: probes.head_contributions(f(p, TOKENS)),
+    },
+    "merged weights": {
+        "trajectory": lambda _, p: implicit_gd.trajectory(p, PROMPT).updates,
+        "moment_flow": lambda _, p: amplification.moment_flow(p, PROMPT),
+        "encode_flow": lambda _, p: scores.encode_flow(p, TOKENS[:-1]),
+        "candidate_flows": lambda _, p: oracles.candidate_flows(
+            p, TOKENS[:-1], PROMPT.x_query, jnp.ones(N)
         ),
-    ),
-    "head_contributions": (
-        "the heads, read_out",
-        lambda f, p: probes.head_contributions(f(p, TOKENS)),
-    ),
-    "trajectory": ("merged weights", lambda _, p: implicit_gd.trajectory(p, PROMPT).updates),
-    "moment_flow": ("merged weights", lambda _, p: amplification.moment_flow(p, PROMPT)),
-    "encode_flow": ("merged weights", lambda _, p: scores.encode_flow(p, TOKENS[:-1])),
-    "candidate_flows": (
-        "merged weights",
-        lambda _, p: oracles.candidate_flows(p, TOKENS[:-1], PROMPT.x_query, jnp.ones(N)),
-    ),
+    },
 }
 SENTENCES = {
     "the stream": r"needs the stream \[L\+1, T, D\]: return \(prediction, stream\)",
-    "the heads": r"needs the heads' writes \[L, H, T, D\]: return \(prediction, stream, heads\)",
     "the heads, read_out": r"contributions needs (the heads' writes|a label slot that is linear)",
     "merged weights": r"linear_attention\.Params, not",
 }
 
 
-@pytest.mark.parametrize("name", ANALYSES)
-def test_an_analysis_works_or_says_what_it_needs(name):
-    need, call = ANALYSES[name]
+@pytest.mark.parametrize(("need", "name"), [(n, name) for n in ANALYSES for name in ANALYSES[n]])
+def test_an_analysis_works_or_says_what_it_needs(need, name):
     kinds = list(MODELS)
     for kind, model in MODELS.items():
-        traced = functools.partial(jax.eval_shape, functools.partial(call, *model))
+        traced = functools.partial(jax.eval_shape, functools.partial(ANALYSES[need][name], *model))
         if kinds.index(kind) >= kinds.index(need):
             assert traced().size > 0
         else:
@@ -111,22 +97,15 @@ def test_an_analysis_works_or_says_what_it_needs(name):
             assert "\n" not in str(refusal.value)
 
 
-@functools.cache
-def read_by_all():
-    """Layer predictions, flow and token flow by each wrapping, and last by the model itself."""
-    models = [*MODELS.values()][:4]
+def test_the_prediction_and_its_flow_are_the_functions_own():
+    forwards = [*(forward for forward, _ in [*MODELS.values()][:4]), run]
 
     @jax.jit
     def read(params):
-        forwards = [*(forward for forward, _ in models), run]
         flow = functools.partial(amplification.demonstration_flow, params=params, prompt=PROMPT)
         return [(layer_predictions(f(params, TOKENS)), flow(f)) for f in forwards]
 
-    return read(PARAMS)
-
-
-def test_the_prediction_and_its_flow_are_the_functions_own():
-    *wrapped, (expected, flow) = read_by_all()
+    *wrapped, (expected, flow) = read(PARAMS)
     for i, (layers, own) in enumerate(wrapped):
         assert (layers.shape, own.shape[0]) == (((2,), 1) if i < 2 else ((3,), 2))
         np.testing.assert_allclose(layers[-1], expected[-1], rtol=1e-10)

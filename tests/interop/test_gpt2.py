@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from scipy.special import softmax
 
 from lsa_lab.interop import gpt2_regression
 from lsa_lab.models import transformer
@@ -19,18 +20,13 @@ PROMPT = Prompt(*map(jnp.asarray, (X[:-1], Y[:-1, 0], X[-1], Y[-1, 0])))
 
 def weights(prefix="_backbone."):
     """Random numbers in every leaf, norms and biases too, under the names of the paper's code."""
-    shapes = {"wpe.weight": (2 * N + 4, WIDTH), "ln_f.weight": (WIDTH,), "ln_f.bias": (WIDTH,)}
-    for i in range(LAYERS):
-        for norm in ("ln_1", "ln_2"):
-            shapes |= {f"h.{i}.{norm}.weight": (WIDTH,), f"h.{i}.{norm}.bias": (WIDTH,)}
-        for name, rows, columns in (
-            ("attn.c_attn", WIDTH, 3 * WIDTH),
-            ("attn.c_proj", WIDTH, WIDTH),
-            ("mlp.c_fc", WIDTH, HIDDEN),
-            ("mlp.c_proj", HIDDEN, WIDTH),
-        ):
-            shapes |= {f"h.{i}.{name}.weight": (rows, columns), f"h.{i}.{name}.bias": (columns,)}
-    shapes = {prefix + name: shape for name, shape in shapes.items()}
+    maps = {"ln_1": (WIDTH,), "ln_2": (WIDTH,), "attn.c_attn": (WIDTH, 3 * WIDTH)}
+    maps |= {"attn.c_proj": (WIDTH, WIDTH), "mlp.c_fc": (WIDTH, HIDDEN)}
+    maps |= {"mlp.c_proj": (HIDDEN, WIDTH)}
+    maps = {f"h.{i}.{name}": shape for i in range(LAYERS) for name, shape in maps.items()}
+    shapes = {f"{prefix}wpe.weight": (2 * N + 4, WIDTH)}
+    for name, shape in (maps | {"ln_f": (WIDTH,)}).items():
+        shapes |= {f"{prefix}{name}.weight": shape, f"{prefix}{name}.bias": shape[-1:]}
     shapes |= {"_read_in.weight": (WIDTH, D), "_read_in.bias": (WIDTH,)}
     shapes |= {"_read_out.weight": (1, WIDTH), "_read_out.bias": (1,)}
     rng = np.random.default_rng(1)
@@ -62,10 +58,9 @@ def predict_in_numpy(leaves, x, y, p="_backbone."):
         read = np.zeros_like(u)
         for head in range(HEADS):
             part = slice(head * k, (head + 1) * k)
-            for t in range(len(u)):
-                scores = keys[: t + 1, part] @ queries[t, part] / np.sqrt(k)
-                shares = np.exp(scores - scores.max())
-                read[t, part] = shares @ values[: t + 1, part] / shares.sum()
+            scores = queries[:, part] @ keys[:, part].T / np.sqrt(k)
+            scores[np.triu_indices(len(u), 1)] = -np.inf
+            read[:, part] = softmax(scores, axis=1) @ values[:, part]
         u = u + linear(read, f"{h}.attn.c_proj")
         hidden = linear(norm(u, leaves, f"{h}.ln_2"), f"{h}.mlp.c_fc")
         hidden = hidden * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3))) / 2

@@ -17,15 +17,10 @@ ROWS[-1, -1] = 0
 
 
 def predict_ahn(allparam, rows):
-    """Return the predictions after each layer of whole P and Q, one sum at a time."""
-    z, predictions, n = rows.copy(), [], len(rows) - 1
+    """Return the predictions after each layer of whole P and Q."""
+    z, predictions, n = rows, [], len(rows) - 1
     for heads in np.asarray(allparam):
-        update = np.zeros_like(z)
-        for p, q in heads:
-            for t in range(n + 1):
-                for i in range(n):
-                    update[t] += (z[t] @ q @ z[i]) * (p @ z[i]) / n
-        z = z + update
+        z = z + sum(z @ q @ z[:n].T @ z[:n] @ p.T / n for p, q in heads)
         predictions.append(-z[n, -1])
     return np.array(predictions)
 
@@ -73,7 +68,7 @@ def make_dictionary(num_heads, modules):
 
 def predict_von_oswald(weights, modules, num_heads, rows, include_query=False):
     """Return the predictions after each layer: x @ w, no softmax and no mean."""
-    z, predictions = rows.copy(), []
+    z, predictions = rows, []
     for module in modules:
         w = {
             part: np.asarray(weights[f"transformer/{module}/{part}"]["w"])
