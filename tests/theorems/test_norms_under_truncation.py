@@ -63,9 +63,7 @@ def test_the_upper_bound_falls_whatever_is_truncated_and_earlier_updates_stay(na
 
 
 @cases
-def test_an_update_shrinks_with_merged_scores_at_the_first_layer_and_with_an_mlp_behind_it(
-    seed, share
-):
+def test_an_update_shrinks_with_merged_scores_at_first_and_with_an_mlp_behind_it(seed, share):
     weights, rows = draw(seed)
     w_v, w_k, w_q = (weights[name][0] for name in "vkq")
     left, merged, mlp = w_v @ rows.T @ rows, w_k.T @ w_q, weights["v"][1]

@@ -1,8 +1,8 @@
 """Tokens of width 1 without a mask: R(L) = |d_1/d_2| ((1 - 2aL r_2²)/(1 - 2aL r_1²))^{3/2}, a = PK.
 
-The law is that of many small layers, which layers of linear attention approach like Euler steps:
-those that pull back turn the order of two flows, and those that push amplify it. Derived here;
-docs/theory, "The one-coordinate law", "Layers turn the order of flows".
+Many small layers approach it like Euler steps: those that pull back turn the order of two flows,
+those that push amplify it. Derived here; docs/theory, "The one-coordinate law", "Layers turn the
+order of flows".
 """
 
 from functools import partial

@@ -1,6 +1,5 @@
 """No rule g(H) Xᵀy/n beats ridge at one penalty, however sparse w is; the bound rests on the exact
-eigenvalue distribution of XᵀX. Least squares costs σ² d/(n - d - 1) for n > d + 1, and the shortest
-interpolator |w|² (1 - n/d) + σ² n/(d - n - 1) for d > n + 1.
+eigenvalue distribution of XᵀX. Least squares and the shortest interpolator cost what is stated.
 
 The rule sees the spectrum alone; derived here. docs/theory, "The rotation-invariant bound", "The
 Wishart eigenvalue density", "The risk of least squares".

@@ -66,9 +66,7 @@ def stated(seed, n):
 
 
 @seeds
-def test_the_size_and_the_shape_of_an_update_have_closed_forms_and_no_weights_make_it_gaussian(
-    seed,
-):
+def test_the_size_and_the_shape_of_an_update_have_closed_forms_and_are_not_gaussian(seed):
     """Tokens from a grid that has the Gaussian's moments up to the ninth."""
     tokens, weights = gauss_hermite([5] * (N * E))
     found, expected = moments_of_updates(seed, tokens.reshape(-1, N, E), weights), stated(seed, N)

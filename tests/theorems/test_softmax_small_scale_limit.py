@@ -1,8 +1,6 @@
 """Softmax attention at a small scale τ is centred linear attention, to first order in τ.
 
-(softmax(τs)·y - ȳ)/τ = mean(y(s - s̄)) + τ k₂ + O(τ²) with scores s_i = x_iᵀ A x_query, and
-(softmax(τs)·y - softmax(-τs)·y)/2τ = mean(y(s - s̄)) + τ² k₃ + O(τ⁴). Derived here; docs/theory,
-"Softmax at a small scale".
+Derived here; docs/theory, "Softmax at a small scale".
 """
 
 import numpy as np

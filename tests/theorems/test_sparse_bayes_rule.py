@@ -1,9 +1,7 @@
 """The Bayes rule for sparse weights averages over supports, by their marginal likelihoods; no rule
 beats it on any prompt: each pays its distance from the posterior mean.
 
-Given the support S the labels are N(0, τ² X_S X_Sᵀ + σ² I) and the weights on S have the mean
-τ² X_Sᵀ (τ² X_S X_Sᵀ + σ² I)⁻¹ y. Given a prompt, E|ŵ - w|²_Λ - E|ŵ_B - w|²_Λ = |ŵ - ŵ_B|²_Λ for
-every Λ. docs/theory, "The sparse Bayes rule", "Spikes and slabs", "The order of estimators".
+docs/theory, "The sparse Bayes rule", "Spikes and slabs", "The order of estimators".
 """
 
 import itertools
@@ -52,9 +50,7 @@ def spike_and_slab(prompt, inclusion, signal_var, noise_var):
 
 @pytest.mark.parametrize(("n", "d", "sparsity"), [(8, 3, 1), (4, 5, 3)])
 @seed_and(**VARIANCES)
-def test_the_rule_for_exactly_sparse_weights_is_that_average_and_no_rule_beats_it(
-    n, d, sparsity, seed, **variances
-):
+def test_the_rule_is_that_average_and_none_beats_it(n, d, sparsity, seed, **variances):
     prompt, rng = draw(seed, n, d), np.random.default_rng(seed)
     shares, means, covariances = posterior(prompt, [sparsity], **variances)
     best, dense = (exactly_sparse(prompt, k, *variances.values()) for k in (sparsity, d))

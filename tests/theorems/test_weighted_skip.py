@@ -15,15 +15,11 @@ factored = jit_numpy(transformer.forward)
 
 def attend(rows, layer, kind):  # [T, e] -> [T, e]
     """What the heads of one layer, (w_kq, w_pv) or (w_q, w_k, w_v, w_o), write to every token."""
-    keys, written = rows[:N], 0.0
-    for head in zip(*layer, strict=True):
-        w_kq, w_pv = head if kind == "merged" else (head[1].T @ head[0], head[3] @ head[2])
-        scores = rows @ w_kq.T @ keys.T
-        weights = scores / N
-        if kind == "softmax":
-            weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
-        written = written + weights @ keys @ w_pv.T
-    return written
+    w_kq, w_pv = layer if kind == "merged" else (layer[1].mT @ layer[0], layer[3] @ layer[2])
+    weights = rows @ w_kq.mT @ rows[:N].T / N  # [H, T, n]
+    if kind == "softmax":
+        weights = np.exp(N * weights) / np.exp(N * weights).sum(2, keepdims=True)
+    return (weights @ rows[:N] @ w_pv.mT).sum(0)
 
 
 def errors(seed, kind, scale_skip=constructions.scale_skip):  # [L], of every layer's stream

@@ -54,9 +54,7 @@ def errors(seed, n, d, penalty=1.0):
 
 @pytest.mark.parametrize(("n", "d"), [(3, 5), (9, 4)])
 @seeds
-def test_the_gain_is_relevance_times_novelty_and_given_the_prompt_the_square_of_the_move(
-    n, d, seed
-):
+def test_the_gain_is_relevance_times_novelty_and_given_the_prompt_the_move_squared(n, d, seed):
     mean_gain, move, *gains = errors(seed, n, d)
     assert max(mean_gain, move) < 1e-10
     assert max(gains) < 1e-8
