@@ -1,13 +1,23 @@
-"""The least risk of L steps of descent obeys R_l = (σ² + R_{l-1})/(α + σ² + R_{l-1}) in the limit.
+"""The least risk of L steps of descent obeys R_l = (σ² + R_{l-1})/(α + σ² + R_{l-1}) in the limit,
+and that of all rules g(H) Xᵀy/n with deg g < L is known at finite n and d, exactly.
 
-Gaussian covariates, steps that all prompts share. docs/theory, "Depth is state evolution".
+Gaussian covariates, steps that all prompts share. docs/theory, "Depth is state evolution", "The
+best steps at finite sizes".
 """
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import roots_genlaguerre
 
-from lsa_lab.theory import depth, risk
+import population
+from draws import jit_numpy
+from lsa_lab import estimators
+from lsa_lab.models import constructions
+from lsa_lab.prompts import Prompt
+from lsa_lab.theory import depth, learning_curves, risk
 
 
 def ridge_limit(alpha, noise_var):
@@ -53,27 +63,95 @@ def least_risk_of_real_steps(alpha, noise_var, length):
     return min(minimize(loss, start, jac=True, method="BFGS", tol=1e-9).fun for start in starts)
 
 
-def test_real_steps_reach_the_bound_only_where_it_has_real_factors():
+def test_real_steps_reach_the_bound_only_where_it_has_real_factors_and_never_ridge():
+    """Their gap to ridge ends at a level; that of the best rules falls like ζ^{2L}."""
     least = least_risk_of_real_steps(2.0, 0.1, 2)
     np.testing.assert_allclose(least, depth.best_descent(2.0, 0.1, 2)[-1], rtol=1e-6)
-    # Control: at α = 4, σ² = 1 two equal steps are the best real ones. E h^k are Narayana's.
-    c, s = 1 / 4, 1 / 4
-    first, second, third, fourth = 1, 1 + c, 1 + 3 * c + c**2, 1 + 6 * c + 6 * c**2 + c**3
-    terms = -4 * first, 6 * second + 4 * s * first, -4 * (third + s * second), fourth + s * third
-    risks = np.polynomial.Polynomial([1, *terms])
-    ends = [risks(root.real) for root in risks.deriv().roots() if abs(root.imag) < 1e-9]
-    np.testing.assert_allclose(least_risk_of_real_steps(4.0, 1.0, 2), min(ends), rtol=1e-9)
-    assert min(ends) > depth.best_descent(4.0, 1.0, 2)[-1] + 0.002
-
-
-def test_no_number_of_real_steps_comes_to_ridge():
-    """Their gap to ridge ends at a level; that of the best rules falls like ζ^{2L}."""
     lengths = np.array([2, 4, 6, 8])
     real = np.array([least_risk_of_real_steps(4.0, 1.0, length) for length in lengths])
-    gaps, best = (
-        r - ridge_limit(4.0, 1.0) for r in (real, depth.best_descent(4.0, 1.0, 8)[lengths])
-    )
+    best = np.asarray(depth.best_descent(4.0, 1.0, 8))[lengths]
+    assert real[0] > best[0] + 0.002
+    ridge = ridge_limit(4.0, 1.0)
+    gaps = real - ridge
     falls = gaps[1:] / gaps[:-1]
     assert (np.diff(falls) > 0).all()
     assert falls[-1] > 0.9
-    assert gaps[-1] > 1e4 * best[-1]
+    assert gaps[-1] > 1e4 * (best[-1] - ridge)
+
+
+N, NOISE = 6, 1.0
+
+
+def least_risk_by_moments(n, d, noise_var, length):
+    """The minimum over g of degree below the length where H has one eigenvalue that is not 0, a
+    χ² variable over n: 1 - bᵀA⁻¹b by its moments E χ^{2m} = k(k + 2)...(k + 2m - 2)."""
+    k, rows = max(n, d), np.arange(length)
+    m = np.arange(2 * length + 3)
+    moment = np.cumprod(np.r_[1, k + 2.0 * m[:-1]]) / n**m / d
+    powers = rows[:, None] + rows[None]
+    curvature = moment[powers + 2] + noise_var * d / n * moment[powers + 1]
+    return 1 - moment[rows + 1] @ np.linalg.solve(curvature, moment[rows + 1])
+
+
+@pytest.mark.parametrize(("n", "d"), [(5, 1), (1, 4), (1, 1)])
+def test_finite_sizes_are_the_least_of_a_quadratic_form_in_moments(n, d):
+    exact = depth.best_descent_at(n, d, 0.3, 5)[1:]
+    stated, wrong = (  # Control: half of the noise
+        [least_risk_by_moments(n, d, noise_var, length) for length in range(1, 6)]
+        for noise_var in (0.3, 0.15)
+    )
+    np.testing.assert_allclose(exact, stated, rtol=1e-9)
+    assert np.abs(exact / wrong - 1).max() > 1e-2
+
+
+def test_they_are_the_best_polynomials_on_drawn_spectra_from_one_layer_to_ridge():
+    n, d, noise_var = 16, 8, 0.1
+    x = np.random.default_rng(0).standard_normal((6000, n, d))
+    h = np.linalg.eigvalsh(np.swapaxes(x, 1, 2) @ x / n).ravel()
+    exact = depth.best_descent_at(n, d, noise_var, 60)
+    target = np.concatenate([np.ones_like(h), np.zeros_like(h)])
+    for length in range(1, 5):  # the mean of (1 - hg)² + s h g², two blocks of rows
+        powers = h[:, None] ** np.arange(length)
+        noise = np.sqrt(noise_var * d / n * h)[:, None] * powers
+        _, (least,), *_ = np.linalg.lstsq(np.concatenate([h[:, None] * powers, noise]), target)
+        np.testing.assert_allclose(least / len(h), exact[length], rtol=0.02)
+    assert (np.diff(exact[:5]) < 0).all()
+    np.testing.assert_allclose(exact[1], 1 - 1 / (1 + (d + 1 + d * noise_var) / n), rtol=1e-12)
+    np.testing.assert_allclose(exact[-1], risk.rotation_invariant_bound(n, d, noise_var), rtol=1e-7)
+
+
+@jit_numpy
+def flows(steps, x):  # [P, n] -> [P, n] each, of the network and of the Bayes rule by the labels
+    def answers(y, x):
+        prompt = Prompt(x[:, None], y, jnp.ones(1), jnp.zeros(()))
+        stack = constructions.gradient_descent(steps, 1)
+        network = population.predict(stack, prompt.x, y, prompt.x_query)
+        return network, estimators.gaussian_posterior_mean(prompt, 1.0, NOISE) @ prompt.x_query
+
+    return jax.vmap(jax.jacrev(answers), (None, 0))(jnp.zeros(x.shape[1]), x)
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_flows_of_the_best_steps_lack_the_share_that_their_risk_does(length):
+    """(R_L - R)/(1 - R) of the square of the Bayes rule's flow ("Near in risk, near in flow"), in
+    the metric XXᵀ + σ²I, at d = 1, where all is a function of |x|², a χ² variable."""
+    nodes, mass = roots_genlaguerre(80, N / 2 - 1)
+    h, mass = 2 * nodes / N, mass / mass.sum()
+    powers = h[:, None] ** np.arange(length)
+    form = powers.T @ (powers * (mass * h * (h + NOISE / N))[:, None])
+    best = np.linalg.solve(form, powers.T @ (mass * h))
+    steps, x = 1 / np.roots([*-best[::-1], 1.0]), np.sqrt(h)[:, None] * np.ones(N)
+    assert np.isreal(steps).all()
+
+    def share(steps):
+        network, bayes = flows(steps, x)
+        lacking, whole = (
+            mass @ ((flow * x).sum(1) ** 2 + NOISE * (flow**2).sum(1))
+            for flow in (network - bayes, bayes)
+        )
+        return lacking / whole
+
+    ridge = learning_curves.ridge(N, 1, NOISE)[-1]
+    stated = (depth.best_descent_at(N, 1, NOISE, length)[-1] - ridge) / (1 - ridge)
+    np.testing.assert_allclose(share(steps.real), stated, rtol=1e-7)
+    assert share(0.8 * steps.real) > 1.1 * stated  # Control: other steps lack more

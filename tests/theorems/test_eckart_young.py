@@ -36,26 +36,25 @@ def draw(seed, shape, flat=False):
     return (left * (np.linspace(3, 1, count) if flat else values)) @ right.T, rng
 
 
-def competitors(matrix, rank, rng):
-    """B Bᵀ W and W B Bᵀ for random B with r columns, and a step from the truncated matrix."""
+def advantage(matrix, candidate, rank, rng):
+    """The least |W - competitor| - |W - candidate|, relative to |W|, over both norms.
+
+    Competitors: B Bᵀ W and W B Bᵀ for random B with r columns, and a step from what is kept.
+    """
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
+    competitors = []
     for _ in range(5):
         rows, columns = (draw_frame(rng, side, rank) for side in matrix.shape)
-        yield rows @ rows.T @ matrix
-        yield matrix @ columns @ columns.T
-        left, right, step = u[:, :rank] * s[:rank], v[:rank], 10.0 ** rng.uniform(-4, 0)
-        turned = right + step * rng.normal(size=right.shape)
-        yield (left + step * rng.normal(size=left.shape)) @ turned
-
-
-def advantage(matrix, candidate, rank, rng):
-    """The least |W - competitor| - |W - candidate|, relative to |W|, over both norms."""
-    return min(
-        (np.linalg.norm(matrix - other, norm) - np.linalg.norm(matrix - candidate, norm))
-        / np.linalg.norm(matrix, norm)
-        for other in competitors(matrix, rank, rng)
-        for norm in ("fro", 2)
-    )
+        step = 10.0 ** rng.uniform(-4, 0)
+        left, right = (
+            kept + step * rng.normal(size=kept.shape) for kept in (u[:, :rank] * s[:rank], v[:rank])
+        )
+        competitors += [rows @ rows.T @ matrix, matrix @ columns @ columns.T, left @ right]
+    sizes = [
+        [np.linalg.norm(matrix - other, norm) for norm in ("fro", 2)]
+        for other in (candidate, *competitors)
+    ]
+    return np.min((np.array(sizes[1:]) - sizes[0]) / [np.linalg.norm(s), s[0]])
 
 
 @shapes

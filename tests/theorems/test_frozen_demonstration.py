@@ -45,8 +45,7 @@ def walk(w_kq, w_pv, d, q):  # only the query moves
 def untied(w_kq, w_pv, d, q):
     """(I + P_l d dᵀ K_l) ... (I + P_1 d dᵀ K_1) q."""
     maps = np.eye(len(q)) + w_pv @ np.outer(d, d) @ w_kq
-    products = itertools.accumulate(maps, lambda before, layer: layer @ before)
-    return np.stack([q, *(product @ q for product in products)])
+    return np.stack([*itertools.accumulate(maps, lambda path, layer: layer @ path, initial=q)])
 
 
 def network(w_kq, w_pv, d, q):

@@ -4,11 +4,8 @@ x̃ = diag(r) x, r = Xᵀy/n; d - H for G = I. Papers: A4. Derived here; docs/th
 bound".
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from draws import forward, seeds
 from lsa_lab.models.linear_attention import Params
@@ -31,38 +28,22 @@ def layer(image, num_heads):  # [k, d] -> [H, k, e], [H, e, d]
     return written, queried
 
 
-def coefficients(written, queried, xp=np):  # -> [k, e, e, d]
+def coefficients(written, queried):  # -> [k, e, e, d]
     """Coefficients of S_βγ x_c in output a for β < γ, halved at β = γ, where they stand twice."""
-    tensor = xp.einsum("hab,hgc->abgc", written, queried)
+    tensor = np.einsum("hab,hgc->abgc", written, queried)
     once = np.triu(np.ones((D + 1, D + 1)) - np.eye(D + 1) / 2)
     return (tensor + tensor.swapaxes(1, 2)) * once[None, :, :, None]
 
 
-def residual(written, queried, image, xp=np):
+def residual(written, queried, image):
     """The sum of squares of coefficients minus those of (G x̃)_a = Σ_c G_ac S_cy x_c."""
     stated = np.zeros((len(image), D + 1, D + 1, D))
     stated[:, np.arange(D), D, np.arange(D)] = image
-    return ((coefficients(written, queried, xp) - stated) ** 2).sum()
+    return ((coefficients(written, queried) - stated) ** 2).sum()
 
 
 def least_residual(image, num_heads):
     return np.sum(np.linalg.svd(image, compute_uv=False)[num_heads:] ** 2)
-
-
-def search(image, num_heads):
-    """The least residual at which BFGS ends from four Gaussian starts."""
-    shapes = (num_heads, len(image), D + 1), (num_heads, D + 1, D)
-    ends = np.cumsum([np.prod(shape) for shape in shapes])
-
-    @jax.jit
-    @jax.value_and_grad
-    def objective(vector):
-        parts = jnp.split(vector, ends[:1])
-        return residual(*(p.reshape(s) for p, s in zip(parts, shapes, strict=True)), image, jnp)
-
-    starts = (np.random.default_rng(seed).normal(scale=0.5, size=ends[-1]) for seed in range(4))
-    rule = dict(jac=True, method="BFGS", options={"gtol": 1e-7})
-    return min(minimize(objective, start, **rule).fun for start in starts)
 
 
 def draw(seed, k, num_heads, n=5):
@@ -113,9 +94,3 @@ def test_the_coefficients_are_those_of_linear_attention(seed):
     stated = np.einsum("abgc,bg,c->a", cubic, np.triu(S), tokens[-1, :-1])
     tolerance = 1e-10 * (1 + np.abs(stated).max())
     np.testing.assert_allclose(network(written, queried, tokens), stated, atol=tolerance)
-
-
-def test_searches_end_at_the_least_residual():
-    image = IMAGES["more outputs"]
-    for num_heads in range(1, D + 1):
-        assert -1e-9 < search(image, num_heads) - least_residual(image, num_heads) < 1e-6

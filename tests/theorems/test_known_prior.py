@@ -22,9 +22,8 @@ build = jit_numpy(constructions.prior_attention)
 flow = jit_numpy(
     jax.jacrev(lambda *args: trace.layer_predictions(linear_attention.forward(*args)), 1)
 )
-contribution, jacobian, self_coupling = map(
-    jit_numpy,
-    (amplification.contribution, amplification.one_shot_jacobian, amplification.self_coupling),
+contribution, jacobian = map(
+    jit_numpy, (amplification.contribution, amplification.one_shot_jacobian)
 )
 
 
@@ -90,7 +89,7 @@ def test_a_learned_pair_adds_nothing_but_flows_and_no_pair_couples_to_itself(see
     assert np.abs(jacobian(*weights, learned, query)).max() > 1e-6
     added = contribution(*weights, new, query)[-1]
     assert abs(added + step_sizes[0] * (x[0] @ x[-1]) * (y[0] - prior @ x[0])) < 1e-10
-    assert self_coupling(*weights, new) == 0
+    assert amplification.self_coupling(*weights, new) == 0
 
 
 @jit_numpy

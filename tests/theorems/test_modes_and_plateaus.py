@@ -1,7 +1,8 @@
-"""Diagonal weights train mode by mode, and the plateaus are the losses at the saddles.
+"""The vector field of the training dynamics is minus the gradient of the population loss; diagonal
+weights train mode by mode, and the plateaus are the losses at the saddles.
 
-Derived from the flow of Zhang et al. 2306.09927 (agrees in outline with 2501.16265). docs/theory,
-"Modes", "Plateaus".
+The flow is that of Zhang et al. 2306.09927; modes and plateaus are derived from it (agrees in
+outline with 2501.16265). docs/theory, "The training flow", "Modes", "Plateaus".
 """
 
 import itertools
@@ -12,12 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import population
-from draws import draw_eigensystem, jit_numpy, seed_and
+from draws import draw_covariance, draw_eigensystem, jit_numpy, seed_and
+from lsa_lab.models import linear_attention
 from lsa_lab.theory import plateaus, training_dynamics
 
 D, N = 3, 5
 TIMES = np.linspace(0, 1, 10)
 SUBSETS = np.array(list(itertools.product([0.0, 1.0], repeat=D)))  # [2^d, d]
+loss = jit_numpy(training_dynamics.loss, static_argnums=3)
 vector_field = jit_numpy(training_dynamics.vector_field, static_argnums=3)
 plateaus_of = jit_numpy(partial(plateaus.plateaus, n=N))
 
@@ -92,3 +95,49 @@ def test_control_rotated_covariates_or_another_order_of_learning_break_it():
     last = (SUBSETS[:, ::-1].cumprod(1) == SUBSETS[:, ::-1]).all(1)  # smallest eigenvalues first
     stated = plateaus_of(draw(0)[0], noise_var=0.5)[::-1]
     assert np.abs(np.sort(losses[last])[1:-1] - stated[1:-1]).min() > 1e-2
+
+
+@jit_numpy
+@jax.value_and_grad
+def population_loss(params, covariance, noise_var):
+    """The loss of two demonstrations of two covariates, all entries of the weights free.
+
+    An exact sum: three nodes for a coordinate of x (degree 4), two for w and the noise (degree 3).
+    """
+    n = d = 2
+    nodes, mass = population.gauss_hermite([3] * (n + 1) * d + [2] * (d + n))
+    root = jnp.linalg.cholesky(covariance)
+
+    def squared_error(z):
+        x, w, noise = jnp.split(z, [(n + 1) * d, (n + 2) * d])
+        x = x.reshape(n + 1, d) @ root.T
+        y = x[:-1] @ w + jnp.sqrt(noise_var) * noise
+        slot = -population.predict(params, x[:-1], y, x[-1], keys="all")
+        return (slot - x[-1] @ w) ** 2  # the paper reads the slot with a plus sign
+
+    return jnp.asarray(mass) @ jax.vmap(squared_error)(jnp.asarray(nodes)) / 2
+
+
+def errors_of_field(seed, noise_var, factor=1.0, stated_noise_var=None, other_entries=0.0):
+    rng = np.random.default_rng(seed)
+    covariance, u, U = draw_covariance(rng, 2, 0.3, 2.0), rng.normal(), rng.normal(size=(2, 2))
+    w_kq, w_pv, flow_kq, flow_pv = np.zeros((4, 3, 3))
+    w_kq[2, :2], w_pv[2, :2] = other_entries * rng.normal(size=(2, 2))
+    w_kq[:2, :2], w_pv[2, 2] = U, u
+    params = linear_attention.Params(w_kq[None, None], w_pv[None, None])
+    value, slope = population_loss(params, covariance, noise_var)
+    task = u, U, covariance, 2, noise_var if stated_noise_var is None else stated_noise_var
+    flow_pv[2, 2], flow_kq[:2, :2] = vector_field(*task)
+    differences = value - loss(*task), factor * slope.w_kq + flow_kq, factor * slope.w_pv + flow_pv
+    return [np.abs(difference).max() for difference in differences]
+
+
+@seed_and(noise_var=(0.0, 2.0))
+def test_the_vector_field_is_minus_the_gradient_and_other_entries_stay_zero(seed, noise_var):
+    assert max(errors_of_field(seed, noise_var)) < 1e-10
+
+
+def test_control_a_forgotten_noise_or_factor_or_an_entry_off_zero_breaks_it():
+    assert min(errors_of_field(0, 0.5, stated_noise_var=0.0)) > 1e-2
+    assert min(errors_of_field(0, 0.5, factor=2.0)[1:]) > 1e-2
+    assert min(errors_of_field(0, 0.5, other_entries=0.5)) > 1e-2
