@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from draws import descend
 from experiments.heads import layer_probes
 from experiments.heads.layer_probes import FEATURES, Config
 from experiments.models.model import Model, compilation_key
@@ -18,19 +19,19 @@ SPEC = Spec(
 CONFIG = Config(n=4, prompts=512)
 
 
-def build_preprocessing(gates):
-    """Return a model in which head j of layer 1 writes r_j x_j to padding slot j, and no other."""
+def build_preprocessing(heads):
+    """Return a model whose heads j below a number write r_j x_j to padding slot j in layer 1."""
     w_kq, w_pv = np.zeros((2, 2, 2, 5, 5))
     for j in range(2):
         w_kq[0, j, j, j] = w_pv[0, j, 2 + j, 4] = 1
-    params = linear_attention.Params(w_kq, w_pv)
-    return Model(compilation_key(SPEC), params, np.array(gates, float))
+    gates = np.array([[1.0, heads == 2]] * 2)
+    return Model(compilation_key(SPEC), linear_attention.Params(w_kq, w_pv), gates)
 
 
-@pytest.mark.parametrize(("gates", "held"), [([[1, 1]] * 2, 1.0), ([[1, 0]] * 2, 0.5)])
-def test_a_reader_finds_one_preprocessed_covariate_for_each_head(gates, held):
+@pytest.mark.parametrize(("heads", "held"), [(2, 1.0), (1, 0.5)])
+def test_a_reader_finds_one_preprocessed_covariate_for_each_head(heads, held):
     batch, fresh = (layer_probes.draw_prompts(CONFIG, SPEC.task, 0, tag, 512) for tag in (1, 2))
-    measured = layer_probes.measure_readers(build_preprocessing(gates), batch, fresh, 500)
+    measured = layer_probes.measure_readers(build_preprocessing(heads), batch, fresh, 500)
     np.testing.assert_allclose(measured["held"], [0, held, held], atol=0.1)
     # Nothing of the answer is in x_query alone, whose reader predicts 0.
     np.testing.assert_allclose(measured["reader"][0], np.mean(fresh.y_query**2), rtol=0.05)
@@ -40,18 +41,18 @@ def test_a_reader_finds_one_preprocessed_covariate_for_each_head(gates, held):
 def test_descent_on_raw_and_weighed_covariates_is_that_of_loops():
     """The right number of steps is the best on the first half of the prompts."""
     batch = layer_probes.draw_prompts(CONFIG, SPEC.task, 0, 3, 8)
-    models = tuple(build_preprocessing([[1, last]] * 2).first(1) for last in (1, 0))
+    models = tuple(build_preprocessing(heads).first(1) for heads in (2, 1))
     risks = np.asarray(layer_probes.measure_descents(models, batch, 3, 0.4))
     for feature in ("raw covariates", "r_j x_j"):
         squares = np.zeros((8, 4))
         for b in range(8):
             x, y, query, target = (np.asarray(leaf)[b] for leaf in vars(batch).values())
             gains = x.T @ y if feature == "r_j x_j" else np.ones(2)
-            rows, asked, theta = x * gains, query * gains, np.zeros(2)
-            size, most = 0.4 * 2 / np.linalg.norm(rows, ord=2) ** 2, 2 * np.abs(y).max()
-            for step in range(4):
-                squares[b, step] = (np.clip(theta @ asked, -most, most) - target) ** 2
-                theta = theta + size * rows.T @ (y - rows @ theta)
+            size = 0.4 * 2 / np.linalg.norm(x * gains, ord=2) ** 2 * len(x)
+            most = 2 * np.abs(y).max()
+            for steps in range(4):
+                answer = descend(x * gains, y, [size] * steps) @ (query * gains)
+                squares[b, steps] = (np.clip(answer, -most, most) - target) ** 2
         first, second = squares[:4].mean(0), squares[4:].mean(0)
         np.testing.assert_allclose(risks[FEATURES.index(feature)], second[first.argmin()])
 
@@ -60,5 +61,5 @@ def test_white_tokens_are_white_and_have_no_more_directions():
     mixing = np.array([[3.0, 1, 3], [0, 1, 0]])
     features = np.random.default_rng(0).standard_normal((8, 5, 2)) @ mixing
     first = np.asarray(jax.jit(layer_probes.whiten)(features))[:4].reshape(-1, 3)
-    moment = first.T @ first / len(first)
-    np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(moment)), [0, 1, 1], atol=1e-10)
+    eigenvalues = np.linalg.eigvalsh(first.T @ first / len(first))
+    np.testing.assert_allclose(eigenvalues, [0, 1, 1], atol=1e-10)
