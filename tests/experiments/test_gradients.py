@@ -1,6 +1,7 @@
 """The experiments on gradients of demonstrations: their measures beside plain loops."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -82,7 +83,7 @@ def test_disparity_and_growth_of_a_random_stack_are_those_of_loops():
 
     @jax.jit
     def end(demonstration, query, params):
-        return run(params, jax.numpy.stack([demonstration, query])).stream[1:, -1]
+        return run(params, jnp.stack([demonstration, query])).stream[1:, -1]
 
     measured = amplification.measure_random(run, params, pairs)
     for r in range(runs):
@@ -145,38 +146,46 @@ RULES = bayes_flows.Config(prompts=200, descents=(), penalties=(0.01, 100.0), ru
 NOISE_VAR = RULES.noise_std**2
 
 
-def test_the_mean_square_of_a_difference_of_gradients_is_that_over_labels():
+@pytest.fixture(scope="module")
+def compared():
+    """Prompts, and what is measured of two rules on them."""
+    spec = bayes_flows.make_spec(RULES, "linear", "dense", "depth 2")
+    return bayes_flows.draw_prompts(RULES, spec), bayes_flows.compare_rules(RULES, spec)
+
+
+def answer_by_bayes(prompt):
+    return measures.answer_by_bayes(prompt, NOISE_VAR)
+
+
+def test_the_mean_square_of_a_difference_of_gradients_is_that_over_labels(compared):
     """The answers of ridge regression and of the Bayes rule are linear in the labels."""
-    spec = bayes_flows.make_spec(RULES, "linear", "dense", "depth 2")
     rule = bayes_flows.list_rules(RULES)["ridge 100"]
-    prompt = jax.tree.map(lambda x: x[0, 0].astype(float), measures.draw_prompts(0, spec, 1))
-    answer, gradient = measures.differentiate(rule, prompt)
-    row = bayes_flows.compare_answer(answer, gradient[None], prompt, spec.task)
-    # Over the 2n labels ±√n root e_i the mean square is that over N(0, C).
-    root = np.linalg.cholesky(prompt.x @ prompt.x.T + NOISE_VAR * np.eye(RULES.n))
 
-    def find_difference(y):
-        labelled = prompt.replace(y=y)
-        return rule(labelled) - measures.answer_by_bayes(labelled, NOISE_VAR)
+    def mean_square(prompt):
+        # Over the 2n labels ±√n root e_i the mean square is that over N(0, C).
+        root = jnp.linalg.cholesky(prompt.x @ prompt.x.T + NOISE_VAR * jnp.eye(RULES.n))
 
-    differences = jax.vmap(find_difference)(RULES.n**0.5 * root.T)
-    np.testing.assert_allclose(row["gradients"], np.mean(np.square(differences)), rtol=1e-9)
+        def difference(column):
+            labelled = prompt.replace(y=RULES.n**0.5 * column)
+            return rule(labelled) - answer_by_bayes(labelled)
+
+        return (jax.vmap(difference)(root.T) ** 2).mean()
+
+    expected = jax.jit(jax.vmap(jax.vmap(mean_square)))(compared[0])
+    np.testing.assert_allclose(compared[1]["gradients"][1], expected.mean(1), rtol=1e-9)
 
 
-def test_disparity_tells_no_rules_apart_and_correlation_does():
-    spec = bayes_flows.make_spec(RULES, "linear", "dense", "depth 2")
-    rules = [lambda prompt: measures.answer_by_bayes(prompt, NOISE_VAR)]
-    rules += bayes_flows.list_rules(RULES).values()
+def test_disparity_tells_no_rules_apart_and_correlation_does(compared):
+    rules = [answer_by_bayes, *bayes_flows.list_rules(RULES).values()]
 
     def log_sizes(prompt):
-        gradients = jax.numpy.stack([measures.differentiate(rule, prompt)[1] for rule in rules])
-        return jax.numpy.log(jax.numpy.abs(gradients[..., -1]))
+        gradients = [measures.differentiate(rule, prompt)[1] for rule in rules]
+        return jnp.log(jnp.abs(jnp.stack(gradients)[..., -1]))
 
-    prompts = bayes_flows.draw_prompts(RULES, spec)
-    logs = np.asarray(jax.jit(jax.vmap(jax.vmap(log_sizes)))(prompts))
+    logs = np.asarray(jax.jit(jax.vmap(jax.vmap(log_sizes)))(compared[0]))
     i, j = np.triu_indices(RULES.n, 1)
     disparities = np.median(np.abs(logs[..., i] - logs[..., j]), axis=(0, 1, 3))
     np.testing.assert_allclose(disparities, disparities[0], rtol=0.03)
-    correlations = bayes_flows.compare_rules(RULES, spec)["correlation"].mean(1)
+    correlations = compared[1]["correlation"].mean(1)
     assert correlations[0] > 0.95
     assert correlations[1] < 0.5

@@ -1,21 +1,18 @@
 """Experiments on a language model: prompts of one width, gradients, closed heads and edits."""
 
-import shutil
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from scipy import stats
 
 from experiments.language import edits, lm_clipping, lm_flow, lm_heads, models, texts
-from lsa_lab import lm
+from experiments.language import lm_gradient_matching as matching
 from lsa_lab.lm import decoder
 
 MODEL = models.load_model(models.RANDOM)
 POOL = texts.read_pool(texts.INVENTED, MODEL.tokenizer, 8, 0)
 SHOWN, ASKED = np.arange(3), np.arange(3, 5)
+MASK = np.ones((4, 4), np.float32)
 
 
 @jax.jit
@@ -24,12 +21,14 @@ def run_whole(embedded, params, mask):  # [T, D] -> [L+1, 2] logits of the label
     return decoder.logits(params, rows, MODEL.config, jnp.asarray(POOL.words))
 
 
-def read_whole(prefix, row, params=MODEL.params, mask=None):
-    """Return the margin of a question after a prefix, by one pass through the whole prompt."""
-    ids = jnp.concatenate([jnp.asarray(prefix), jnp.asarray(POOL.questions[row])])
-    shape = MODEL.config.num_layers, MODEL.config.num_heads
-    mask = jnp.ones(shape, jnp.float32) if mask is None else mask
-    scores = run_whole(decoder.embed(params, ids, MODEL.config), params, mask)[-1]
+def embed_whole(row, params=MODEL.params):
+    ids = jnp.concatenate([jnp.asarray(POOL.write(SHOWN)), jnp.asarray(POOL.questions[row])])
+    return decoder.embed(params, ids, MODEL.config)
+
+
+def read_whole(row, params=MODEL.params, mask=MASK):
+    """Return the margin of a question after the prompt, by one pass through the whole of it."""
+    scores = run_whole(embed_whole(row, params), params, mask)[-1]
     return float(scores[1] - scores[0])
 
 
@@ -42,7 +41,6 @@ def test_prompts_say_what_was_cut_to_one_width():
     assert said[1:] == " ".join(expected).split()  # after the separator
     (first, stop), _ = POOL.find_spans(2)
     assert MODEL.tokenizer.decode(POOL.write([4, 7])[first:stop]) == expected[0]
-    assert POOL.questions.shape[1] == POOL.content_free.shape[1] == 8
 
 
 def test_parts_share_no_text_and_have_both_classes_equally_often():
@@ -50,8 +48,6 @@ def test_parts_share_no_text_and_have_both_classes_equally_often():
     parts = texts.draw_rows(np.random.default_rng(2), labels, 4, 6, 3)
     assert [np.bincount(labels[rows]).tolist() for rows in parts[:2]] == [[2, 2], [3, 3]]
     assert len(set(np.concatenate(parts))) == 13
-    with pytest.raises(ValueError, match="need more than"):
-        texts.draw_rows(np.random.default_rng(2), labels, 42)
 
 
 def test_bm25_counts_rare_words_most():
@@ -68,31 +64,18 @@ def test_readings_of_a_prompt_are_those_of_the_whole_pass():
         MODEL.params, prefix[None], POOL.questions[ASKED][None], POOL.words,
         config=MODEL.config, layers=layers,
     )  # fmt: skip
-    for b, row in enumerate(ASKED):
-        np.testing.assert_allclose(reading.margin[0, b], read_whole(prefix, row), atol=1e-4)
-    ids = jnp.concatenate([jnp.asarray(prefix), jnp.asarray(POOL.questions[ASKED[0]])])
-    embedded = decoder.embed(MODEL.params, ids, MODEL.config)
-    mask = jnp.ones((4, 4), jnp.float32)
+    margins = [read_whole(row) for row in ASKED]
+    np.testing.assert_allclose(reading.margin[0], margins, atol=1e-4)
 
     @jax.jit
-    def slopes(embedded):  # [L+1, T, D]
-        return jax.jacrev(
-            lambda rows: run_whole(rows, MODEL.params, mask) @ jnp.array([-1.0, 1], rows.dtype)
-        )(embedded)
+    @jax.jacrev
+    def find_slopes(embedded):  # [L+1, T, D]
+        return run_whole(embedded, MODEL.params, MASK) @ jnp.array([-1.0, 1], embedded.dtype)
 
-    squares = (np.asarray(slopes(embedded), float) ** 2).sum(-1)[:, : len(prefix)]
+    squares = (np.asarray(find_slopes(embed_whole(ASKED[0])), float) ** 2).sum(-1)
+    squares = squares[:, : len(prefix)]
     np.testing.assert_allclose(reading.squares[0, 0], squares[list(layers)], rtol=1e-3)
     assert np.abs(squares[2] / squares[4] - 1).min() > 1e-3  # layers differ
-
-
-def test_a_model_is_read_from_its_path(tmp_path):
-    fixture = Path(__file__).parents[1] / "lm/fixtures/llama_tied"
-    folder = shutil.copytree(fixture, tmp_path / "mine")
-    MODEL.tokenizer.rules.save(str(folder / "tokenizer.json"))
-    model = models.load_model(str(folder))
-    assert models.describe_model(str(folder)) == "mine"
-    assert model.config == lm.load(fixture).config
-    assert model.tokenizer.encode("warm film") == MODEL.tokenizer.encode("warm film")
 
 
 def test_each_demonstration_keeps_its_name_in_every_rotation(monkeypatch):
@@ -119,8 +102,7 @@ def test_each_demonstration_keeps_its_name_in_every_rotation(monkeypatch):
 
 
 def test_correlations_are_scipys_and_a_constant_score_has_none():
-    rng = np.random.default_rng(3)
-    score, worth = rng.integers(0, 4, (2, 9, 3)).astype(float)
+    score, worth = np.random.default_rng(3).integers(0, 4, (2, 9, 3)).astype(float)
     expected = [stats.spearmanr(x, y).statistic for x, y in zip(score.T, worth.T, strict=True)]
     np.testing.assert_allclose(lm_flow.correlate(score, worth), np.mean(expected))
     assert lm_flow.correlate(np.ones((9, 3)), worth) == 0
@@ -140,54 +122,35 @@ def test_selected_demonstrations_stand_best_last(monkeypatch):
     np.testing.assert_allclose(logs, [np.log(1 / (1 + np.exp(-odds)))])
 
 
-def test_closed_heads_are_closed_in_the_whole_prompt():
-    prefix, mask = POOL.write(SHOWN), np.ones((4, 4), np.float32)
-    mask[2, 1] = mask[3, 0] = 0
-    cached = models.cache_streams(MODEL, prefix, POOL.questions[ASKED], (2,))
-    margins = lm_heads.answer(MODEL, cached, 2, np.stack([np.ones_like(mask), mask]), POOL.words)
-    for i, each in enumerate((None, jnp.asarray(mask))):
-        whole = [read_whole(prefix, row, mask=each) for row in ASKED]
-        np.testing.assert_allclose(margins[i], whole, atol=1e-4)
-    assert np.abs(margins[0] - margins[1]).min() > 1e-3
-
-
-def test_changes_and_effective_heads_of_known_numbers():
-    p, q = np.array([0.8, 0.2]), np.array([0.5, 0.5])
-    change = lm_heads.find_change(np.log(p[0] / p[1]), np.log(q[0] / q[1]))
-    np.testing.assert_allclose(change, (p * np.log(p / q)).sum())
-    shares = np.array([[0.25] * 4, [1, 0, 0, 0], [0.5, 0.5, 0, 0]])
-    np.testing.assert_allclose(lm_heads.count_heads(shares), [4, 1, 2])
-    mask = lm_heads.keep_heads([1], [2], (3, 2))
-    np.testing.assert_array_equal(mask, [[1, 1], [0, 1], [1, 1]])
-
-
 def test_the_importance_of_a_head_is_the_change_of_whole_prompts():
     importance = lm_heads.measure_importance(MODEL, POOL, SHOWN, ASKED, (1, 3))
-    mask = np.ones((4, 4), np.float32)
-    mask[2, 1] = 0
-    changes = []
+    without, changes = MASK.copy(), []
+    without[2, 1] = 0
     for row in ASKED:
-        z, closed = (read_whole(POOL.write(SHOWN), row, mask=m) for m in (None, jnp.asarray(mask)))
+        z, closed = read_whole(row), read_whole(row, mask=without)
         p, q = (np.array([1, np.exp(each)]) / (1 + np.exp(each)) for each in (z, closed))
+        np.testing.assert_allclose(lm_heads.find_change(-z, -closed), (p * np.log(p / q)).sum())
         changes.append((p * np.log(p / q)).sum())
     np.testing.assert_allclose(importance[1, 1], np.mean(changes), rtol=0.02)
 
 
-def test_kept_heads_are_chosen_on_the_other_collections():
+def test_heads_are_counted_and_kept_heads_are_chosen_on_the_other_collections():
+    shares = np.array([[0.25] * 4, [1, 0, 0, 0], [0.5, 0.5, 0, 0]])
+    np.testing.assert_allclose(lm_heads.count_heads(shares), [4, 1, 2])
+    mask = lm_heads.keep_heads([1], [2], (3, 2))
+    np.testing.assert_array_equal(mask, [[1, 1], [0, 1], [1, 1]])
     importance = np.ones((3, 2, 2))
     importance[0, 1], importance[1:, 1] = (9, 1), (1, 2)
-    assert lm_heads.choose_heads(importance, 0) == [1]
-    assert lm_heads.choose_heads(importance, 1) == [0]  # .9 and 1/3 of the first head
+    chosen = [lm_heads.choose_heads(importance, collection) for collection in (0, 1)]
+    assert chosen == [[1], [0]]  # without 1 the first head has .9 and 1/3
 
 
 def test_an_edit_is_read_as_the_whole_pass_of_the_changed_model():
-    prefix = POOL.write(SHOWN)
     editor = edits.Editor(MODEL.params)
     answers = edits.Answers(MODEL, POOL, SHOWN, POOL.questions[ASKED], {2})
     dropped = MODEL.params.replace(mlp_out=MODEL.params.mlp_out.at[2].set(0))
     margins = answers.read(2, editor.clip(2, "mlp", "drop"))
-    whole = [read_whole(prefix, row, dropped) for row in ASKED]
-    np.testing.assert_allclose(margins, whole, atol=1e-4)
+    np.testing.assert_allclose(margins, [read_whole(row, dropped) for row in ASKED], atol=1e-4)
     assert np.abs(margins - answers.read(2)).max() > 1e-3
 
 
@@ -201,24 +164,58 @@ def test_random_edits_are_as_large_as_clipping_and_leave_other_leaves():
     np.testing.assert_array_equal(random.w_q, MODEL.params.w_q[2])
 
 
+class Margins(dict):
+    """The margins of three questions after each edit; an edit is its rate."""
+
+    def read(self, layer, edit=None):
+        return np.array(self[edit])
+
+    def edit(self, kind, layer, part, rate, seed):
+        return rate
+
+
 def test_the_search_takes_the_first_best_edit_of_validation():
-    class Fake:
-        def __init__(self, margins):
-            self.margins = margins
+    validation = Margins({None: [1.0, 1, -1], 0.1: [-1.0, 1, 1], 0.5: [-1.0, 1.5, 2]})
+    tested = Margins({None: [-1.0, 1, 1], 0.1: [-1.0, -1, 1], 0.5: [1.0, 1, 1]})
+    worse = Margins({None: [-1.0, 1, 1], 0.1: [1.0, 1, 1], 0.5: [-1.0, -1, 1]})
+    config, labels = lm_clipping.Config(searched_rates=(0.1, 0.5)), [np.array([0, 1, 1])] * 2
+    for margins, expected in ((validation, -1 / 3), (worse, 0)):
+        arguments = margins, margins, tested, labels, (2, "mlp"), "clipped", 0
+        np.testing.assert_allclose(lm_clipping.search(config, *arguments)[0], expected)
 
-        def read(self, layer, edit=None):
-            return np.array(self.margins[edit])
 
-    class FakeEditor:
-        def edit(self, kind, layer, part, rate, seed):
-            return rate
+LABELS = np.repeat([0, 1], 12)
 
-    labels = np.array([0, 1, 1])
-    validation = Fake({None: [1.0, 1, -1], 0.1: [-1.0, 1, 1], 0.5: [-1.0, 1.5, 2]})
-    tested = Fake({None: [-1.0, 1, 1], 0.1: [-1.0, -1, 1], 0.5: [1.0, 1, 1]})
-    config = lm_clipping.Config(searched_rates=(0.1, 0.5))
-    arguments = FakeEditor(), validation, tested, (labels, labels), (2, "mlp"), "clipped", 0
-    gain, _ = lm_clipping.search(config, *arguments)
-    np.testing.assert_allclose(gain, -1 / 3)
-    worse = Fake({None: [-1.0, 1, 1], 0.1: [1.0, 1, 1], 0.5: [-1.0, -1, 1]})
-    assert lm_clipping.search(config, FakeEditor(), worse, *arguments[2:])[0] == 0
+
+def test_classes_take_turns_and_the_same_is_last_in_all_prompts_of_a_pool():
+    rng, last = np.random.default_rng(0), np.array([0.7, 0.2])
+    for members, turns in (
+        (np.r_[0:4, 12:16], [1, 0] * 4),
+        (np.r_[0:6, 12:15], [1, 0, 0] * 3),
+        (np.arange(5), [0] * 5),
+    ):
+        order = matching.take_turns(rng, members, LABELS, last)
+        assert sorted(order) == sorted(members)
+        np.testing.assert_array_equal(LABELS[order], turns)
+        assert list(order) != list(members)
+
+
+def test_matched_subsets_cancel_and_stratified_ones_have_the_shares_of_the_pool():
+    config = matching.Config(m=24, shots=4, orders=2, draws=3)
+    gradients = np.zeros((24, 1))
+    matched = [3, 7, 11, 20]
+    gradients[np.setdiff1d(np.arange(24), matched), 0] = [*np.arange(1, 20), -190]
+    chosen = matching.choose(config, gradients, LABELS, jax.random.key(0))
+    assert chosen.shape == (2 + 3 + 3, 4)
+    assert [sorted(row) for row in chosen[:2]] == [matched] * 2
+    np.testing.assert_array_equal(LABELS[chosen[5:]].sum(1), [2, 2, 2])
+    assert all(len({*row}) == 4 for row in chosen.tolist())
+    divergence = matching.find_divergence(np.array([[0, 0, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1]]))
+    expected = [0, 0.25 * np.log(0.5) + 0.75 * np.log(1.5), np.log(2)]
+    np.testing.assert_allclose(divergence, expected, atol=1e-12)
+
+
+def test_the_loss_is_that_of_the_right_word_after_the_whole_prompt():
+    found = matching.find_loss(MODEL, POOL, [SHOWN], ASKED)
+    margins = [read_whole(row) * (2 * POOL.labels[row] - 1) for row in ASKED]
+    np.testing.assert_allclose(found, [np.log1p(np.exp(-np.array(margins))).mean()], rtol=1e-4)
