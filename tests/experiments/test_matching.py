@@ -6,93 +6,72 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from draws import descend
 from experiments.matching import gradient_matching, matching_is_exact, matching_transfer, measures
 from experiments.models.model import Model
 from experiments.models.specs import Task, dense_spec
 from lsa_lab.models import constructions
-from lsa_lab.selection import prefix
 from lsa_lab.tasks.pools import Pool
 
 CHOICE = gradient_matching.Config(d=2, m=8, depth=2, step=0.3, saves=2, random_draws=3, queries=2)
 BALANCED = ([0, 1, 2, 3], [4, 5, 6, 7], [0, 2, 4, 6])  # where each kind of gradients cancels
 PATH = np.array([[0.2, 0.3], [0.4, -0.2], [0.3, 0.5]])
-
-
-def draw_pool(m=8):
-    rng = np.random.default_rng(0)
-    return Pool(x=jnp.asarray(rng.normal(size=(m, 2))), y=jnp.asarray(rng.normal(size=m)))
-
-
-def descend(x, y, steps):
-    w = np.zeros(x.shape[1])
-    for size in steps:
-        w = w + size * x.T @ (y - x @ w) / len(x)
-    return w
+POOL = Pool(*map(np.random.default_rng(0).standard_normal, ((8, 2), 8)))
+QUERIES = Pool(*map(np.random.default_rng(5).standard_normal, ((8, 2), 8)))
 
 
 def test_every_rule_chooses_by_its_gradients_and_strata():
-    pool, gradients = draw_pool(), np.zeros((3, 8, 4))
+    gradients = np.zeros((3, 8, 4))
     for kind, balanced in enumerate(BALANCED):
         gradients[kind, np.setdiff1d(np.arange(8), balanced), 0] = [1, 10, -100, 89]
     ranked = np.array([[np.roll(np.arange(8), i) for i in range(12)]])
-    runs = jax.tree.map(lambda leaf: leaf[None], pool)
-    arrays = jnp.asarray(gradients[None]), jnp.asarray(ranked)
+    runs = jax.tree.map(lambda leaf: leaf[None], POOL)
     keys = jax.random.split(jax.random.key(1), 1)
-    chosen = np.asarray(gradient_matching.choose(CHOICE, 4, runs, *arrays, keys)[0])
+    chosen = np.asarray(gradient_matching.choose(CHOICE, 4, runs, gradients[None], ranked, keys)[0])
     for row, balanced in enumerate(BALANCED):
         assert sorted(chosen[row]) == balanced
     assert sorted(chosen[3]) == [0, 1, 2, 6]  # -100, and what takes nothing from it
-    ranks = np.argsort(np.argsort(pool.y))[chosen[6]]
+    ranks = np.argsort(np.argsort(POOL.y))[chosen[6]]
     np.testing.assert_array_equal(np.sort(ranks // 2), [0, 1, 2, 3])
     np.testing.assert_array_equal(chosen[7:], ranked[0, :, :4])
 
 
 def test_the_concept_is_scored_by_its_posterior_given_one_demonstration():
-    pool, weights, noise_var = draw_pool(), np.array([0.5, -1.0]), 0.3
-    scores = gradient_matching.score_by_concept(pool, weights, noise_var)
+    weights, noise_var = np.array([0.5, -1.0]), 0.3
+    scores = gradient_matching.score_by_concept(POOL, weights, noise_var)
     prior = stats.multivariate_normal(np.zeros(2), np.eye(2)).logpdf(weights)
-    for x, y, score in zip(np.asarray(pool.x), np.asarray(pool.y), scores, strict=True):
+    for x, y, score in zip(POOL.x, POOL.y, scores, strict=True):
         covariance = np.linalg.inv(np.eye(2) + np.outer(x, x) / noise_var)
         posterior = stats.multivariate_normal(covariance @ x * y / noise_var, covariance)
         np.testing.assert_allclose(score, posterior.logpdf(weights) - prior, rtol=1e-9)
 
 
 def test_errors_after_a_subset_are_those_of_descent_on_it():
-    pool, queries = draw_pool(), draw_pool(2)
-    for members in ([0, 2, 3], list(range(8))):
-        chosen = measures.mark_members(np.array([members]), 8)
-        (squares,) = measures.squared_errors(CHOICE, pool, chosen, queries)
-        w = descend(np.asarray(pool.x)[members], np.asarray(pool.y)[members], [0.3, 0.3])
-        np.testing.assert_allclose(squares[0], (queries.x @ w - queries.y) ** 2)
+    subsets = [[0, 2, 3], [*range(8)]]
+    chosen = jnp.concatenate([measures.mark_members(np.array([rows]), 8) for rows in subsets])
+    (squares,) = measures.squared_errors(CHOICE, POOL, chosen, QUERIES)
+    for rows, errors in zip(subsets, squares, strict=True):
+        w = descend(POOL.x[rows], POOL.y[rows], [0.3, 0.3])
+        np.testing.assert_allclose(errors, (QUERIES.x @ w - QUERIES.y) ** 2)
 
 
-def test_gradients_of_a_prefix_of_one_layer_are_those_by_hand():
-    pool, tokens = draw_pool(), np.random.default_rng(2).normal(size=(1, 3, 3))
-    model = jax.tree.map(lambda leaf: leaf[0], measures.build_one_layer(2, 4, 0.5, 1))
-    rows = pool.x, pool.y
-    ours = prefix.example_gradients(measures.squared_error, model, jnp.asarray(tokens), rows)
-    size = measures.best_step(4, 2, 0.5) / 3  # the mean over three tokens
-    for x, y, gradient in zip(*map(np.asarray, rows), np.asarray(ours), strict=True):
-        missed = size * sum(row[:2] @ x * row[2] for row in tokens[0]) - y
-        expected = [
-            [*(missed * size * x * row[2]), missed * size * (x @ row[:2])] for row in tokens[0]
-        ]
-        np.testing.assert_allclose(gradient, np.ravel(expected), rtol=1e-9)
-
-
-def mean_gradient(rows, w):
-    return sum((row[:2] @ w - row[2]) * row[:2] for row in rows) / len(rows)
-
-
-def test_twins_have_the_pools_mean_gradients_at_the_first_checkpoints_alone():
+@pytest.fixture(scope="module")
+def twins():
+    """A pool [12, 3], others [6, 3], and twins with the pool's gradients at 0 to 3 checkpoints."""
     rng = np.random.default_rng(0)
     pool, others = rng.normal(size=(12, 3)), rng.normal(size=(6, 3))
-    arrays = map(jnp.asarray, (pool, others, PATH))
-    sets = np.asarray(matching_is_exact.build_twins(6, *arrays, jax.random.key(0)))
+    build = jax.jit(matching_is_exact.build_twins, static_argnums=0)
+    return pool, others, np.asarray(build(6, pool, others, PATH, jax.random.key(0)))
+
+
+def test_twins_have_the_pools_mean_gradients_at_the_first_checkpoints_alone(twins):
+    pool, others, sets = twins
     assert sets.shape == (4, 6, 3)
 
     def miss(count, w):
-        return np.linalg.norm(mean_gradient(sets[count], w) - mean_gradient(pool, w))
+        means = [(rows[:, :2] @ w - rows[:, 2]) @ rows[:, :2] / len(rows)
+                 for rows in (sets[count], pool)]  # fmt: skip
+        return np.linalg.norm(means[0] - means[1])
 
     for count in range(1, 4):
         assert max(miss(count, w) for w in PATH[:count]) < 1e-12
@@ -101,32 +80,26 @@ def test_twins_have_the_pools_mean_gradients_at_the_first_checkpoints_alone():
     np.testing.assert_allclose((sets[3, :, 2] ** 2).mean(), (pool[:, 2] ** 2).mean())
 
 
-def test_a_twin_equals_its_pool_for_descent_from_d_plus_1_checkpoints():
-    rng = np.random.default_rng(0)
-    pool, others = rng.normal(size=(12, 3)), rng.normal(size=(6, 3))
-    arrays = map(jnp.asarray, (pool, others, PATH))
-    sets = matching_is_exact.build_twins(6, *arrays, jax.random.key(0))
-    queries = draw_pool(5)
+def test_a_twin_equals_its_pool_for_descent_from_d_plus_1_checkpoints(twins):
+    pool, _, sets = twins
     config = matching_is_exact.Config(depths=(1, 3), step=0.2)
-    rows = jax.tree.map(lambda leaf: leaf[None], (sets, jnp.asarray(pool), queries))
-    gap, error = (np.asarray(part[0]) for part in matching_is_exact.measure_descents(config, *rows))
+    runs = jax.tree.map(lambda leaf: leaf[None], (sets, pool, QUERIES))
+    gap, error = (np.asarray(part[0]) for part in matching_is_exact.measure_descents(config, *runs))
     assert gap[3].max() < 1e-12
     assert gap[2].min() > 1e-3
     answers, whole = (
-        queries.x @ descend(rows[:, :2], rows[:, 2], [0.2] * 3)
-        for rows in (np.asarray(sets[1]), pool)
+        QUERIES.x @ descend(rows[:, :2], rows[:, 2], [0.2] * 3) for rows in (sets[1], pool)
     )
     apart = np.sqrt(((answers - whole) ** 2).mean() / (whole**2).mean())
     np.testing.assert_allclose(gap[1, 1], apart, rtol=1e-9)
-    np.testing.assert_allclose(error[1, 1], ((answers - queries.y) ** 2).mean(), rtol=1e-9)
+    np.testing.assert_allclose(error[1, 1], ((answers - QUERIES.y) ** 2).mean(), rtol=1e-9)
 
 
 @pytest.fixture(scope="module")
 def subsets():
     """Two runs of one pool, three subsets of four demonstrations, two queries."""
-    rng = np.random.default_rng(0)
     shapes = (2, 1, 3, 4, 2), (2, 1, 3, 4), (2, 1, 2, 2), (2, 1, 2)
-    return [rng.normal(size=shape) for shape in shapes]
+    return [*map(np.random.default_rng(0).standard_normal, shapes)]
 
 
 def mean_errors(subsets, learn):  # [R, P, S]
@@ -139,19 +112,17 @@ def mean_errors(subsets, learn):  # [R, P, S]
 
 
 def test_constructed_and_trained_models_err_as_descent_does(subsets):
-    task = Task(2, (4,), noise_std=0.5)
-    config = matching_transfer.Config(depth=2)
+    config, task = matching_transfer.Config(depth=2), Task(2, (4,), noise_std=0.5)
     measure = matching_transfer.measure_constructed(config, task)
-    ours = np.asarray(matching_transfer.map_subsets(measure, has_model=False)(*subsets))
+    found = np.asarray(matching_transfer.map_subsets(measure, has_model=False)(*subsets))
     step, best = 1 / (1 + (1 + 2 + 0.25) / 4), 1 / (1 + 1 / 4 + (2 + 0.25) / 4)
-    ridge = lambda _, x, y: np.linalg.solve(x.T @ x + 0.25 * np.eye(2), x.T @ y)  # noqa: E731
     rules = [
         lambda _, x, y: descend(x, y, [best]),
         lambda _, x, y: descend(x, y, [step] * 2),
-        ridge,
+        lambda _, x, y: np.linalg.solve(x.T @ x + 0.25 * np.eye(2), x.T @ y),
     ]
     for i, rule in enumerate(rules):
-        np.testing.assert_allclose(ours[..., i], mean_errors(subsets, rule), rtol=1e-9)
+        np.testing.assert_allclose(found[..., i], mean_errors(subsets, rule), rtol=1e-9)
     sizes = np.array([[0.3, 0.7], [0.9, 0.1]])  # steps of each run
     params = jax.vmap(lambda steps: constructions.gradient_descent(steps, 2))(jnp.asarray(sizes))
     training = dict(steps=1, batch=1, learning_rate=0.1, seeds=2)
@@ -179,17 +150,14 @@ def test_a_tuned_linear_model_is_that_of_adam(subsets):
 
 
 def test_the_partial_rank_correlation_is_that_of_the_formula_and_0_without_a_share():
-    rng = np.random.default_rng(3)
-    common, a, b = rng.normal(size=(3, 2000))
+    common, a, b = np.random.default_rng(3).normal(size=(3, 2000))
     left, right = common + a, common + b
-    r = {
-        name: stats.spearmanr(*pair)[0]
-        for name, pair in {"ab": (left, right), "ac": (left, common), "bc": (right, common)}.items()
-    }
-    np.testing.assert_allclose(matching_transfer.correlate_ranks(left, right), r["ab"])
-    partial = (r["ab"] - r["ac"] * r["bc"]) / np.sqrt((1 - r["ac"] ** 2) * (1 - r["bc"] ** 2))
-    ours = matching_transfer.correlate_ranks(left, right, common)
-    np.testing.assert_allclose(ours, partial)
-    assert r["ab"] > 0.4
-    assert abs(ours) < 0.1
+    ab, ac, bc = (
+        stats.spearmanr(*pair)[0] for pair in ((left, right), (left, common), (right, common))
+    )
+    np.testing.assert_allclose(matching_transfer.correlate_ranks(left, right), ab)
+    partial = matching_transfer.correlate_ranks(left, right, common)
+    np.testing.assert_allclose(partial, (ab - ac * bc) / np.sqrt((1 - ac**2) * (1 - bc**2)))
+    assert ab > 0.4
+    assert abs(partial) < 0.1
     assert abs(matching_transfer.correlate_ranks(common, right, common)) < 1e-6

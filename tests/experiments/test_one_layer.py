@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import xarray as xr
 
+from draws import descend
 from experiments.one_layer import finite_pretraining, one_layer_optimum, training_dynamics
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.theory import optimum
@@ -31,11 +32,8 @@ def test_excess_is_that_of_predictions_by_loops():
     rng = np.random.default_rng(1)
     for run, matrix in enumerate((best, 2 * other)):
         moment, x_query, y_query = one_layer_optimum.draw_prompts(rng, *task, n, size)
-        errors = [
-            [(moment[:-1, -1, b] @ a @ x_query[:, b] - y_query[b]) ** 2 for b in range(size)]
-            for a in (matrix, best)
-        ]
-        risk, risk_of_best = np.mean(errors, axis=1)
+        answers = [np.einsum("ib,ij,jb->b", moment[:-1, -1], a, x_query) for a in (matrix, best)]
+        risk, risk_of_best = ((answers - y_query) ** 2).mean(1)
         expected = [risk, (risk - risk_of_best) / least]
         np.testing.assert_allclose(measured[run, 0], expected, rtol=1e-9, atol=1e-12)
 
@@ -51,13 +49,6 @@ def test_prompts_have_the_moments_of_their_task():
     np.testing.assert_allclose(label, (0, 1.5), atol=5 * np.std(y_query**2) / np.sqrt(size))
 
 
-def descend(x, y, steps):
-    weights, step_size = np.zeros(x.shape[1]), len(y) / np.linalg.norm(x, ord=2) ** 2
-    for _ in range(steps):
-        weights = weights + step_size * x.T @ (y - x @ weights) / len(y)
-    return weights
-
-
 def test_errors_on_a_table_are_those_of_loops():
     config = one_layer_optimum.Config(shift_n=3, runs=1)
     table = np.random.default_rng(0).normal(size=(9, 3))
@@ -67,9 +58,10 @@ def test_errors_on_a_table_are_those_of_loops():
     for group, members in enumerate(table[rows]):
         expected = np.zeros(3)
         for i, (*query, target) in enumerate(members):
-            x, y = np.split(np.delete(members, i, axis=0), [2], axis=1)
-            x, y = x, y[:, 0]
-            weights = 0.5 * x.T @ y / 3, descend(x, y, config.descent_steps), np.zeros(2)
+            *columns, y = np.delete(members, i, axis=0).T
+            x = np.stack(columns, axis=1)
+            steps = [3 / np.linalg.norm(x, ord=2) ** 2] * config.descent_steps
+            weights = 0.5 * x.T @ y / 3, descend(x, y, steps), np.zeros(2)
             expected += [(w @ query - target) ** 2 / 4 for w in weights]
         np.testing.assert_allclose(errors[:, group], expected, rtol=1e-9)
 
@@ -101,12 +93,14 @@ def average_products(x_query, read, y_query):
 
 
 def test_features_have_the_law_of_those_of_demonstrations():
-    rng = np.random.default_rng(0)
+    rng, size = np.random.default_rng(0), 50_000
     tasks = rng.standard_normal((3, D))
-    direct = draw_by_demonstrations(rng, tasks[rng.integers(3, size=50_000)])
     draw = jax.jit(finite_pretraining.draw_features, static_argnums=(2, 3, 5))
-    drawn = map(np.asarray, draw(jax.random.key(0), tasks, N, 3, NOISE_VAR, 50_000))
-    (left, left_error), (right, right_error) = average_products(*direct), average_products(*drawn)
+    drawn = jax.device_get(draw(jax.random.key(0), tasks, N, 3, NOISE_VAR, size))
+    left, left_error = average_products(
+        *draw_by_demonstrations(rng, tasks[rng.integers(3, size=size)])
+    )
+    right, right_error = average_products(*drawn)
     assert (np.abs(left - right) < 5 * np.hypot(left_error, right_error)).all()
 
 
@@ -114,14 +108,10 @@ def test_risks_of_a_layer_are_its_mean_squared_errors():
     rng = np.random.default_rng(1)
     tasks, layer = rng.standard_normal((5, D)), 0.3 * rng.standard_normal((D, D + 1))
     layer += 0.7 * np.eye(D, D + 1)  # like a trained one: the terms with its trace are not small
-    risks = jax.jit(finite_pretraining.layer_risks, static_argnums=3)(
-        layer, tasks, np.arange(5) < 3, N, NOISE_VAR
-    )
-    for risk, w in zip(
-        risks,
-        (rng.standard_normal((400_000, D)), tasks[rng.integers(3, size=400_000)]),
-        strict=True,
-    ):
+    measure = jax.jit(finite_pretraining.layer_risks, static_argnums=3)
+    risks = measure(layer, tasks, np.arange(5) < 3, N, NOISE_VAR)
+    draws = rng.standard_normal((400_000, D)), tasks[rng.integers(3, size=400_000)]
+    for risk, w in zip(risks, draws, strict=True):
         x_query, read, y = draw_by_demonstrations(rng, w)
         errors = (y - np.einsum("bi,ij,bj->b", x_query, layer, read)) ** 2
         assert abs(float(risk) - errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))

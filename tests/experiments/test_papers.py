@@ -11,39 +11,27 @@ from experiments.papers import PAPERS, STATEMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = {"value": "1.23", "percent": "123", "gain": "23", "loss": "-23"}
-EACH = pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.key)
 
 
-def places(sentence):
-    return [name for _, name, _, _ in string.Formatter().parse(sentence) if name is not None]
-
-
-def test_keys_are_unique_and_in_the_order_of_the_papers():
+def test_keys_are_in_the_order_of_the_papers_and_keys_and_claims_are_unique():
     keys = [statement.key for statement in STATEMENTS]
     papers = [key.split(",")[0] for key in keys]
-    assert len({*keys}) == len(keys)
     assert papers == sorted(papers)
     assert {*papers} == {paper.key for paper in PAPERS}
-
-
-def test_no_claim_is_the_primary_one_of_two_statements():
     claims = [(each.experiment, each.claim) for each in STATEMENTS if each.claim]
-    assert len({*claims}) == len(claims)
+    for names in (keys, claims):
+        assert len({*names}) == len(names)
 
 
-@EACH
-def test_a_claim_gives_one_number_and_a_theorem_gives_none(statement):
-    names = places(statement.finding)
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.key)
+def test_a_claim_gives_one_number_and_a_theorem_has_its_test(statement):
+    names = [name for _, name, *_ in string.Formatter().parse(statement.finding) if name]
     assert {*names} <= {*NUMBERS}
     assert len(names) == bool(statement.claim) == bool(statement.experiment)
     assert "{" not in statement.finding.format(**NUMBERS)
     assert statement.claim or statement.proof or statement.counterexample or statement.data
-
-
-@EACH
-def test_theorem_tests_exist(statement):
     for path in filter(None, (statement.proof, statement.counterexample)):
-        assert path.startswith("tests/theorems/test_"), path
+        assert path.startswith("tests/theorems/test_")
         assert (ROOT / path).is_file(), path
 
 
