@@ -15,10 +15,10 @@ from lsa_lab.lab.run import judge
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = catalogue.find("experiments")
 COMPUTED = [name for name, each in EXPERIMENTS.items() if (each.figures / "claims.json").exists()]
+UNFINISHED = "ignore:Error reading persistent compilation cache entry"
 PROGRAM = """
+import conftest  # the same settings and cache
 import numpy as np
-from lsa_lab.lab import settings
-settings.configure()
 import test_committed
 assert not np.show_config(mode="dicts")["SIMD Extensions"].get("found")
 print(test_committed.judge_all())
@@ -44,10 +44,10 @@ def judged(request):
         pytest.skip("NumPy has no wider instructions here")
     variables = {
         "NPY_DISABLE_CPU_FEATURES": " ".join(wide),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)]),
+        "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *Path(__file__).parents[:2]])),
     }
     ended = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM],
+        [sys.executable, "-W", "error", "-W", UNFINISHED, "-c", PROGRAM],
         cwd=ROOT,
         env=os.environ | variables,
         capture_output=True,
