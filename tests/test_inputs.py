@@ -409,7 +409,7 @@ CALLS = [  # a call that is refused, and words of the message
     (lambda: check_params(DECODER.replace(mlp_gate=None), WORDS), "params lacks mlp_gate"),
     (lambda: check_params(DECODER, decoder_of(gated=False)), "has mlp_gate"),
     (lambda: cached_stream.resume(DECODER, None, WORDS, 2), "this model has layers 0 to 1"),
-    (lambda: cached_stream.check_edit(DECODER, DECODER), "one layer's Params without the axis L"),
+    (lambda: cached_stream.resume(DECODER, None, WORDS, 0, DECODER), "without the axis L"),
     (lambda: cached_stream.take_layer(DECODER, 2), "of 2 layers are numbers from 0 to 1"),
     (lambda: cached_stream.embed_questions(DECODER, np.zeros(2, int), np.array([[10]]), WORDS),
      "words are numbers from"),

@@ -74,10 +74,12 @@ def resume(
     ``edit`` takes the place of layer ``at``.
     """
     _check_layer(at, config)
-    layer = take_layer(params, at) if edit is None else edit
-    check_edit(params, layer)
+    layer = take_layer(params, at)
+    message = "an edit is one layer's Params without the axis L: take_layer"
+    edit = layer if edit is None else edit
+    chex.assert_trees_all_equal_shapes_and_dtypes(edit, layer, custom_message=message)
     end = config.num_layers
-    return _run(params, stream, at, end, at, layer, head_mask, config).questions
+    return _run(params, stream, at, end, at, edit, head_mask, config).questions
 
 
 def take_last_rows(rows: Array, last: Array) -> Array:  # [B, T, D], [B] -> [B, D]
@@ -90,13 +92,6 @@ def take_layer(params: Params, layer: int) -> Params:
     stacked = layer_params(params)
     check_indices(layer, len(stacked.w_q), "layers")
     return jax.tree.map(lambda leaf: leaf[layer], stacked)
-
-
-def check_edit(params: Params, edit: Params) -> None:
-    """Raise unless ``edit`` has the leaves of one layer of ``params``, in their shapes."""
-    layer = jax.eval_shape(lambda p: take_layer(p, 0), params)
-    message = "an edit is one layer's Params without the axis L: take_layer"
-    chex.assert_trees_all_equal_shapes_and_dtypes(edit, layer, custom_message=message)
 
 
 @jax.jit

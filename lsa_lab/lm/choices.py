@@ -3,8 +3,7 @@
     log p(answer | prompt) = Σ_t log p(token t | prompt, the answer's tokens before t)
 
 A question, a blank and an answer are one demonstration; a blank line parts two of them.
-Demonstrations show their right answers and run once for all questions. Long answers are less
-probable than short ones: ``per_token`` divides by the number of tokens.
+Demonstrations show their right answers and run once for all questions.
 """
 
 import jax
@@ -27,8 +26,6 @@ def choice_scores(
     demonstrations: Choices,
     queries: Choices,  # B of them, each with K answers
     tokenizer: Tokenizer,
-    *,
-    per_token: bool = False,
 ) -> np.ndarray:  # [B, K]
     """Return the log-probability of each answer to each question, in nats."""
     check_tokenizer(tokenizer)
@@ -50,26 +47,25 @@ def choice_scores(
     if not counts.all() or not (np.array([len(part) for part in parts]) > counts).all():
         raise ValueError(f"{queries.name}: every question and every answer needs a token")
     text.check_lengths(prefix, parts, config.context, queries.name)
-    past = decoder.run_prefix(params, np.array(prefix, np.int32), config) if prefix else None
+    past = decoder.run_prefix(params, np.array(prefix, np.int32), config)
     sums = np.full(len(parts), np.nan)
     for bucket in text.make_buckets(parts, config.context - len(prefix), _MOST_TOKENS):
         padded = np.zeros(len(bucket.ids), np.int32)
         padded[: len(bucket.rows)] = counts[bucket.rows]
         values = _sum_log_probabilities(params, past, bucket.ids, bucket.last, padded, config)
         sums[bucket.rows] = np.asarray(values, float)[: len(bucket.rows)]
-    return (sums / counts if per_token else sums).reshape(len(queries), -1)
+    return sums.reshape(len(queries), -1)
 
 
 @jax.jit
 def _sum_log_probabilities(
-    params: Params, past: Past | None, ids: Array, last: Array, counts: Array, config: Config
+    params: Params, past: Past, ids: Array, last: Array, counts: Array, config: Config
 ) -> Array:  # [W, T], [W], [W] -> [W]
     """Return Σ log p of the ``counts`` tokens up to ``last`` of each row."""
-    start = 0 if past is None else past.num_tokens
 
     def add(row: tuple[Array, Array, Array]) -> Array:
         ids, last, count = row
-        stream = decoder.embed(params, ids, config, start)
+        stream = decoder.embed(params, ids, config, past.num_tokens)
         rows = decoder.last_stream(params, stream, config, past=past)
         logs = jax.nn.log_softmax(decoder.logits(params, rows[:-1], config))
         values = jnp.take_along_axis(logs, ids[1:, None], axis=1)[:, 0]

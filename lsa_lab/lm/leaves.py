@@ -18,7 +18,6 @@ from jax.typing import DTypeLike
 
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.weights import AXES, Params, letter_sizes, shapes
-from lsa_lab.models.blocks import OUTSIDE_LAYERS
 
 # The tensor that holds a leaf.
 _NAMES = dict(embedding="token_embd.weight", positions="position_embd.weight")
@@ -54,13 +53,13 @@ class _Place(NamedTuple):
     rows: slice = slice(None)  # those of the leaf
 
 
-def read_params(tensors: Tensors, config: Config, dtype: DTypeLike) -> Params:
+def read_params(tensors: Tensors, config: Config, dtype: np.dtype) -> Params:
     """Return the weights in ``dtype`` on the default device; only one leaf is held twice.
 
     Raises ValueError where a tensor is missing, has another shape, is not finite, or is none of
     this family's.
     """
-    dtype, count = check_dtype(dtype), len(tensors.shapes)
+    count = len(tensors.shapes)
     if config.num_layers > count:
         raise ValueError(f"{tensors.source} has {count} tensors for {config.num_layers} layers")
     places = _find_places(tensors, config)
@@ -68,7 +67,7 @@ def read_params(tensors: Tensors, config: Config, dtype: DTypeLike) -> Params:
     leaves = {}
     for leaf, shape in shapes(config).items():
         rows = np.empty(shape, dtype)
-        for i, row in enumerate([rows] if leaf in OUTSIDE_LAYERS else rows):
+        for i, row in enumerate(rows if "L" in AXES[leaf] else [rows]):
             row[...] = _read(tensors, config, leaf, places[leaf], i)
         leaves[leaf] = jnp.asarray(rows)
     return Params(**leaves)
@@ -91,7 +90,7 @@ def _find_places(tensors: Tensors, config: Config) -> dict[str, _Place]:
     places = {}
     for leaf in shapes(config):
         name = _NAMES.get(leaf) or f"blk.{{}}.{_LAYER[leaf]}"
-        axes = ["D", "Hk"] if leaf == "w_o" else re.findall("[HG]k|.", AXES[leaf])
+        axes = ["D", "Hk"] if leaf == "w_o" else re.findall("[HG]k|[^L]", AXES[leaf])
         places[leaf] = _Place(name, tuple(size[axis] for axis in axes))
     if "blk.0.attn_qkv.weight" in tensors.shapes:
         for leaf, place in places.items():
@@ -116,7 +115,8 @@ def _read(
         )
     if leaf == "w_o":
         tensor = tensor.reshape(config.width, config.num_heads, -1).swapaxes(0, 1)
-    tensor = tensor.reshape([letter_sizes(config)[letter] for letter in AXES[leaf]])
+    size = letter_sizes(config)
+    tensor = tensor.reshape([size[letter] for letter in AXES[leaf].removeprefix("L")])
     if tensors.interleaved and leaf in ("w_q", "w_k", "b_q", "b_k"):
         r = config.rotary_width or 0
         tensor = tensor[:, np.r_[0:r:2, 1:r:2, r : config.key_width]]

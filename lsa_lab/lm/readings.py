@@ -23,15 +23,12 @@ def f1(scores: Any, labels: Any, positive: int | None = None) -> float:
     The answer to a query is its first label with the largest score. A class that is neither right
     nor answered has F1 = 0.
     """
+    from sklearn.metrics import f1_score
+
     s, y = _check(scores, labels)
-    answers = s.argmax(1)
-
-    def one(c: int) -> float:
-        hits = 2 * ((answers == c) & (y == c)).sum()
-        return float(hits / max((answers == c).sum() + (y == c).sum(), 1))
-
     classes = range(s.shape[1]) if positive is None else (positive,)
-    return float(np.mean([one(c) for c in classes]))
+    means = dict(labels=list(classes), average="macro", zero_division=0)
+    return float(f1_score(y, s.argmax(1), **means))
 
 
 def auc(scores: Any, labels: Any) -> float:

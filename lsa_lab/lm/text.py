@@ -146,7 +146,7 @@ def scores(
     prefix, label_ids = questions.prefix, questions.label_ids
     for words in (prefix, label_ids, *(bucket.ids for bucket in questions.buckets)):
         check_indices(words, config.vocabulary, "words of the model's vocabulary")
-    past = decoder.run_prefix(params, prefix, config, head_mask) if len(prefix) else None
+    past = decoder.run_prefix(params, prefix, config, head_mask)
     values = np.full((len(questions.labels), len(label_ids)), np.nan)
     for bucket in questions.buckets:
         logits = _scores(params, past, bucket.ids, bucket.last, label_ids, head_mask, config)
@@ -157,17 +157,16 @@ def scores(
 @jax.jit
 def _scores(
     params: Params,
-    past: Past | None,
+    past: Past,
     ids: Array,  # [W, T]
     last: Array,  # [W]
     label_ids: Array,  # [C]
     head_mask: Array | None,
     config: Config,
 ) -> Array:  # [W, C]
-    start = 0 if past is None else past.num_tokens
 
     def row(ids: Array, last: Array) -> Array:  # [T], [] -> [D]
-        stream = decoder.embed(params, ids, config, start)
+        stream = decoder.embed(params, ids, config, past.num_tokens)
         return decoder.last_stream(params, stream, config, head_mask, past)[last]
 
     rows = jax.vmap(row)(ids, last)

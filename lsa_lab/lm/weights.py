@@ -1,5 +1,8 @@
 """The weights of a decoder, under the names of ``transformer.Params``."""
 
+import dataclasses
+from typing import Any
+
 import chex
 import flax.struct
 import jax
@@ -7,57 +10,55 @@ from jax import Array
 from jax.typing import DTypeLike
 
 from lsa_lab.lm.config import Config
-from lsa_lab.models.blocks import OUTSIDE_LAYERS
+
+
+def _leaf(axes: str, **options: Any) -> Any:
+    return flax.struct.field(metadata={"axes": axes}, **options)
 
 
 class Params(flax.struct.PyTreeNode):
     """Weights by layer, head and group; a part that the Config does not have is None.
 
+    A letter is an axis: L layers, H heads, G groups, keys of width k, a stream of width D, an MLP
+    of width m, V words, C places.
     The factor 1/√k of the scores is part of W_Q and b_q, as everywhere in this library, or of the
     scale of queries that are normed.
     """
 
-    embedding: Array  # [V, D]
-    w_q: Array  # [L, H, k, D]
-    w_k: Array  # [L, G, k, D]
-    w_v: Array  # [L, G, k, D]
-    w_o: Array  # [L, H, D, k]
-    attention_norm_scale: Array  # [L, D]
-    mlp_norm_scale: Array  # [L, D]
-    mlp_in: Array  # [L, m, D]
-    mlp_out: Array  # [L, D, m]
-    final_norm_scale: Array  # [D]
-    mlp_gate: Array | None = None  # [L, m, D]
-    attention_norm_offset: Array | None = None  # [L, D]
-    mlp_norm_offset: Array | None = None  # [L, D]
-    final_norm_offset: Array | None = None  # [D]
-    b_q: Array | None = None  # [L, H, k]
-    b_k: Array | None = None  # [L, G, k]
-    b_v: Array | None = None  # [L, G, k]
-    b_o: Array | None = None  # [L, D]
-    q_norm_scale: Array | None = None  # [L, k]
-    k_norm_scale: Array | None = None  # [L, k]
-    mlp_in_bias: Array | None = None  # [L, m]
-    mlp_out_bias: Array | None = None  # [L, D]
-    positions: Array | None = None  # [context, D]
-    unembedding: Array | None = None  # [V, D]
-    unembedding_bias: Array | None = None  # [V]
+    embedding: Array = _leaf("VD")
+    w_q: Array = _leaf("LHkD")
+    w_k: Array = _leaf("LGkD")
+    w_v: Array = _leaf("LGkD")
+    w_o: Array = _leaf("LHDk")
+    attention_norm_scale: Array = _leaf("LD")
+    mlp_norm_scale: Array = _leaf("LD")
+    mlp_in: Array = _leaf("LmD")
+    mlp_out: Array = _leaf("LDm")
+    final_norm_scale: Array = _leaf("D")
+    mlp_gate: Array | None = _leaf("LmD", default=None)
+    attention_norm_offset: Array | None = _leaf("LD", default=None)
+    mlp_norm_offset: Array | None = _leaf("LD", default=None)
+    final_norm_offset: Array | None = _leaf("D", default=None)
+    b_q: Array | None = _leaf("LHk", default=None)
+    b_k: Array | None = _leaf("LGk", default=None)
+    b_v: Array | None = _leaf("LGk", default=None)
+    q_norm_scale: Array | None = _leaf("Lk", default=None)
+    k_norm_scale: Array | None = _leaf("Lk", default=None)
+    b_o: Array | None = _leaf("LD", default=None)
+    mlp_in_bias: Array | None = _leaf("Lm", default=None)
+    mlp_out_bias: Array | None = _leaf("LD", default=None)
+    positions: Array | None = _leaf("CD", default=None)
+    unembedding: Array | None = _leaf("VD", default=None)
+    unembedding_bias: Array | None = _leaf("V", default=None)
 
 
-# The axes of every leaf, without the L of those of a layer; keys are drawn in this order.
-AXES = dict(embedding="VD", w_q="HkD", w_k="GkD", w_v="GkD", w_o="HDk", attention_norm_scale="D")
-AXES |= dict(mlp_norm_scale="D", mlp_in="mD", mlp_out="Dm", final_norm_scale="D", mlp_gate="mD")
-AXES |= dict.fromkeys(("attention_norm_offset", "mlp_norm_offset", "final_norm_offset"), "D")
-AXES |= dict(b_q="Hk", b_k="Gk", b_v="Gk", q_norm_scale="k", k_norm_scale="k", b_o="D")
-AXES |= dict(mlp_in_bias="m", mlp_out_bias="D", positions="CD", unembedding="VD")
-AXES |= dict(unembedding_bias="V")
+AXES = {field.name: field.metadata["axes"] for field in dataclasses.fields(Params)}
 
 
 def letter_sizes(config: Config) -> dict[str, int]:
-    """Return the numbers that the letters of axes and layouts stand for."""
+    """Return the numbers that the letters of axes stand for."""
     sizes = dict(L=config.num_layers, H=config.num_heads, G=config.num_groups, k=config.key_width)
-    sizes |= dict(D=config.width, m=config.mlp_width, V=config.vocabulary, C=config.context)
-    return sizes | {"3": 3}
+    return sizes | dict(D=config.width, m=config.mlp_width, V=config.vocabulary, C=config.context)
 
 
 def shapes(config: Config) -> dict[str, tuple[int, ...]]:
@@ -76,7 +77,7 @@ def shapes(config: Config) -> dict[str, tuple[int, ...]]:
     absent = {name for names, has in parts.items() if not has for name in names.split()}
     size = letter_sizes(config)
     return {
-        name: tuple(size[letter] for letter in ("" if name in OUTSIDE_LAYERS else "L") + axes)
+        name: tuple(size[letter] for letter in axes)
         for name, axes in AXES.items()
         if name not in absent
     }
@@ -92,7 +93,7 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
         normal = jax.random.normal(draw, shape, dtype)
         if name.endswith("_scale"):
             leaves[name] = 1 + 0.1 * normal
-        elif _is_bias(name) or name == "positions":
+        elif name.startswith("b_") or name.endswith(("_bias", "_offset", "positions")):
             leaves[name] = 0.1 * normal
         else:
             inputs = shape[-1] * (config.num_heads if name == "w_o" else 1)
@@ -111,7 +112,3 @@ def check_params(params: Params, config: Config) -> None:
             raise ValueError(f"params {is_there} {name}, which does not fit the config")
         if leaf is not None:
             chex.assert_shape(leaf, expected[name], custom_message=f"{name} does not fit")
-
-
-def _is_bias(name: str) -> bool:
-    return name.startswith("b_") or name.endswith(("_bias", "_offset"))
