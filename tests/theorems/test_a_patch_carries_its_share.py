@@ -11,16 +11,8 @@ import itertools
 import numpy as np
 import pytest
 
-from draws import (
-    as_tokens,
-    draw_prompt,
-    draw_rotation,
-    draw_stack,
-    draw_transformer,
-    forward,
-    jit_numpy,
-    seeds,
-)
+import draws
+from draws import forward, jit_numpy, seeds
 from lsa_lab.analyses import patches
 from lsa_lab.models import transformer
 
@@ -34,11 +26,11 @@ carried = jit_numpy(patches.carried_share)
 
 def attend(rng, kind):
     """Return a function from a query to its token before and after a layer that reads a prompt."""
-    prompt = draw_prompt(rng, N, D)
-    linear, softmax = draw_stack(rng, 1, 2, D + 1), draw_transformer(rng, 1, 2, 3, D + 1)
+    prompt, linear = draws.draw_prompt(rng, N, D), draws.draw_stack(rng, 1, 2, D + 1)
+    softmax = draws.draw_transformer(rng, 1, 2, 3, D + 1)
 
     def layer(query):
-        tokens = as_tokens(prompt.replace(x_query=query))
+        tokens = draws.as_tokens(prompt.replace(x_query=query))
         if kind == "softmax":
             return run_softmax(softmax, tokens)[:, -1]
         return forward(linear, tokens, keys=kind).stream[:, -1]
@@ -64,7 +56,7 @@ def mean_share(seed, kind, m):
     """The mean share that patches of m of d orthogonal queries carry to an orthogonal basis."""
     rng = np.random.default_rng(seed)
     layer = attend(rng, kind)
-    frame, basis = (D**0.5 * draw_rotation(rng, D) for _ in range(2))
+    frame, basis = (D**0.5 * draws.draw_rotation(rng, D) for _ in range(2))
     writes, tested = (
         np.array([after - bare for bare, after in map(layer, rows)]) for rows in (frame, basis)
     )

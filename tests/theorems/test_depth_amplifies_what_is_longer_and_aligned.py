@@ -2,8 +2,11 @@
 
 Equal masked layers with P = λI, K = kI, λk > 0: if d_1 is no shorter than d_2 and no less aligned
 with the query, it has the larger flow, and the ratio grows with every layer. For any K a longer
-copy does so if M_0·M_1 ≥ 0. A sufficient condition for what A1's Theorem 1 says, derived here;
-docs/theory, "The moving demonstration", "Depth amplifies what is longer and better aligned".
+copy does so if M_0·M_1 ≥ 0. A sufficient condition for what A1's Theorem 1 says, derived here. The
+median log ratio of pairs turned by their first layer, the lead, is at most the median |log ratio|;
+they agree at the first layer, so that the lead never grows by more than the disparity, and falls
+where layers only reshuffle. docs/theory, "The moving demonstration", "Depth amplifies what is
+longer and better aligned", "The amplification theorem".
 """
 
 import hypothesis
@@ -12,10 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from draws import jit_numpy, relative_error, seeds
+from lsa_lab.analyses import disparity
 from lsa_lab.models import linear_attention
 from lsa_lab.models.linear_attention import Params
 
 E, L = 4, 5
+summarise = jit_numpy(disparity.summarise)
 
 
 def path(w_kq, scale, d, q):  # -> [L+1, e], with P = scale I
@@ -108,3 +113,23 @@ def test_control_layers_that_pull_back_and_a_shorter_one_ahead_by_its_angle_narr
     assert ratios[0] > 0 > ratios[-1]
     pair = np.sqrt([[1.2], [1.9]]) * query
     assert set(np.sign(np.diff(log_ratios(np.eye(E), -1.0, pair, query, network)))) == {-1.0, 1.0}
+
+
+def median_size(rows):
+    return np.median(np.abs(rows), axis=0)
+
+
+@seeds
+def test_the_lead_starts_as_the_disparity_and_is_never_above_it(seed):
+    rng = np.random.default_rng(seed)  # log ratios of pairs, some of which keep their order
+    rows = rng.normal(size=(64, 1)) + rng.standard_t(3, size=(64, 5))
+    lead = summarise(rows).median
+    assert abs(lead[0] - median_size(rows)[0]) < 1e-12
+    assert np.all(lead <= median_size(rows) + 1e-12)
+    reshuffled = np.concatenate([rows[:, :2], rows[:, 1::-1]])  # each layer as often first
+    assert abs(np.diff(median_size(reshuffled))[0]) < 1e-12
+    assert np.diff(summarise(reshuffled).median)[0] < 0
+    if seed == 0:  # Control: turned by the last layer the same pairs rise
+        turned = np.median(reshuffled * np.sign(reshuffled[:, -1:]), axis=0)
+        assert np.diff(turned)[0] > 0
+        assert median_size(reshuffled)[0] - turned[0] > 1e-2

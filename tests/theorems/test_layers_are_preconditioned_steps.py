@@ -10,16 +10,8 @@ Ahn et al. 2306.00297; with A = η I, B = -γ I GD++ of von Oswald et al. 2212.0
 
 import numpy as np
 
-from draws import (
-    as_tokens,
-    draw_prompt,
-    forward,
-    jit_numpy,
-    preconditioned,
-    relative_error,
-    seeds,
-    sizes,
-)
+import draws
+from draws import forward, jit_numpy, relative_error, seeds, sizes
 from lsa_lab.models import constructions
 from lsa_lab.models.linear_attention import Params
 
@@ -28,7 +20,7 @@ plus_plus = jit_numpy(constructions.gradient_descent_plus_plus, static_argnums=2
 
 
 def network(tokens, A, B, keys="demonstrations"):
-    params = preconditioned(A)
+    params = draws.preconditioned(A)
     w_pv = params.w_pv.copy()
     w_pv[:, 0, :-1, :-1] = B
     return forward(params.replace(w_pv=w_pv), tokens, keys=keys).stream
@@ -65,7 +57,7 @@ def descend_on_the_spectrum(tokens, step_sizes, gammas):
 @seeds
 def test_layers_are_preconditioned_steps_and_covariates_move_as_stated(n, d, seed):
     rng = np.random.default_rng(seed)
-    tokens = as_tokens(draw_prompt(rng, n, d))
+    tokens = draws.as_tokens(draws.draw_prompt(rng, n, d))
     tokens /= np.abs(tokens).max()
     A, B = rng.normal(size=(2, LAYERS, d, d)) / d
     for move in (0 * B, B):
@@ -87,8 +79,8 @@ def test_layers_are_preconditioned_steps_and_covariates_move_as_stated(n, d, see
 def test_many_heads_are_their_weighted_sum(n, d, seed):
     """Heads with key-query matrix diag(A_h, 0) write u_h·x_i - v_h y_i to the label slot."""
     rng = np.random.default_rng(seed)
-    prompt, matrices = draw_prompt(rng, n, d), rng.normal(size=(2, d, d))
-    scales, tokens = rng.normal(size=2), as_tokens(prompt)
+    prompt, matrices = draws.draw_prompt(rng, n, d), rng.normal(size=(2, d, d))
+    scales, tokens = rng.normal(size=2), draws.as_tokens(prompt)
     w_kq, w_pv = np.zeros((2, 1, 2, d + 1, d + 1))
     w_kq[0, :, :d, :d], w_pv[0, :, d, d] = matrices, -scales
     merged = np.einsum("h,hde->de", scales, matrices)
@@ -97,7 +89,7 @@ def test_many_heads_are_their_weighted_sum(n, d, seed):
     def answer(params):
         return -forward(params, tokens).stream[-1, -1, -1]
 
-    stated = [answer(preconditioned(merged[None])), formula]
+    stated = [answer(draws.preconditioned(merged[None])), formula]
     tolerance = 1e-10 * max(1.0, abs(formula))
     np.testing.assert_allclose(answer(Params(w_kq, w_pv)), stated, rtol=0, atol=tolerance)
     if seed == 0 and d == 3:

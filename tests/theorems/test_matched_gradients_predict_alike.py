@@ -118,9 +118,10 @@ def test_control_fewer_checkpoints_those_on_a_line_and_other_weights_do_not_dete
 def test_gradients_on_the_first_steps_are_enough_and_control_one_step_less_is_not(depth, seed):
     params, count = descent(np.full(depth, STEP)), min(depth, D + 1)
     assert errors(seed, on_the_path(count), params, pooled=False)[1] < 1e-10
-    others = range(seed, seed + 10)
-    moves = [errors(other, on_the_path(count - 1), params, False)[1] for other in others]
-    assert np.median(moves) > 1e-5
+    if seed == 0:
+        points = on_the_path(count - 1)
+        moves = [errors(other, points, params, pooled=False)[1] for other in range(10)]
+        assert np.median(moves) > 1e-5
 
 
 def feature_gap(pool, indices):  # of e eᵀ, off-diagonal entries once, times √2
