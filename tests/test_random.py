@@ -1,6 +1,5 @@
 """Random numbers: χ from the smallest shape to the largest, subsets, and normals."""
 
-import functools
 import math
 
 import jax
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from draws import jit_numpy
 from lsa_lab import random
 
 DRAWS = 50_000
@@ -16,33 +16,20 @@ DEGREES = np.array([1, 2, 3, 6, 20, 1000, 1_000_000])
 PROBABILITY = 1e-4  # that one of the tests below, each with another seed, errs
 
 
-@functools.cache
-def chis(dtype):  # [r, B]
-    draw = jax.jit(lambda key: random.chi(key, jnp.asarray(DEGREES), DRAWS, dtype))
-    return np.asarray(draw(jax.random.key(0)), float)
-
-
-def p_values(rows):  # [r]
-    """Return p-values of Kolmogorov and Smirnov for each row."""
-    pairs = zip(rows, DEGREES, strict=True)
-    return np.array([stats.kstest(row, stats.chi(k).cdf).pvalue for row, k in pairs])
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_chi_variates_follow_their_distribution(dtype):
-    assert (p_values(chis(dtype)) > PROBABILITY).all()
-
-
-def test_chi_variates_of_one_prompt_are_independent():
-    correlations = np.corrcoef(chis("float64"))
-    np.fill_diagonal(correlations, 0)
+def test_chi_variates_follow_their_distribution_and_are_independent(dtype):
+    draw = jit_numpy(lambda key: random.chi(key, DEGREES, DRAWS, dtype))
+    rows = draw(jax.random.key(0)).astype(float)  # [r, B]
+    for row, k in zip(rows, DEGREES, strict=True):
+        assert stats.kstest(row, stats.chi(k).cdf).pvalue > PROBABILITY
+    correlations = np.corrcoef(rows) - np.eye(len(rows))
     assert abs(correlations).max() < 5 / np.sqrt(DRAWS)
 
 
 @pytest.mark.parametrize("sparsity", [1, 3])
 def test_subsets_are_uniform(sparsity):
-    draw = jax.jit(lambda key: random.subsets(key, 6, DRAWS, sparsity))
-    masks = np.asarray(draw(jax.random.key(2))).T
+    draw = jit_numpy(lambda key: random.subsets(key, 6, DRAWS, sparsity))
+    masks = draw(jax.random.key(2)).T
     assert (masks.sum(1) == sparsity).all()
     counts = np.unique(masks, axis=0, return_counts=True)[1]
     assert len(counts) == math.comb(6, sparsity)
@@ -61,7 +48,7 @@ def test_equal_scores_leave_a_subset_of_the_right_size(monkeypatch):
 def test_normals_are_those_of_jax(dtype, make_key):
     keys = jax.vmap(make_key)(jnp.arange(3))
     expected, numbers = (
-        np.asarray(jax.jit(jax.vmap(lambda key, draw=draw: draw(key, (5, 7), dtype)))(keys), float)
+        jit_numpy(jax.vmap(lambda key, draw=draw: draw(key, (5, 7), dtype)))(keys).astype(float)
         for draw in (jax.random.normal, random.normal)
     )
     assert (numbers == expected).all()

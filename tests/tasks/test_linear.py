@@ -1,12 +1,10 @@
-"""The distribution of linear prompts: weights, noise, drift, moments, labels."""
+"""The distribution of linear prompts: weights, noise, drift, labels; a theorem has the moments."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from draws import mean_is_near
-from lsa_lab.prompts import second_moment
+from draws import draw_covariance, jit_numpy, lags, mean_is_near
 from lsa_lab.tasks.linear import (
     LinearTask,
     sample,
@@ -20,19 +18,22 @@ PROMPTS = 4000
 KEYS = jax.random.split(jax.random.key(1), PROMPTS)
 
 
-def draw(task, count=PROMPTS):
-    return jax.jit(jax.vmap(lambda key: sample(key, task)))(KEYS[:count])
+@jit_numpy
+def draw(task):
+    return jax.vmap(lambda key: sample(key, task))(KEYS)
 
 
-def draw_batch(task, count=PROMPTS):
-    return jax.device_get(jax.jit(lambda key: sample_batch(key, task, count))(jax.random.key(3)))
+@jit_numpy
+def draw_batch(task):
+    return sample_batch(jax.random.key(3), task, PROMPTS)
 
 
+@jit_numpy
 def draw_weights(task):
-    return np.asarray(jax.jit(jax.vmap(lambda key: sample_weights(key, task)))(KEYS))
+    return jax.vmap(lambda key: sample_weights(key, task))(KEYS)
 
 
-SAMPLERS = pytest.mark.parametrize("sampler", [draw, draw_batch])
+SAMPLERS = pytest.mark.parametrize("sampler", [draw, draw_batch], ids=["single", "batch"])
 
 
 @pytest.mark.parametrize(
@@ -50,35 +51,26 @@ def test_supports_have_exactly_s_entries_uniformly_spread(sparsity, signal):
 
 @SAMPLERS
 def test_second_moments_are_those_of_the_task(sampler):
-    root = jax.random.normal(jax.random.key(2), (3, 3))
-    covariance, mean = np.asarray(root @ root.T + jnp.eye(3)), np.arange(3.0)
+    covariance = draw_covariance(np.random.default_rng(2), 3, 1, 4)
+    mean = np.arange(3.0)
     task = LinearTask(5, 3, noise_std=0.3, covariance=covariance, prior_mean=mean, weight_std=0.5)
     batch = sampler(task)
-    outer = np.einsum("bi,bj->bij", batch.x_query, batch.x_query)
-    assert mean_is_near(outer, covariance)
-    assert not mean_is_near(outer, 1.15 * covariance)  # Control
     spread = 0.25 * np.trace(covariance) + mean @ covariance @ mean  # E wwᵀ = I/4 + w_0 w_0ᵀ
-    assert mean_is_near(np.asarray(batch.y_query) ** 2, spread)
-    assert mean_is_near(np.asarray(batch.y[:, 0]) ** 2, spread + 0.3**2)
-    assert not mean_is_near(np.asarray(batch.y_query) ** 2, 1.15 * spread)  # Control
-
-
-@SAMPLERS
-def test_the_support_of_a_batch_is_that_of_single_prompts(sampler):
-    batch = sampler(LinearTask(3, 6, sparsity=2, signal="flat"))
-    assert mean_is_near(np.asarray(batch.y_query) ** 2, 2)  # two weights of ± 1
-    assert not mean_is_near(np.asarray(batch.y_query) ** 2, 2.3)  # Control
+    for factor, is_right in ((1, True), (1.15, False)):  # the second is a control
+        outer = np.einsum("bi,bj->bij", batch.x_query, batch.x_query)
+        assert mean_is_near(outer, factor * covariance) == is_right
+        assert mean_is_near(batch.y_query**2, factor * spread) == is_right
+    assert mean_is_near(batch.y[:, 0] ** 2, spread + 0.3**2)
 
 
 def test_noise_reaches_the_labels_and_spares_the_target():
-    @jax.jit
+    @jit_numpy
     def draw_all(noise_std):
         task, key = LinearTask(400, 2, noise_std=noise_std), jax.random.key(0)
-        moments, queries, targets = sample_moments_batch(key, task, 2)
-        batch = sample_batch(key, task, 2)
-        return (sample(key, task), batch), (queries, targets), moments[-1, -1]
+        moments, *targets = sample_moments_batch(key, task, 2)
+        return (sample(key, task), sample_batch(key, task, 2)), targets, moments[-1, -1]
 
-    quiet, noisy = (jax.device_get(draw_all(noise_std)) for noise_std in (0.0, 5.0))
+    quiet, noisy = (draw_all(noise_std) for noise_std in (0.0, 5.0))
     for plain, changed in zip(quiet[0], noisy[0], strict=True):
         np.testing.assert_array_equal(changed.x, plain.x)
         np.testing.assert_array_equal(changed.y_query, plain.y_query)
@@ -91,76 +83,58 @@ def test_noise_reaches_the_labels_and_spares_the_target():
 
 def test_drifting_weights_are_correlated_as_the_rate_says_about_their_mean():
     mean, rho = np.array([1.0, -2.0]), 0.6
-    task = LinearTask(4, 2, weight_std=0.5, prior_mean=jnp.array(mean), drift=rho)
-    paths = (draw_weights(task) - mean) / 0.5  # [P, n+1, d]
-    for lag in range(3):
+    task = LinearTask(4, 2, weight_std=0.5, prior_mean=mean, drift=rho)
+    paths, still = ((draw_weights(t) - mean) / 0.5 for t in (task, task.replace(drift=None)))
+    for lag in range(3):  # of [P, n+1, d]
         products = paths[:, lag:] * paths[:, : 5 - lag]
         assert mean_is_near(products, rho**lag)
         assert not mean_is_near(products, rho**lag + 0.2)  # Control
-    still = (draw_weights(task.replace(drift=None)) - mean) / 0.5
     np.testing.assert_array_equal(paths[:, 0], still)
 
 
 @SAMPLERS
 def test_every_label_has_the_weights_of_its_time(sampler):
-    rho, c = 0.7, 0.5
+    rho, c, times = 0.7, 0.5, lags(4)
     batch = sampler(LinearTask(3, 2, noise_std=0.3, drift=rho, correlation=c))
     x = np.concatenate([batch.x, batch.x_query[:, None]], 1)
     y = np.concatenate([batch.y, batch.y_query[:, None]], 1)
     products = x[:, :, None] * x[:, None]  # E x_i x_j = c^|i-j|, and 0 for the query
-    lags = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
-    expected = c**lags
+    expected = c**times
     expected[3, :3] = expected[:3, 3] = 0
     assert mean_is_near(products.mean(3), expected)
-    assert not mean_is_near(products.mean(3), c ** (2 * lags))  # Control
+    assert not mean_is_near(products.mean(3), c ** (2 * times))  # Control
     inner = np.einsum("bid,bjd->bij", x, x)
     for rate, is_right in ((rho, True), (0.1, False)):  # the second is a control
-        residuals = (y[:, :, None] * y[:, None] - rate**lags * inner) * inner
+        residuals = (y[:, :, None] * y[:, None] - rate**times * inner) * inner
         assert mean_is_near(residuals, 0.09 * 2 * np.diag([1, 1, 1, 0])) == is_right
 
 
 @SAMPLERS
-def test_a_drift_of_one_and_a_correlation_of_zero_change_nothing(sampler):
-    plain = LinearTask(5, 3, noise_std=0.3, covariance=2 * jnp.eye(3), task_covariance=jnp.eye(3))
-    still = plain.replace(drift=1.0, correlation=0.0)
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-14),
-        sampler(plain, 7),
-        sampler(still, 7),
+def test_a_drift_of_one_and_a_correlation_of_zero_change_nothing_and_signs_are_of_the_same(sampler):
+    plain = LinearTask(5, 3, noise_std=0.3, covariance=2 * np.eye(3), task_covariance=np.eye(3))
+    batch, still, classes = map(
+        sampler, (plain, plain.replace(drift=1.0, correlation=0.0), plain.replace(labels="signs"))
     )
-
-
-@SAMPLERS
-def test_signs_are_the_signs_of_the_same_prompts(sampler):
-    real = LinearTask(6, 3, noise_std=0.5)
-    batch, classes = sampler(real), sampler(real.replace(labels="signs"))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-14), batch, still)
     np.testing.assert_array_equal(classes.x, batch.x)
     np.testing.assert_array_equal(classes.y, np.sign(batch.y))
     np.testing.assert_array_equal(classes.y_query, np.sign(batch.y_query))
 
 
-def test_moments_are_those_of_the_tokens_where_both_are_drawn_alike():
-    task = LinearTask(5, 3, noise_std=0.3, covariance=2 * jnp.eye(3), prior_mean=jnp.ones(3))
-    batch = draw_batch(task, 9)
-    moments = jax.jit(lambda key: sample_moments_batch(key, task, 9))(jax.random.key(3))
-    expected = jax.vmap(second_moment, out_axes=-1)(batch), batch.x_query.T, batch.y_query
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), moments, expected)
-
-
 def test_moments_of_one_prompt_are_a_batch_of_one():
-    task = LinearTask(50, 3, noise_std=0.3)
-    single = jax.jit(lambda key: sample_moments(key, task))(jax.random.key(0))
-    batch = jax.jit(lambda key: sample_moments_batch(key, task, 1))(jax.random.key(0))
+    task, key = LinearTask(50, 3, noise_std=0.3), jax.random.key(0)
+    single = jit_numpy(sample_moments)(key, task)
+    batch = jit_numpy(sample_moments_batch, static_argnums=2)(key, task, 1)
     for a, b in zip(single, batch, strict=True):
         np.testing.assert_array_equal(a, b[..., 0])
 
 
 @pytest.mark.parametrize("name", ["noise_std", "weight_std"])
 def test_many_spreads_need_vmap(name):
-    task = LinearTask(4, 4, **{name: np.ones(4)})
+    key, task = jax.random.key(0), LinearTask(4, 4)
+    many = task.replace(**{name: np.ones(4)})
     for call in (sample, sample_weights, lambda *given: sample_batch(*given, 4)):
         with pytest.raises(ValueError, match=rf"{name} has shape .*vmap"):
-            call(jax.random.key(0), task)
-    key, one = jax.random.key(0), LinearTask(4, 4)
-    many = jax.vmap(lambda value: sample(key, one.replace(**{name: value})).y)  # Control
-    assert many(np.ones(3)).shape == (3, 4)
+            call(key, many)
+    batch = jax.vmap(lambda value: sample(key, task.replace(**{name: value})).y)  # Control
+    assert batch(np.ones(3)).shape == (3, 4)
