@@ -41,11 +41,13 @@ from lsa_lab.provenance import find_commit
 from lsa_lab.selection.gradient_matching import match
 from lsa_lab.tasks.linear import LinearTask, sample, sample_batch, sample_moments_batch
 from lsa_lab.training import Training, fit
+from lsa_lab.training.host import count_cores
 
 LIMIT = 0.05  # the largest share of the cores that other programs may take
 TURN = 0.2  # seconds of a turn of a form, at least
 TURNS, FEWEST, LONG = 7, 3, 60.0  # fewer turns, but three, once they have taken so many seconds
 OURS, PLAIN = "ours", "plain JAX"
+DTYPE = "float32"  # of all cases, and float64 in the test
 Forms = dict[str, Callable[[], Any]]
 
 
@@ -53,9 +55,8 @@ Forms = dict[str, Callable[[], Any]]
 class Case:
     """A comparison: ``build(**sizes)`` returns the forms by name, ours first.
 
-    ``small`` are the sizes of the test, where every form returns the same numbers up to a relative
-    difference ``rtol``. ``shares`` are the parts of the work that a form does; its time is divided
-    by them.
+    ``small`` are the sizes of the test, where all forms return the same numbers up to a relative
+    difference ``rtol``. The time of a form is divided by its share of the work in ``shares``.
     """
 
     name: str
@@ -73,8 +74,8 @@ def compile_forms(forms: dict[str, Callable], *arguments: Any) -> Forms:
 # Linear attention
 
 
-def draw_stack(layers: int, d: int, dtype: str, scale: float = 0.02) -> linear_attention.Params:
-    return linear_attention.init(jax.random.key(0), layers, 1, d, scale, dtype)
+def draw_stack(layers: int, d: int, scale: float = 0.02) -> linear_attention.Params:
+    return linear_attention.init(jax.random.key(0), layers, 1, d, scale, DTYPE)
 
 
 def plain_scores(params, tokens):  # -> [L]
@@ -98,11 +99,11 @@ def plain_products(params, tokens):  # -> [L]
     return jnp.stack(predicted)
 
 
-def plain_prompt(key, n, d, dtype):
+def plain_prompt(key, n, d):
     """Return tokens [n + 1, d + 1], the query last, and its label."""
     key_x, key_w = jax.random.split(key)
-    x = jax.random.normal(key_x, (n + 1, d), dtype)
-    y = x @ jax.random.normal(key_w, (d,), dtype)
+    x = jax.random.normal(key_x, (n + 1, d), DTYPE)
+    y = x @ jax.random.normal(key_w, (d,), DTYPE)
     return jnp.concatenate([x, y[:, None]], axis=1).at[-1, -1].set(0), y[-1]
 
 
@@ -125,17 +126,14 @@ def loss_on_moments(params, batch):
     return jnp.mean((predicted - targets) ** 2)
 
 
-def train(
-    n: int, d: int, layers: int, batch: int, steps: int, runs: int = 1, draw: str = "prompts",
-    fixed: bool = False, dtype: str = "float32",
-) -> Forms:  # fmt: skip
+def train(n, d, layers, batch, steps, runs=1, draw="prompts", fixed=False) -> Forms:
     """Steps of Adam by a call of ``fit``, and by a jitted step that Python calls, run by run.
 
     With ``fixed`` every batch is the same one, in whichever form it is read.
     """
-    task, optimizer = LinearTask(n, d, dtype=dtype), optax.adam(1e-4)
+    task, optimizer = LinearTask(n, d, dtype=DTYPE), optax.adam(1e-4)
+    params, keys = draw_stack(layers, d), jax.random.split(jax.random.key(1), runs)
     same = sample_batch(jax.random.key(2), task, batch)
-    params = draw_stack(layers, d, dtype)
     if draw == "prompts":
         loss, draw_ours, same_of_ours = loss_on_prompts, sample_batch, same
     else:
@@ -144,12 +142,10 @@ def train(
     draw_ours = (lambda _: same_of_ours) if fixed else partial(draw_ours, task=task, size=batch)
     training = Training(loss, draw_ours, optimizer, steps)
     copies = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (runs, *leaf.shape)), params)
-    keys = jax.random.split(jax.random.key(1), runs)
 
     def draw_plainly(key):
-        if fixed:
-            return as_tokens(same)
-        return jax.vmap(lambda key: plain_prompt(key, n, d, dtype))(jax.random.split(key, batch))
+        draw_one = partial(plain_prompt, n=n, d=d)
+        return as_tokens(same) if fixed else jax.vmap(draw_one)(jax.random.split(key, batch))
 
     @jax.jit
     def step(params, state, key):
@@ -169,21 +165,16 @@ def train(
     return {OURS: lambda: fit(training, copies, keys, chunk=steps).params, PLAIN: plain}
 
 
-def differentiate(n: int, d: int, layers: int, batch: int, dtype: str = "float32") -> Forms:
+def differentiate(n, d, layers, batch) -> Forms:
     """Return the gradient of the loss on given prompts, in every form."""
-    params = draw_stack(layers, d, dtype)
-    same = jax.jit(partial(sample_batch, task=LinearTask(n, d, dtype=dtype), size=batch))(
-        jax.random.key(2)
-    )
-    pairs = as_tokens(same)
-    ours = jax.grad(loss_on_prompts)
-    forms = {
-        OURS: partial(moments.compiled(ours), params, same),
-        "ours without compiler options": partial(jax.jit(ours), params, same),
-    }
-    for name, predict in (("products", plain_products), ("scores", plain_scores)):
-        slope = jax.jit(jax.grad(partial(plain_loss, predict)))
-        forms[f"{PLAIN}, {name}"] = partial(slope, params, pairs)
+    params, task = draw_stack(layers, d), LinearTask(n, d, dtype=DTYPE)
+    same = jax.jit(partial(sample_batch, task=task, size=batch))(jax.random.key(2))
+    pairs, ours = as_tokens(same), jax.grad(loss_on_prompts)
+    plain = {f"{PLAIN}, products": plain_products, f"{PLAIN}, scores": plain_scores}
+    slopes = {name: jax.grad(partial(plain_loss, predict)) for name, predict in plain.items()}
+    forms = {OURS: partial(moments.compiled(ours), params, same)}
+    forms |= compile_forms({"ours without compiler options": ours}, params, same)
+    forms |= compile_forms(slopes, params, pairs)
     if find_spec("torch") and jax.default_backend() == "cpu":
         forms["torch, products"] = torch_gradient(params, *pairs)
     return forms
@@ -207,18 +198,17 @@ def torch_gradient(params, tokens, targets) -> Callable:
     return gradient
 
 
-def draw_prompts(n: int, d: int, batch: int, dtype: str = "float32") -> Forms:
+def draw_prompts(n, d, batch) -> Forms:
     """Draw a batch by one flat call, and by a key for each prompt; return means of squares."""
-    task = LinearTask(n, d, dtype=dtype)
+    task = LinearTask(n, d, dtype=DTYPE)
 
     def ours(key):
         batch_of_key = sample_batch(key, task, batch)
         return jnp.mean(batch_of_key.x**2), jnp.mean(batch_of_key.y**2) / d
 
     def plain(key):
-        keys = jax.random.split(key, batch)
-        tokens = jax.vmap(lambda key: plain_prompt(key, n, d, dtype)[0])(keys)[:, :-1]
-        return jnp.mean(tokens[..., :-1] ** 2), jnp.mean(tokens[..., -1] ** 2) / d
+        tokens, _ = jax.vmap(partial(plain_prompt, n=n, d=d))(jax.random.split(key, batch))
+        return jnp.mean(tokens[:, :-1, :-1] ** 2), jnp.mean(tokens[:, :-1, -1] ** 2) / d
 
     return compile_forms({OURS: ours, PLAIN: plain}, jax.random.key(0))
 
@@ -226,21 +216,19 @@ def draw_prompts(n: int, d: int, batch: int, dtype: str = "float32") -> Forms:
 # Softmax attention
 
 
-def encoder_config(d: int, layers: int, width: int, heads: int) -> transformer.Config:
+def encoder_config(d, layers, width, heads) -> transformer.Config:
     shape = dict(width=width, norm=True, mlp_width=4 * width)
     return transformer.Config(d + 1, layers, heads, width // heads, **shape)
 
 
-def predict_softmax(
-    n: int, d: int, layers: int, width: int, heads: int, batch: int, dtype: str = "float32"
-) -> Forms:
+def predict_softmax(n, d, layers, width, heads, batch) -> Forms:
     """Return one forward pass of a batch of prompts through an encoder with norms and MLPs."""
     config = encoder_config(d, layers, width, heads)
-    params = transformer.init(jax.random.key(0), config, dtype)
-    tokens, _ = as_tokens(sample_batch(jax.random.key(1), LinearTask(n, d, dtype=dtype), batch))
+    params = transformer.init(jax.random.key(0), config, DTYPE)
+    tokens, _ = as_tokens(sample_batch(jax.random.key(1), LinearTask(n, d, dtype=DTYPE), batch))
     ours = partial(transformer.predict, config=config)
-    each = {OURS: jax.vmap(ours, (None, 0)), PLAIN: jax.vmap(plain_encoder, (None, 0))}
-    return compile_forms(each, params, tokens)
+    forms = {OURS: jax.vmap(ours, (None, 0)), PLAIN: jax.vmap(plain_encoder, (None, 0))}
+    return compile_forms(forms, params, tokens)
 
 
 def plain_encoder(params, tokens):  # -> []
@@ -266,18 +254,15 @@ def plain_norm(rows, scale, offset):
     return centred / deviation * scale[None] + offset[None]
 
 
-def clip(
-    n: int, d: int, layers: int, width: int, heads: int, batch: int, runs: int, ranks: list[int],
-    shots: list[int], dtype: str = "float32",
-) -> Forms:  # fmt: skip
+def clip(n, d, layers, width, heads, batch, runs, ranks, shots) -> Forms:
     """Return the mean risk after the edits of the first layer at the first rank, [M, S, R].
 
     Ours computes the whole grid of layers and ranks, the plain loop this part of it alone.
     """
     config, modules = encoder_config(d, layers, width, heads), ("w_q", "w_k", "mlp_in", "mlp_out")
-    init = partial(transformer.init, config=config, dtype=dtype)
+    init = partial(transformer.init, config=config, dtype=DTYPE)
     params = jax.vmap(init)(jax.random.split(jax.random.key(1), runs))
-    same = sample_batch(jax.random.key(0), LinearTask(n, d, noise_std=0.1, dtype=dtype), batch)
+    same = sample_batch(jax.random.key(0), LinearTask(n, d, noise_std=0.1, dtype=DTYPE), batch)
     tokens, targets = as_tokens(same)
 
     def risk(params, batch):
@@ -320,16 +305,14 @@ def plain_cut(matrices, rank):  # [R, ..., p, q], heads above each other
 # Analyses and selection
 
 
-def flow(n: int, d: int, layers: int, dtype: str = "float32") -> Forms:
+def flow(n, d, layers) -> Forms:
     """Return ∂ŷ_l/∂e_i of linear attention, [L, n, e]."""
-    params = draw_stack(layers, d, dtype, 0.1)
-    prompt = sample(jax.random.key(1), LinearTask(n, d, dtype=dtype))
+    params = draw_stack(layers, d, 0.1)
+    prompt = sample(jax.random.key(1), LinearTask(n, d, dtype=DTYPE))
     ours = partial(amplification.demonstration_flow, linear_attention.forward)
-    return {
-        OURS: partial(jax.jit(amplification.moment_flow), params, prompt),
-        "ours of any model": partial(jax.jit(ours), params, prompt),
-        PLAIN: partial(jax.jit(plain_flow), params, prompts.tokens(prompt)),
-    }
+    forms = {OURS: amplification.moment_flow, "ours of any model": ours}
+    plain = compile_forms({PLAIN: plain_flow}, params, prompts.tokens(prompt))
+    return compile_forms(forms, params, prompt) | plain
 
 
 def plain_flow(params, tokens):
@@ -339,10 +322,10 @@ def plain_flow(params, tokens):
     return jax.jacrev(read)(tokens[:-1])
 
 
-def amplify(d: int, layers: int, batch: int, dtype: str = "float32") -> Forms:
+def amplify(d, layers, batch) -> Forms:
     """Return the log ratio of two demonstrations' flows after every layer, [B, L]."""
-    params = draw_stack(layers, d, dtype, 0.1)
-    batch_of_two = sample_batch(jax.random.key(1), LinearTask(2, d, dtype=dtype), batch)
+    params = draw_stack(layers, d, 0.1)
+    batch_of_two = sample_batch(jax.random.key(1), LinearTask(2, d, dtype=DTYPE), batch)
 
     def ours(params, prompt):
         flow = amplification.demonstration_flow(linear_attention.forward, params, prompt)
@@ -352,16 +335,16 @@ def amplify(d: int, layers: int, batch: int, dtype: str = "float32") -> Forms:
         logs = jnp.log(jnp.linalg.norm(plain_flow(params, tokens), axis=-1))
         return logs[:, logs[0].argmax()] - logs[:, logs[0].argmin()]
 
-    tokens, _ = as_tokens(batch_of_two)
+    rows = {OURS: (ours, batch_of_two), PLAIN: (plain, as_tokens(batch_of_two)[0])}
     return {
-        OURS: partial(jax.jit(jax.vmap(ours, (None, 0))), params, batch_of_two),
-        PLAIN: partial(jax.jit(jax.vmap(plain, (None, 0))), params, tokens),
+        name: partial(jax.jit(jax.vmap(form, (None, 0))), params, batch)
+        for name, (form, batch) in rows.items()
     }
 
 
-def match_gradients(m: int, p: int, size: int, dtype: str = "float32") -> Forms:
+def match_gradients(m, p, size) -> Forms:
     """Return the choice of a subset with the pool's mean gradient, in increasing order."""
-    gradients = np.random.default_rng(0).standard_normal((m, p)).astype(dtype)
+    gradients = np.random.default_rng(0).standard_normal((m, p)).astype(DTYPE)
     return {
         OURS: lambda: jnp.sort(match(gradients, size).indices),
         PLAIN: lambda: jnp.sort(plain_match(gradients, size)),
@@ -404,7 +387,7 @@ def plain_swap(centred, chosen):
     return swapped, jnp.linalg.norm(total), jnp.linalg.norm(centred[swapped].sum(0))
 
 
-def identify(n: int, d: int, num_prompts: int) -> Forms:
+def identify(n, d, num_prompts) -> Forms:
     """Return whether the report card's search names the rule of a model that is ridge."""
 
     def forward(params, tokens):
@@ -412,9 +395,8 @@ def identify(n: int, d: int, num_prompts: int) -> Forms:
         penalised = x.T @ x + 0.25 * jnp.eye(d, dtype=x.dtype)
         return tokens[-1, :-1] @ jnp.linalg.solve(penalised, x.T @ y)
 
-    task = LinearTask(n, d, noise_std=0.5)
-
     def ours():
+        task = LinearTask(n, d, noise_std=0.5)
         rules = card.identify(forward, (), task, causal=False, num_prompts=num_prompts)
         return [rule.title == "ridge" for rule in rules]
 
@@ -424,21 +406,21 @@ def identify(n: int, d: int, num_prompts: int) -> Forms:
 # Recurrent layers
 
 
-def differentiate_delta(n: int, d: int, width: int, layers: int, batch: int,
-                        dtype: str = "float32") -> Forms:  # fmt: skip
+def differentiate_delta(n, d, width, layers, batch) -> Forms:
     """Return the gradient of the loss over all prefixes; long prompts are read by chunks."""
-    same = sample_batch(jax.random.key(0), LinearTask(n, d, dtype=dtype), batch)
+    same = sample_batch(jax.random.key(0), LinearTask(n, d, dtype=DTYPE), batch)
     tokens = jax.vmap(prompts.bound_tokens)(same)
     labels = jnp.concatenate([same.y, same.y_query[:, None]], axis=1)
     config = recurrent.Config("delta", 2 * d + 1, layers, key_width=d, width=width, layout="bound")
-    params = recurrent.init(jax.random.key(1), config, dtype)
+    params = recurrent.init(jax.random.key(1), config, DTYPE)
 
     def loss(predict, params):
         return jnp.mean((jax.vmap(predict, (None, 0))(params, tokens) - labels) ** 2)
 
     ours = partial(recurrent.predict_prefixes, config=config)
-    losses = {OURS: partial(loss, ours), PLAIN: partial(loss, plain_delta)}
-    return compile_forms({name: jax.grad(each) for name, each in losses.items()}, params)
+    predictors = {OURS: ours, PLAIN: plain_delta}
+    slopes = {name: jax.grad(partial(loss, predict)) for name, predict in predictors.items()}
+    return compile_forms(slopes, params)
 
 
 def plain_delta(params, tokens):  # -> [T]
@@ -464,45 +446,38 @@ def plain_delta(params, tokens):  # -> [T]
 # Language models
 
 
-def score_questions(
-    shape: tuple, before: int, length: int, questions: int, dtype: str = "float32"
-) -> Forms:
+def score_questions(shape, before, length, questions) -> Forms:
     """Return the logits of labels after questions that share their demonstrations.
 
     Their keys and values are computed once for all, or again with every question.
     """
     config = LmConfig(*shape, rotary_width=shape[3], rotary_base=1e5, tied=True)
-    params = lm_weights.init(jax.random.key(0), config, dtype)
+    params = lm_weights.init(jax.random.key(0), config, DTYPE)
     rng = np.random.default_rng(0)
     demonstrations = rng.integers(config.vocabulary, size=before)
     ids = rng.integers(config.vocabulary, size=(questions, length))
 
     def ask(prefix, ids):
-        last = np.full(len(ids), ids.shape[1] - 1)
-        bucket = text.Bucket(ids, last, np.arange(len(ids)))
-        labels = np.arange(len(ids)) % 2
-        return text.Questions(prefix, np.zeros((0, 2), int), (bucket,), labels, np.arange(2))
+        order, last = np.arange(len(ids)), np.full(len(ids), ids.shape[1] - 1)
+        buckets = (text.Bucket(ids, last, order),)
+        asked = text.Questions(prefix, np.zeros((0, 2), int), buckets, order % 2, np.arange(2))
+        return partial(text.scores, params, config, asked)
 
     whole = np.concatenate([np.tile(demonstrations, (questions, 1)), ids], axis=1)
-    return {
-        OURS: partial(text.scores, params, config, ask(demonstrations, ids)),
-        "demonstrations every time": partial(
-            text.scores, params, config, ask(demonstrations[:0], whole)
-        ),
-    }
+    repeated = ask(demonstrations[:0], whole)
+    return {OURS: ask(demonstrations, ids), "demonstrations every time": repeated}
 
 
 TRAINING = dict(n=20, d=5, layers=3, batch=1000, steps=100)
 CLIPPING = dict(n=20, d=10, layers=4, width=32, heads=2, batch=1000, runs=8)
 CLIPPING |= dict(ranks=[26, 18, 10, 2], shots=[4, 10, 20])
 SMOLLM2 = (30, 9, 3, 64, 576, 1536, 49152, 8192)  # the sizes of SmolLM2-135M
-EXACT = dict(dtype="float64")
-FEW = EXACT | dict(n=6, d=2, layers=2, batch=4)
+FEW = dict(n=6, d=2, layers=2, batch=4)
 FEW_STEPS = FEW | dict(steps=3, fixed=True)
-SMALL_DELTA = EXACT | dict(n=9, d=2, width=4, layers=2, batch=2)
-SMALL_CLIPPING = EXACT | dict(n=4, d=2, layers=1, width=4, heads=2, batch=3, runs=2)
+SMALL_DELTA = dict(n=9, d=2, width=4, layers=2, batch=2)
+SMALL_CLIPPING = dict(n=4, d=2, layers=1, width=4, heads=2, batch=3, runs=2)
 SMALL_CLIPPING |= dict(ranks=[2], shots=[2, 4])
-SMALL_LM = EXACT | dict(shape=(2, 4, 2, 4, 8, 6, 12, 32), before=6, length=3, questions=2)
+SMALL_LM = dict(shape=(2, 4, 2, 4, 8, 6, 12, 32), before=6, length=3, questions=2)
 
 # fmt: off
 CASES = (
@@ -522,15 +497,15 @@ CASES = (
          dict(n=4, d=5, batch=4000), rtol=0.07),
     Case("one forward, softmax encoder", predict_softmax,
          dict(n=64, d=16, layers=3, width=256, heads=8, batch=64),
-         EXACT | dict(n=3, d=2, layers=2, width=4, heads=2, batch=3)),
+         dict(n=3, d=2, layers=2, width=4, heads=2, batch=3)),
     Case("clipping grid", clip, CLIPPING, SMALL_CLIPPING,
          shares={PLAIN: 1 / (CLIPPING["layers"] * len(CLIPPING["ranks"]))}),
     Case("flow from 1 024 demonstrations", flow, dict(n=1024, d=20, layers=4),
-         EXACT | dict(n=5, d=2, layers=3)),
+         dict(n=5, d=2, layers=3)),
     Case("amplification of 128 pairs", amplify, dict(d=8, layers=4, batch=128),
-         EXACT | dict(d=2, layers=3, batch=3)),
+         dict(d=2, layers=3, batch=3)),
     Case("gradient matching", match_gradients, dict(m=10_000, p=4096, size=128),
-         EXACT | dict(m=50, p=8, size=6)),
+         dict(m=50, p=8, size=6)),
     Case("gradient, delta rule, scan", differentiate_delta,
          dict(n=32, d=8, width=32, layers=2, batch=128), SMALL_DELTA),
     Case("gradient, delta rule, chunks", differentiate_delta,
@@ -553,25 +528,12 @@ class Usage(NamedTuple):
     process: float
 
 
-class Spent(NamedTuple):
-    """Seconds of a call: on the clock, and of the processor."""
-
-    wall: float
-    processor: float
-
-
-def find_cores() -> set[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return os.sched_getaffinity(0)
-    return set(range(os.cpu_count() or 1))
-
-
 def read_usage() -> Usage | None:
     """Return the counters of Linux, None elsewhere."""
     path = Path("/proc/stat")
     if not path.exists():
         return None
-    names = {f"cpu{core}" for core in find_cores()}
+    names = {f"cpu{core}" for core in os.sched_getaffinity(0)}
     rows = [line.split() for line in path.read_text().splitlines()]
     working = (1, 2, 3, 6, 7, 8)  # user, nice, system, irq, softirq, stolen: not idle or waiting
     ticks = sum(int(row[i]) for row in rows if row[0] in names for i in working)
@@ -582,9 +544,9 @@ def share_of_others(before: Usage | None, after: Usage | None) -> float:
     """Return the share of the cores that other programs took; by the load where it is unknown."""
     if before is None or after is None:
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-        return max(0.0, load / len(find_cores()) - 1)
-    others = after.busy - before.busy - (after.process - before.process)
-    return max(0.0, others / ((after.clock - before.clock) * len(find_cores())))
+        return max(0.0, load / count_cores() - 1)
+    clock, busy, process = np.subtract(after, before)
+    return max(0.0, (busy - process) / (clock * count_cores()))
 
 
 def refuse_load(share: float, when: str) -> None:
@@ -595,32 +557,35 @@ def refuse_load(share: float, when: str) -> None:
         )
 
 
-def time_calls(form: Callable[[], Any], count: int) -> Spent:
-    wall, processor = time.perf_counter(), time.process_time()
+def time_calls(form: Callable[[], Any], count: int) -> np.ndarray:  # [2]
+    """Return the seconds of a call on the clock and of the processor, means over ``count``."""
+    before = time.perf_counter(), time.process_time()
     for _ in range(count):
         result = form()
     jax.block_until_ready(result)
-    return Spent((time.perf_counter() - wall) / count, (time.process_time() - processor) / count)
+    return np.subtract((time.perf_counter(), time.process_time()), before) / count
 
 
 def measure(case: Case) -> list[str]:
     """Return the rows of a case; refuse it if other programs used the machine meanwhile."""
     began, before = time.perf_counter(), read_usage()
     forms = case.build(**case.sizes)
-    firsts = {name: time_calls(form, 1).wall for name, form in forms.items()}
-    counts = {name: max(1, round(TURN / time_calls(form, 1).wall)) for name, form in forms.items()}
-    turns: list[dict[str, Spent]] = []
-    while len(turns) < TURNS and (len(turns) < FEWEST or time.perf_counter() - began < LONG):
-        turns.append({name: time_calls(form, counts[name]) for name, form in forms.items()})
+    firsts = {name: time_calls(form, 1)[0] for name, form in forms.items()}
+    counts = {name: max(1, round(TURN / time_calls(form, 1)[0])) for name, form in forms.items()}
+    turns: dict[str, list[np.ndarray]] = {name: [] for name in forms}
+    for turn in range(TURNS):
+        if turn >= FEWEST and time.perf_counter() - began > LONG:
+            break
+        for name, form in forms.items():
+            turns[name].append(time_calls(form, counts[name]) / case.shares.get(name, 1))
     refuse_load(share_of_others(before, read_usage()), f"during “{case.name}”")
     rows = []
     for name in forms:
-        spent = np.array([turn[name] for turn in turns]) / case.shares.get(name, 1)  # [turns, 2]
-        ours = np.array([turn[OURS] for turn in turns])
-        ratio = "" if name == OURS else describe(spent[:, 0] / ours[:, 0])
-        times = (describe(1e3 * column) for column in spent.T)
-        rows.append(" | ".join(("", case.name, name, *times, ratio, f"{firsts[name]:.2g}", "")))
-    return [row.strip() for row in rows]
+        wall, processor = np.transpose(turns[name])
+        ratio = "" if name == OURS else describe(wall / np.transpose(turns[OURS])[0])
+        times = describe(1e3 * wall), describe(1e3 * processor)
+        rows.append(f"| {' | '.join((case.name, name, *times, ratio, f'{firsts[name]:.2g}'))} |")
+    return rows
 
 
 def describe(values: np.ndarray) -> str:
@@ -640,7 +605,7 @@ def main() -> None:
     refuse_load(share_of_others(before, read_usage()), "while this program waited")
     device, commit = jax.devices()[0].device_kind, find_commit(Path(__file__).parent)
     print(
-        f"{date.today()}, {platform.processor() or platform.machine()}, {len(find_cores())} cores, "
+        f"{date.today()}, {platform.processor() or platform.machine()}, {count_cores()} cores, "
         f"device {device}, jax {jax.__version__}, commit {commit.get('commit', 'unknown')[:10]}"
     )
     print("\nMedians over turns, with their range. A ratio above 1 says that ours is faster.\n")
