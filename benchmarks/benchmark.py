@@ -41,7 +41,7 @@ from lsa_lab.provenance import find_commit
 from lsa_lab.selection.gradient_matching import match
 from lsa_lab.tasks.linear import LinearTask, sample, sample_batch, sample_moments_batch
 from lsa_lab.training import Training, fit
-from lsa_lab.training.host import count_cores
+from lsa_lab.training.executors import count_cores
 
 LIMIT = 0.05  # the largest share of the cores that other programs may take
 TURN = 0.2  # seconds of a turn of a form, at least

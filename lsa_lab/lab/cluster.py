@@ -37,10 +37,11 @@ def submit(command: arguments.Submit) -> int:
 def run_task(experiment: Experiment, command: arguments.Submit) -> str:
     """Run one process of a job; the first one writes the result."""
     from lsa_lab.lab import batch, settings
-    from lsa_lab.training.cluster import join_job
 
     settings.configure(command.tier)
     if command.nodes * command.tasks_per_node > 1:
+        from lsa_lab.training.cluster import join_job
+
         join_job()
     names, package = (experiment.name,), command.package
     run = arguments.Run(names=names, package=package, tier=command.tier, publish=command.publish)

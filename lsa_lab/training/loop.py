@@ -32,8 +32,7 @@ from jax import Array
 
 from lsa_lab.files import lock_file
 from lsa_lab.training import checkpoints, snapshots
-from lsa_lab.training.host import HostRuns
-from lsa_lab.training.mesh import MeshRuns
+from lsa_lab.training.executors import HostRuns, MeshRuns
 from lsa_lab.training.plan import Plan, make_plan
 from lsa_lab.training.recipe import Files, Run, Training
 from lsa_lab.training.snapshots import Snapshot

@@ -76,13 +76,14 @@ def make_plan(
     chunk: int,
 ) -> Plan:
     """Check the arguments of ``fit`` and bring its arrays into one form, [R, ...] in NumPy."""
-    for argument, value in {"steps": training.steps, "chunk": chunk}.items():
-        check_at_least(value, argument)
+    check_at_least(training.steps, "steps")
+    check_at_least(chunk, "chunk")
     _check_functions(training, key, per_run)
     is_single = jnp.ndim(key) == (steps.key_kind(key) is None)
     _check_shapes(params, key, per_run, is_single)
     arrays: Any = params, key, () if per_run is None else (per_run,)
-    arrays = jax.tree.map(_to_host, optax.tree.unwrap_random_key_data(arrays))
+    arrays = optax.tree.unwrap_random_key_data(arrays)
+    arrays = jax.tree.map(lambda x: np.asarray(jnp.asarray(to_native_order(x))), arrays)
     if is_single:
         arrays = jax.tree.map(lambda x: x[None], arrays)
     chunk = -(-training.steps // -(-training.steps // chunk))  # nearly equal: no step is wasted
@@ -93,20 +94,14 @@ def make_plan(
 def _check_functions(training: Training, key: Any, per_run: Any) -> None:
     rule, typed = training.optimizer, steps.key_kind(key) is not None
     is_rule = isinstance(rule, optax.GradientTransformation)
-    table = {
-        f"key is {key!r}: give a random key, jax.random.key({key!r})": typed or jnp.ndim(key) > 0,
-        f"optimizer is {rule!r}: give one of optax, optax.adam(1e-3)": is_rule
-        or per_run is not None,
-        "optimizer is no function: with per_run it is values -> optax.adam(values)": (
-            per_run is None or (not is_rule and callable(rule))
-        ),
-        "per_run has a typed key: give jax.random.key_data(key), and wrap it in sample": not any(
-            map(steps.key_kind, jax.tree.leaves(per_run))
-        ),
-    }
-    for message, holds in table.items():
-        if not holds:
-            raise TypeError(message)
+    if not typed and jnp.ndim(key) == 0:
+        raise TypeError(f"key is {key!r}: give a random key, jax.random.key({key!r})")
+    if per_run is None and not is_rule:
+        raise TypeError(f"optimizer is {rule!r}: give one of optax, optax.adam(1e-3)")
+    if per_run is not None and (is_rule or not callable(rule)):
+        raise TypeError("optimizer is no function: with per_run it is values -> optax.adam(values)")
+    if any(map(steps.key_kind, jax.tree.leaves(per_run))):
+        raise TypeError("per_run has a typed key: give its jax.random.key_data, wrap it in sample")
 
 
 def _check_shapes(params: Any, key: Array, per_run: Any, is_single: bool) -> None:
@@ -126,10 +121,6 @@ def _check_shapes(params: Any, key: Array, per_run: Any, is_single: bool) -> Non
             raise ValueError(f"{name} is {dtype}: give floats")
         if name.startswith("params") and not np.isfinite(np.asarray(leaf)).all():
             raise ValueError(f"{name} is not finite before the first step")
-
-
-def _to_host(x: Any) -> np.ndarray:
-    return np.asarray(jnp.asarray(to_native_order(x)))
 
 
 @functools.cache

@@ -1,7 +1,6 @@
 """One run of a training as functions of arrays: its first state, and a chunk of steps."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import flax.struct
@@ -54,7 +53,10 @@ def advance(
     def step(state: State, t: Array) -> tuple[State, dict]:
         stage = () if training.curriculum is None else (training.curriculum(t),)
         batch = training.sample(jax.random.fold_in(data_key, t), *stage, *values)
-        loss = partial(_evaluate_loss, training, batch, values)
+
+        def loss(params: Any) -> Array:
+            return training.loss(params, batch, *values)
+
         return _update(_optimizer(training, values), loss, state, t < steps)
 
     return jax.lax.scan(step, state, first + jnp.arange(chunk, dtype=jnp.int32))
@@ -65,16 +67,10 @@ def _optimizer(training: Training, values: tuple) -> optax.GradientTransformatio
     return optax.with_extra_args_support(rule)
 
 
-def _evaluate_loss(training: Training, batch: Any, values: tuple, params: Any) -> Array:
-    return training.loss(params, batch, *values)
-
-
 def _update(
-    optimizer: optax.GradientTransformationExtraArgs,
-    loss_function: Callable[[Any], Array],
-    state: State,
+    optimizer: optax.GradientTransformationExtraArgs, loss_function: Callable, state: State,
     wanted: Array,
-) -> tuple[State, dict]:
+) -> tuple[State, dict]:  # fmt: skip
     """Return the state after a step and the record of the step; nothing changes if the run has
     diverged or the step is not ``wanted``, and the record is then to be ignored.
     """
@@ -107,10 +103,9 @@ def key_kind(leaf: Any) -> str | None:
 
 def _wrap_keys(tree: Any, like: Any) -> Any:
     """Return a tree whose keys are typed where those of ``like`` are."""
-
-    def wrap(leaf: Any, example: Any) -> Any:
-        kind = key_kind(example)
-        return leaf if kind is None else jax.random.wrap_key_data(leaf, impl=kind)
-
     leaves, structure = jax.tree.flatten(like)
-    return jax.tree.unflatten(structure, map(wrap, jax.tree.leaves(tree), leaves))
+    wrapped = [
+        leaf if (kind := key_kind(example)) is None else jax.random.wrap_key_data(leaf, impl=kind)
+        for leaf, example in zip(jax.tree.leaves(tree), leaves, strict=True)
+    ]
+    return jax.tree.unflatten(structure, wrapped)

@@ -118,7 +118,7 @@ def interrupt(step, **changes):
         descend(chunk=10, progress=Bar(step), **changes)
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", ["Adam", "noise of a key of another kind"])
 def test_an_interrupted_training_resumes_to_the_same_bits(files, name):
     interrupt(20, optimizer=OPTIMIZERS[name], files=files)
     bar = Bar(0)
@@ -148,9 +148,8 @@ def test_many_watched_runs_resume_to_the_same_bits_and_a_finished_training_retur
         ({"optimizer": optax.sgd(0.02)}, "has program = "),
         ({"loss": lambda params, batch: 2 * quartic(params, batch)}, "has program = "),
         ({"sample": lambda key: 2 * draw(key)}, "has program = "),
-        ({"loss": lambda params, batch: quartic(params, batch) + TABLE.sum()}, "has program = "),
     ],
-    ids=["steps", "key", "params", "optimizer", "loss", "sample", "a constant"],
+    ids=["steps", "key", "params", "optimizer", "loss", "sample"],
 )
 def test_a_checkpoint_of_another_fit_is_refused(files, change, message):
     descend(files=files)
@@ -158,17 +157,15 @@ def test_a_checkpoint_of_another_fit_is_refused(files, change, message):
         descend(files=files, **change)
 
 
-TABLE = jnp.arange(2000.0)
-
-
 def test_a_long_constant_is_part_of_the_program(files):
-    def table_loss(table):
+    def table_loss(entry):
+        table = jnp.arange(2000.0).at[1000].set(entry)
         return lambda params, batch: quartic(params, batch) + jnp.cumsum(table * params["w"][0])[-1]
 
-    descend(2, loss=table_loss(TABLE), files=files)
-    descend(2, loss=table_loss(TABLE), files=files)  # functions that were written anew
+    descend(2, loss=table_loss(7), files=files)
+    descend(2, loss=table_loss(7), files=files)  # functions that were written anew
     with pytest.raises(ValueError, match="has program = "):
-        descend(2, loss=table_loss(TABLE.at[1000].add(1)), files=files)
+        descend(2, loss=table_loss(8), files=files)
 
 
 def test_a_checkpoint_of_other_arithmetic_is_refused_by_name(files, monkeypatch):

@@ -52,9 +52,9 @@ def start_job(folder, dies=False):
     return executor.submit(task, folder, dies)
 
 
-@pytest.fixture
-def expected(tmp_path):
-    return train(tmp_path / "alone")
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("alone"))
 
 
 def test_a_job_that_loses_a_process_ends_and_resumes_to_the_runs_of_one_process(tmp_path, expected):
@@ -72,11 +72,11 @@ import sys
 from pathlib import Path
 import jax, numpy as np
 jax.default_backend = lambda: "gpu"  # the devices of this host stand for accelerators
-from lsa_lab.training import loop, mesh, snapshots
+from lsa_lab.training import executors, loop, snapshots
 sys.path.append("tests/training")
 import test_cluster
 
-assert mesh._make_mesh().size == 4
+assert executors.make_mesh().size == 4
 folder, expected, extend = Path(sys.argv[1]), np.load(sys.argv[2]), snapshots.extend
 loop._SAVE_EVERY = 0.0
 
