@@ -136,8 +136,9 @@ def _advance(static: tuple[Training, str | None, int], mesh: Mesh, *arrays: Any)
     """Return states and records [R, chunk] after a chunk; each device trains its own runs."""
 
     def advance(states: Any, keys: Any, values: Any, first: Any, last: Any) -> Any:
-        def advance_one(row: tuple) -> tuple[State, dict]:
-            return steps.advance(*static, *row, first, last)
+        def advance_one(row: tuple[State, Array, tuple]) -> tuple[State, dict]:
+            state, key, value = row
+            return steps.advance(*static, state, key, value, first, last)
 
         rows = states, keys, values
         if jax.default_backend() == "cpu" or len(keys) == 1:  # faster than vmap there
