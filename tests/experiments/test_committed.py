@@ -1,5 +1,6 @@
 """Every committed result is judged again, and gives the claims that are committed with it."""
 
+import functools
 import json
 import os
 import subprocess
@@ -25,13 +26,15 @@ print(test_committed.judge_all())
 """
 
 
+@functools.cache
+def load(name):
+    return results.load(EXPERIMENTS[name].figures)
+
+
 def judge_all():
     """Return the rows of all committed results as JSON."""
-    rows = {}
-    for name in COMPUTED:
-        experiment = EXPERIMENTS[name]
-        rows[name] = judge(experiment, experiment.load(), results.load(experiment.figures))
-    return json.dumps(rows)
+    experiments = {name: EXPERIMENTS[name] for name in COMPUTED}
+    return json.dumps({n: judge(each, each.load(), load(n)) for n, each in experiments.items()})
 
 
 @pytest.fixture(scope="module", params=["all instructions", "few instructions"])
@@ -71,12 +74,12 @@ def test_a_committed_result_has_the_committed_claims(name, judged):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_nulls_are_claims_or_reasons_and_results_are_of_the_full_tier(name, monkeypatch):
     monkeypatch.chdir(ROOT)
-    experiment, module = EXPERIMENTS[name], EXPERIMENTS[name].load()
+    module = EXPERIMENTS[name].load()
     ids = {claim.id for claim in module.CLAIMS}
     for claim in module.CLAIMS:
         assert claim.null in ids or claim.null.startswith("none: "), claim.id
     if name in COMPUTED:
-        result = results.load(experiment.figures)
+        result = load(name)
         assert result.attrs["tier"] == "full"
         assert result.attrs["dirty"] == 0
         full = results.plain_config(module.TIERS["full"])

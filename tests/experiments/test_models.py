@@ -190,7 +190,8 @@ def test_predictions_are_those_of_the_trace(spec):
 
 
 def test_a_risk_is_finite_where_a_model_explodes():
-    params = jax.tree.map(lambda leaf: jnp.full_like(leaf, 1e30), init(VARIANTS, jax.random.key(0)))
+    params = init(VARIANTS, jax.random.key(0))
+    params = jax.tree.map(lambda leaf: jnp.full(leaf.shape, 1e30), params)
     batch = jax.device_get(draw(jax.random.key(4), tasks.distribution(VARIANTS.task, 4), 8))
     largest = 2 * np.abs(batch.y).max(1)
     risk = jax.jit(Model.risk)(Model(VARIANTS, params), batch)
