@@ -76,7 +76,7 @@ def test_claims_open_with_the_statements_of_the_papers(tmp_path):
     links = re.findall(r"\]\((?!https)(.*?)\)", page)
     assert links == ["../../t.py", "../../figures/amplify/README.md"]
     assert all((tmp_path / "docs/papers" / link).exists() for link in links[1:])
-    assert [line.count("|") for line in page.splitlines() if line.startswith("|")] == [7] * 5
+    assert [line.count("|") for line in page.splitlines() if line.startswith("|")] == [6] * 5
 
 
 def test_a_finding_of_several_cells_is_refused():
