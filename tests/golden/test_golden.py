@@ -1,4 +1,4 @@
-"""What the library computes is what others' code and plain loops give; README.md has the sources."""
+"""The library computes what others' code and plain loops give; README.md has the sources."""
 
 import math
 from functools import partial
