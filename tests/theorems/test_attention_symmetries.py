@@ -44,10 +44,9 @@ def scaled_weights(params, tokens, rng, exact):  # only the product of the two s
     return forward(scaled, tokens).stream, forward(params, tokens).stream
 
 
-SYMMETRIES = permuted_demonstrations, scaled_tokens, another_basis, scaled_weights
-
-
-@pytest.mark.parametrize("symmetry", SYMMETRIES)
+@pytest.mark.parametrize(
+    "symmetry", [permuted_demonstrations, scaled_tokens, another_basis, scaled_weights]
+)
 @stack_sizes
 @seeds
 def test_a_symmetry_leaves_the_stream_as_it_is(symmetry, size, seed):

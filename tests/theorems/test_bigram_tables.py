@@ -4,6 +4,8 @@ a constant step makes an exponential mean; linear attention counts and does not 
 The rows of a transition table are Dirichlet(c, ..., c); derived here. docs/theory, "Bigram tables".
 """
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
@@ -102,15 +104,13 @@ def test_of_all_weights_bayes_has_the_least_risk():
 
 
 def test_on_chains_the_visits_depend_on_the_rows_but_little():
-    chains = 20_000
-    rng, each = np.random.default_rng(2), np.arange(chains)
-    table, symbol = rng.dirichlet([C] * K, (chains, K)), rng.integers(K, size=chains)
-    counts = np.zeros((chains, K, K))
-    for _ in range(N):
-        later = (rng.random((chains, 1)) > table[each, symbol].cumsum(1)).sum(1)
-        counts[each, symbol, later] += 1
-        symbol = later
-    followers, rows = counts[each, symbol], table[each, symbol]
+    count, draw = 10_000, jit_numpy(jax.vmap(markov.sample, (0, None)))
+    chains, each = draw(jax.random.split(jax.random.key(2), count), TASK), np.arange(count)
+    counts = np.zeros((count, K, K))
+    for before, after in itertools.pairwise(chains.symbols.T):
+        counts[each, before, after] += 1
+    last = chains.symbols[:, -1]
+    followers, rows = counts[each, last], chains.table[each, last]
     visits = followers.sum(1)
     guesses = (C + followers) / (visits + K * C)[:, None]
     stated = bigrams.counting(visits, K, C, 1 / (visits + K * C)).mean()

@@ -96,7 +96,7 @@ def ratio_of_risks(c):
     return (1 - P**2) * (1 - P * c) / ((1 + P**2 - 2 * P * c) * (1 + P * c))
 
 
-@pytest.mark.parametrize("c", [0.0, P, -P])
+@pytest.mark.parametrize("c", [P, -P])
 def test_on_long_prompts_the_ratio_of_risks_is_as_stated(c):
     """|ŵ - w|² of least squares on differences and on tokens, 300 in each of 4000 prompts."""
     rows, w = draw_noisy(np.random.default_rng(0), 4000, 300, c)

@@ -1,7 +1,8 @@
 """Least mean squares and gated DeltaNet with constant steps learn by recursions of two scalars.
 
 Directions are uniform, E wwᵀ = I/d; labels may be scaled, or divided by |x|. The risk is exact: the
-layer runs on every pair of vertices of an icosahedron, at two lengths with the moments of |x|.
+layer runs on every pair of vertices of an icosahedron, up to a rotation, at two lengths with the
+moments of |x|.
 docs/theory, "Constant steps, and labels as they are", "Learning curve of DeltaNet".
 """
 
@@ -31,7 +32,7 @@ LENGTHS = {
 @partial(jit_numpy, static_argnums=0)
 def risk(kind, lengths, step, gate, scale, noise_var):  # []
     points = lengths[:, None, None] * jnp.asarray(population.icosahedron())[None]
-    x = points.reshape(-1, D)[np.array(list(itertools.product(range(24), repeat=N)))]
+    x = points.reshape(-1, D)[np.array(list(itertools.product((0, 12), range(24))))]
     layer = population.constant_layer(kind, D, step, gate if kind != "lms" else None, scale)
     answer = population.recurrent_answer(*layer, jnp.eye(D))
     return population.linear_risk(answer, x, jnp.full(len(x), 1 / len(x)), jnp.full(N, noise_var))
