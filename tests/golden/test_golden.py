@@ -108,7 +108,9 @@ forward = jax.jit(recurrent.forward, static_argnums=2)
 def read(kind, columns, dtype=float, leaves=None, **shape):
     """Return the reads [T, v] of one head whose tokens hold columns, each for one of its leaves."""
     tokens = np.concatenate([*columns.values()], 1).astype(dtype)
-    width, count = tokens.shape[1], columns["w_v"].shape[1] // shape.get("inner", 1)
+    width, count = tokens.shape[1], columns["w_v"].shape[1]
+    if kind == "delta_product":  # a token holds two values
+        count //= 2
     config = recurrent.Config(kind, width, key_width=4, value_width=count, layout="bound", **shape)
     places = np.cumsum([rows.shape[1] for rows in columns.values()])[:-1]
     values = dict(zip(columns, np.split(np.eye(width), places), strict=True))
