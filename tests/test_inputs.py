@@ -396,7 +396,7 @@ CALLS = [  # a call that is refused, and words of the message
     (lambda: readings.best_threshold_shift(np.zeros((3, 3)), [0, 1, 2]), "3 labels: .* needs two"),
     (lambda: readings.shift_scores(np.ones((2, 3)), 1.0), "B, 2"),
     (lambda: readings.shift_scores(np.ones((2, 2)), np.nan), "finite"),
-    (lambda: readings.affine_shares([1, 2, np.nan], [1, 2, 3]), "answers before or after are NaN"),
+    (lambda: readings.affine_share([1, 2, np.nan], [1, 2, 3]), "answers before or after are NaN"),
     (lambda: SENTENCES.select_classes("bad", "bad"), "two or more"),
     (lambda: SENTENCES.take([True, False, False, True]), "flatnonzero"),
     (lambda: TEMPLATE.find_label_ids(None), "tokenizer"),

@@ -147,7 +147,7 @@ def measure_shares(edited, batch):  # -> [R, 2, parts, L, rates]
     places = np.tile(np.arange(1 + np.prod(edited.shape)), (len(edited.places), 1))
     answers = [edited.predict(edit, places, batch) for edit in EDITS]
     shares = [
-        [[readings.affine_shares(row[0], after)[1] for after in row[1:]] for row in rows]
+        [[readings.affine_share(row[0], after) for after in row[1:]] for row in rows]
         for rows in answers
     ]
     return np.moveaxis(np.reshape(shares, (len(EDITS), len(places), *edited.shape)), 0, 1)

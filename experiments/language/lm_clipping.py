@@ -105,7 +105,7 @@ def search(config, editor, validation, tested, labels, place, kind, seed):
     best = int(np.argmax(scores))  # no edit is the first, and the first of equals is taken
     chosen = None if best == 0 else edits[best - 1]
     after, before = tested.read(layer, chosen), tested.read(layer)
-    shares = [readings.affine_shares(plain, margin)[1] for margin in tried]
+    shares = [readings.affine_share(plain, margin) for margin in tried]
     gain = measure(after, labels[1])[0] - measure(before, labels[1])[0]
     return gain, np.mean(shares)
 

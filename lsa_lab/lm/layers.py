@@ -74,17 +74,11 @@ def step_prefix(prefix: Array, layer: Layer, config: Config) -> tuple[Array, Lay
 
 def norm(rows: Array, scale: Array, offset: Array | None, config: Config) -> Array:  # [..., D]
     """Return u ⊙ scale / √(mean u² + ε) + offset, of the centred u in a layer norm."""
-    return add_offset(_normalise(rows, scale, config, centred=config.norm == "layer"), offset)
-
-
-def _normalise(
-    rows: Array, scale: Array, config: Config, centred: bool = False
-) -> Array:  # [..., D]
     wide = rows.astype(widen_dtype(rows.dtype))  # half precision overflows
-    if centred:
+    if config.norm == "layer":
         wide = wide - wide.mean(-1, keepdims=True)
     unit = wide * jax.lax.rsqrt((wide**2).mean(-1, keepdims=True) + config.norm_epsilon)
-    return unit.astype(rows.dtype) * jnp.broadcast_to(scale, rows.shape)
+    return add_offset(unit.astype(rows.dtype) * jnp.broadcast_to(scale, rows.shape), offset)
 
 
 def widen_dtype(dtype: DTypeLike) -> DTypeLike:
@@ -113,24 +107,22 @@ def _project_all(
 ) -> tuple[Array, Array, Array]:  # [G, H/G, T, k], [G, T, k] x 2
     """Return queries, keys and values, the first two turned by their places."""
     params = layer.params
-    start = 0 if layer.past is None else layer.past.num_tokens
-    turn = functools.partial(_rotate, start=start, config=config)
     queries = _project(params.w_q, params.b_q, rows)
     keys = _project(params.w_k, params.b_k, rows)
-    if params.q_norm_scale is not None and params.k_norm_scale is not None:
-        queries = _normalise(queries, params.q_norm_scale, config)
-        keys = _normalise(keys, params.k_norm_scale, config)
     values = _project(params.w_v, params.b_v, rows)
-    sharing = config.num_heads // config.num_groups
-    grouped = turn(queries).reshape(config.num_groups, sharing, *queries.shape[1:])
-    return grouped, turn(keys), values
+    if params.q_norm_scale is not None and params.k_norm_scale is not None:
+        queries = norm(queries, params.q_norm_scale, None, config)
+        keys = norm(keys, params.k_norm_scale, None, config)
+    if config.rotary_width is not None:
+        start = 0 if layer.past is None else layer.past.num_tokens
+        queries, keys = (
+            _rotate(each, start, config.rotary_width, config) for each in (queries, keys)
+        )
+    return queries.reshape(config.num_groups, -1, *queries.shape[1:]), keys, values
 
 
-def _rotate(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
+def _rotate(rows: Array, start: int, r: int, config: Config) -> Array:  # [H, T, k]
     """Turn the first r coordinates of every row in pairs, by angles t / base^(2i/r)."""
-    r = config.rotary_width
-    if r is None:
-        return rows
     wide = widen_dtype(rows.dtype)
     speeds = config.rotary_base ** (-jnp.arange(0, r, 2, dtype=wide) / r)
     if config.rotary_scaling is not None:
@@ -138,8 +130,7 @@ def _rotate(rows: Array, start: int, config: Config) -> Array:  # [H, T, k]
         kept = jnp.clip((original * speeds / (2 * jnp.pi) - low) / (high - low), 0, 1)
         speeds = speeds * (kept + (1 - kept) / factor)
     angles = jnp.arange(start, start + rows.shape[-2], dtype=wide)[:, None] * speeds[None]
-    cos, sin = jnp.cos(angles).astype(rows.dtype), jnp.sin(angles).astype(rows.dtype)
-    cos, sin = cos[None], sin[None]
+    cos, sin = (turn(angles)[None].astype(rows.dtype) for turn in (jnp.cos, jnp.sin))
     first, second, unturned = jnp.split(rows, (r // 2, r), axis=-1)
     return jnp.concatenate(
         [first * cos - second * sin, second * cos + first * sin, unturned], axis=-1

@@ -66,13 +66,11 @@ def best_threshold_shift(scores: Any, labels: Any) -> float:
     return float(best[np.argmin(np.abs(best))])
 
 
-def affine_shares(before: Any, after: Any) -> tuple[float, float]:
-    """Return the shares of answers after an edit that an affine map of those before explains.
+def affine_share(before: Any, after: Any) -> float:
+    """Return the share of an edit's change of answers that an affine map of them accounts for.
 
-    The R² of the best such map, 1 - |z' - a z - b|² / |z' - mean z'|², and the share of the change
-    that it accounts for, 1 - |z' - a z - b|² / |z' - z|², a constant shift among it: an edit of any
-    kind has R² near 1 if it is small, and a share that does not depend on its size. Both take the
-    mean squares with B - 2, B - 1 and B degrees of freedom.
+    1 - |z' - a z - b|² / |z' - z|² with the best a and b, which does not depend on the size of the
+    change. The mean squares have B - 2 and B degrees of freedom.
     """
     z, edited = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if z.ndim != 1 or z.shape != edited.shape or len(z) < 3:
@@ -82,10 +80,8 @@ def affine_shares(before: Any, after: Any) -> tuple[float, float]:
     _check_finite(np.stack([z, edited]), "answers before or after")
     rows = np.stack([z, np.ones_like(z)], axis=1)
     left = edited - rows @ np.linalg.lstsq(rows, edited, rcond=None)[0]
-    missed = left @ left / (len(z) - 2)
-    whole = edited.var(ddof=1), ((edited - z) ** 2).mean()
-    r2, share = (1.0 if total == 0 else 1 - missed / total for total in whole)
-    return float(r2), float(share)
+    change = ((edited - z) ** 2).mean()
+    return float(1 - left @ left / (len(z) - 2) / change) if change else 1.0
 
 
 def shift_scores(scores: Any, shift: float) -> np.ndarray:  # [B, 2]

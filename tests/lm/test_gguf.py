@@ -5,48 +5,35 @@ import dataclasses
 import gguf
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 from tiny_decoders import FIXTURES, load, load_fields, same
 
 from lsa_lab import lm
+from lsa_lab.lm import folder
 from lsa_lab.lm import gguf as our_gguf
 
 ROUNDING = 3e-7
 # llama.cpp's keys for those of config.json; it has a map of names itself.
 KEYS = {
-    "num_hidden_layers": "block_count",
-    "hidden_size": "embedding_length",
-    "intermediate_size": "feed_forward_length",
-    "num_attention_heads": "attention.head_count",
-    "num_key_value_heads": "attention.head_count_kv",
-    "head_dim": "rope.dimension_count",
-    "max_position_embeddings": "context_length",
+    "num_hidden_layers": "block_count", "n_layer": "block_count",
+    "hidden_size": "embedding_length", "n_embd": "embedding_length",
+    "intermediate_size": "feed_forward_length", "n_inner": "feed_forward_length",
+    "num_attention_heads": "attention.head_count", "n_head": "attention.head_count",
+    "num_key_value_heads": "attention.head_count_kv", "head_dim": "rope.dimension_count",
+    "max_position_embeddings": "context_length", "n_positions": "context_length",
     "rms_norm_eps": "attention.layer_norm_rms_epsilon",
-    "n_layer": "block_count",
-    "n_embd": "embedding_length",
-    "n_inner": "feed_forward_length",
-    "n_head": "attention.head_count",
-    "n_positions": "context_length",
     "layer_norm_epsilon": "attention.layer_norm_epsilon",
-}
+}  # fmt: skip
 
 
-def convert(name, fields, permute=True):
-    """The tensors under llama.cpp's names, as its converter turns them."""
-    family, renamed = fields["model_type"], {}
-    kinds = {kind: number for number, kind in gguf.MODEL_ARCH_NAMES.items()}
-    names = gguf.get_tensor_name_map(kinds[family], 9)
-    files = (FIXTURES / name).glob("model*.safetensors")
-    for key, rows in (pair for file in files for pair in load_file(file).items()):
-        key = names.get_name(key, try_suffixes=(".weight", ".bias"))
-        if family == "llama" and permute and ("attn_q" in key or "attn_k" in key):
-            which = "num_attention_heads" if "attn_q" in key else "num_key_value_heads"
-            halves = rows.reshape(fields[which], 2, -1, *rows.shape[1:])
-            rows = halves.swapaxes(1, 2).reshape(rows.shape)  # LlamaModel.permute
-        if family == "gpt2" and rows.ndim == 2 and "embd" not in key:
-            rows = rows.T
-        renamed[key] = np.ascontiguousarray(rows)
-    return renamed
+def convert(name, permute):
+    """The tensors as the converter of llama.cpp turns them, with interleaved pairs of a Llama."""
+    config, tensors = folder.read(FIXTURES / name)
+    named = {key: tensors.read(key) for key in tensors.shapes}
+    for key, rows in named.items():
+        if name.startswith("llama") and permute and ("attn_q" in key or "attn_k" in key):
+            halves = rows.reshape(-1, 2, config.key_width // 2, *rows.shape[1:])
+            named[key] = halves.swapaxes(1, 2).reshape(rows.shape)
+    return {key: np.ascontiguousarray(rows) for key, rows in named.items()}
 
 
 def write(path, name, kind="F32", more=None, words=None, permute=True, change=None):
@@ -70,7 +57,7 @@ def write(path, name, kind="F32", more=None, words=None, permute=True, change=No
         writer.add_tokenizer_pre("smollm")
         writer.add_token_list(words)
         writer.add_token_merges(["a b"])
-    for key, rows in (convert(name, fields, permute) | (change or {})).items():
+    for key, rows in (convert(name, permute) | (change or {})).items():
         block = gguf.GGML_QUANT_SIZES[kind][0]
         if rows is None:
             continue
