@@ -127,20 +127,6 @@ def enough_mappings():
 
 
 @pytest.fixture
-def swap(monkeypatch):
-    """Set an attribute as ``monkeypatch.setattr`` does, and clear the compiled programs, which hold
-    the old value."""
-
-    def set_attribute(*args):
-        monkeypatch.setattr(*args)
-        jax.clear_caches()
-
-    yield set_attribute
-    monkeypatch.undo()
-    jax.clear_caches()
-
-
-@pytest.fixture
 def python():
     """Run a program in another Python process, which imports this repository; return its end."""
     root = Path(__file__).resolve().parents[1]

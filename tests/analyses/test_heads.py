@@ -38,18 +38,6 @@ def test_importance_is_the_loss_that_each_head_saves():
     np.testing.assert_allclose(compiled(2.0), 2 * WORTH, atol=1e-10)
 
 
-def test_all_masks_are_one_program_traced_at_most_twice():
-    traced = []
-
-    def loss(mask):
-        traced.append(mask.shape)
-        return jnp.sum(mask)
-
-    heads.importance(loss, 5, 20)  # 101 masks, in two portions: one of 64, one of the others
-    assert len(traced) <= 2
-    assert set(traced) == {(5, 20)}
-
-
 def test_the_shares_and_the_effective_heads_of_a_layer():
     raw = np.array([[1.0, 1, 1, 1], [3, 1, -9, 0], [0, 0, 5, 0], [-1, 0, 0, 0]])
     shares = jit_numpy(heads.normalised)(raw)

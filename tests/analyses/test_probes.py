@@ -19,7 +19,6 @@ fit, r_squared = jit_numpy(probes.fit), jit_numpy(probes.r_squared)
 descend = jit_numpy(probes.descend, static_argnums=2)
 preprocess, project_out = jit_numpy(probes.preprocess), jit_numpy(probes.project_out)
 preprocess_all = jit_numpy(jax.vmap(probes.preprocess))
-predict = jit_numpy(jax.vmap(trace.predict))
 
 
 def forward(params, tokens):
@@ -53,23 +52,6 @@ def test_a_probe_is_ridge_regression_and_the_shortest_without_penalty(penalty):
     np.testing.assert_allclose(fit(states, targets, penalty=penalty), stated, atol=1e-10)
 
 
-def test_the_layer_probe_finds_a_label_that_a_layer_holds():
-    """The last layer's label slot is -ŷ: a probe for ŷ misses nothing there."""
-    (_, learn), (_, fresh) = draw_batches()
-    targets, fresh_targets = predict(learn)[:, None], predict(fresh)[:, None]
-    control = np.random.default_rng(0).permutation(targets)
-    scale = (fresh_targets**2).mean()
-    for layer, labels, low, high in (
-        (-1, targets, 0, 1e-16),
-        (0, targets, 0.5 * scale, np.inf),  # x_query alone, before any layer
-        (-1, control, 0.5 * scale, np.inf),
-    ):
-        probe = fit(learn.stream[:, layer, -1], labels)
-        errors = probes.squared_errors(probe, fresh.stream[:, layer, -1], fresh_targets)
-        assert errors.shape == (200, 1)
-        assert low <= errors.mean() <= high
-
-
 def test_layer_one_holds_the_preprocessed_covariates_and_the_control_task_does_not():
     (batch, walk), (fresh_batch, fresh) = draw_batches()
     targets, fresh_targets = (preprocess_all(p)[:, -1] for p in (batch, fresh_batch))
@@ -81,6 +63,8 @@ def test_layer_one_holds_the_preprocessed_covariates_and_the_control_task_does_n
         shares = r_squared(fit(states, targets), fresh_states, fresh_targets)
         assert ((shares > low) & (shares < high)).all()
         assert (r_squared(fit(states, control), fresh_states, fresh_targets) < 0.5).all()
+        errors = probes.squared_errors(fit(states, targets), fresh_states, fresh_targets)
+        np.testing.assert_allclose(1 - errors.sum(0) / (fresh_targets**2).sum(0), shares)
 
 
 def test_descent_on_features_is_the_algorithm_of_that_name():
@@ -90,10 +74,12 @@ def test_descent_on_features_is_the_algorithm_of_that_name():
     mixed = project_out(TRACE.stream[1], directions)
     rules = (
         (raw, lambda step: estimators.gradient_descent(PROMPT, step) @ query),
-        (preprocess(PROMPT), lambda step: preprocessed_descent(PROMPT, step[0], 6)),
+        (
+            preprocess(PROMPT),
+            lambda step: estimators.preprocessed_gradient_descent(PROMPT, step[0], 6),
+        ),
         (mixed, lambda step: estimators.mixed_gradient_descent(PROMPT, step, step) @ query),
     )
-    preprocessed_descent = estimators.preprocessed_gradient_descent
     for features, rule in rules:
         size = 0.5 * 2 * N / np.linalg.norm(features[:-1], ord=2) ** 2
         stated = rule(np.full(6, size))
