@@ -152,25 +152,25 @@ def test_a_prefix_is_predicted_as_if_it_were_the_prompt(kernel):
 )
 def test_softmax_reads_a_prompt_by_rows_as_it_does_at_once(layout, keys, monkeypatch):
     config = dataclasses.replace(BASE, heads=(2, 1), layout=layout, keys=keys)
-    params, tokens = draw(config)
 
-    def read(params, tokens):
-        trace = transformer.forward(params, tokens, config)
-        return label_slots(trace)[:, -1], trace
+    def run(config):
+        def read(params, tokens):
+            trace = transformer.forward(params, tokens, config)
+            return label_slots(trace)[:, -1], trace
 
-    def derivatives(params, tokens):
-        slope = jax.grad(lambda tokens: read(params, tokens)[0].sum())
-        curved = jax.jvp(slope, (tokens,), (tokens,))  # forward over reverse: interactions
-        return jax.jacrev(read, (0, 1), has_aux=True)(params, tokens), curved
+        def derivatives(params, tokens):
+            slope = jax.grad(lambda tokens: read(params, tokens)[0].sum())
+            curved = jax.jvp(slope, (tokens,), (tokens,))  # forward over reverse: interactions
+            return jax.jacrev(read, (0, 1), has_aux=True)(params, tokens), curved
 
-    def run():  # of the second layout the mask alone differs
-        return jit_numpy(derivatives if layout == "merged" else read)(params, tokens)
+        # Of the second layout the mask alone differs.
+        return jit_numpy(derivatives if layout == "merged" else read)(*draw(BASE))
 
-    at_once = run()
-    config = dataclasses.replace(config, init_scale=2.0)  # the same model, traced anew
+    at_once = run(config)
     monkeypatch.setattr(transformer_layers, "_MANY", 6)
     monkeypatch.setattr(transformer_layers, "_ROWS", 3)  # in the last block two are no tokens
-    jax.tree.map(functools.partial(close, tolerance=1e-12), run(), at_once)
+    traced_anew = run(dataclasses.replace(config, init_scale=2.0))
+    jax.tree.map(functools.partial(close, tolerance=1e-12), traced_anew, at_once)
 
 
 def count_bytes(function, *shapes):
