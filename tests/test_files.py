@@ -21,27 +21,16 @@ with lock_file(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
 """
-COUNT = """
+SHARE = """
 import sys
 from pathlib import Path
-from lsa_lab.files import lock_file
-path = Path(sys.argv[1])
+from lsa_lab.files import lock_file, write_file
+count, path, letter = Path(sys.argv[1]), *sys.argv[2:]
 for _ in range(50):
-    with lock_file(path, wait=True):
-        path.write_text(str(int(path.read_text()) + 1))
+    write_file(path, letter.encode() * 10_000)
+    with lock_file(count, wait=True):
+        count.write_text(str(int(count.read_text()) + 1))
 """
-WRITE = """
-import sys
-from lsa_lab.files import write_file
-for _ in range(50):
-    write_file(sys.argv[1], sys.argv[2].encode() * 10_000)
-"""
-
-
-def run_together(program, *arguments):
-    """Run a program once for each list of arguments, all at the same time."""
-    started = [subprocess.Popen([sys.executable, "-c", program, *words]) for words in arguments]
-    assert [process.wait() for process in started] == [0] * len(started)
 
 
 @pytest.fixture
@@ -71,11 +60,14 @@ def test_a_lock_ends_with_its_process(tmp_path, holder):
     assert os.listdir(tmp_path) == []
 
 
-def test_one_process_at_a_time_holds_a_lock(tmp_path):
-    (tmp_path / "count").write_text("0")
-    run_together(COUNT, *[[str(tmp_path / "count")]] * 3)
-    assert (tmp_path / "count").read_text() == "150"
-    assert os.listdir(tmp_path) == ["count"]
+def test_one_process_at_a_time_holds_a_lock_and_a_file_is_written_whole(tmp_path):
+    count, path = tmp_path / "count", tmp_path / "shared"
+    count.write_text("0")
+    commands = [[sys.executable, "-c", SHARE, count, path, letter] for letter in "ab"]
+    assert [process.wait() for process in map(subprocess.Popen, commands)] == [0, 0]
+    assert count.read_text() == "100"
+    assert set(path.read_text()) in ({"a"}, {"b"})
+    assert sorted(os.listdir(tmp_path)) == ["count", "shared"]
 
 
 def test_locks_of_different_paths_do_not_meet(tmp_path):
@@ -85,13 +77,6 @@ def test_locks_of_different_paths_do_not_meet(tmp_path):
         raise RuntimeError("broken")
     with lock_file(tmp_path / "a"):
         assert os.listdir(tmp_path) == [".a.lock"]
-
-
-def test_two_processes_that_write_one_file_leave_it_whole(tmp_path):
-    path = str(tmp_path / "shared")
-    run_together(WRITE, [path, "a"], [path, "b"])
-    assert set((tmp_path / "shared").read_text()) in ({"a"}, {"b"})
-    assert os.listdir(tmp_path) == ["shared"]
 
 
 def test_a_missing_package_is_answered_with_its_extra():

@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import inspect
-import pkgutil
 import re
 from pathlib import Path
 
@@ -12,10 +11,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = "xarray h5netcdf h5py pandas matplotlib diffrax equinox sklearn scipy.stats jinja2"
 HEAVY = {*HEAVY.split(), "rich.progress", "safetensors", "gguf", "tokenizers", "experiments"}
-MODULES = sorted(
-    path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    for path in (ROOT / "lsa_lab").rglob("*.py")
-)
+FILES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((ROOT / "lsa_lab").rglob("*.py"))
+}
 
 
 @pytest.fixture
@@ -32,8 +31,7 @@ def loaded(python):
 
 
 def test_importing_the_library_loads_nothing_heavy(loaded):
-    apart = "lsa_lab.lab"
-    assert loaded([name for name in MODULES if not name.startswith(apart)], HEAVY) == "[]"
+    assert loaded([name for name in FILES if "lsa_lab.lab" not in name], HEAVY) == "[]"
 
 
 def test_what_claims_and_the_program_read_of_language_models_leaves_jax_out(loaded):
@@ -41,11 +39,7 @@ def test_what_claims_and_the_program_read_of_language_models_leaves_jax_out(load
     assert loaded([f"lsa_lab.lm.{name}" for name in names], {"jax"}) == "[]"
 
 
-FILES = [path for path in (ROOT / "lsa_lab").rglob("*.py") if ">>> " in path.read_text("utf-8")]
-WITH_EXAMPLES = sorted(
-    path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    for path in FILES
-)
+WITH_EXAMPLES = [name for name, path in FILES.items() if ">>> " in path.read_text("utf-8")]
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
@@ -55,7 +49,7 @@ def test_examples_print_what_they_say(name):
     assert results.failed == 0
 
 
-ROOMS = ("theory", "models", "analyses", "selection", "estimators", "tasks")
+PACKAGES = ("theory", "models", "analyses", "selection", "estimators", "tasks")
 CONVENTIONS = dict(
     noise_var=0.0, noise_std=0.0, weight_std=1.0, signal_norm_sq=1.0, sign=-1.0,
     keys="demonstrations", centred=False, per_head=False, reverse=False, whiten=False,
@@ -64,21 +58,19 @@ CONVENTIONS = dict(
 )  # fmt: skip
 
 
-def defaults():
-    """Every public function and class of the rooms, with what each parameter is if not said."""
-    for room in ROOMS:
-        package = importlib.import_module(f"lsa_lab.{room}")
-        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            module = importlib.import_module(info.name)
-            for name, value in vars(module).items():
-                if callable(value) and getattr(value, "__module__", None) == info.name:
+def list_defaults():
+    """Yield the function or class, the name and the default of each parameter of PACKAGES."""
+    for name in FILES:
+        if name.split(".")[1:2] and name.split(".")[1] in PACKAGES:
+            for key, value in vars(importlib.import_module(name)).items():
+                if callable(value) and getattr(value, "__module__", None) == name:
                     for parameter in inspect.signature(value).parameters.values():
                         if parameter.default not in (inspect.Parameter.empty, None):
-                            yield f"{info.name}.{name}", parameter.name, parameter.default
+                            yield f"{name}.{key}", parameter.name, parameter.default
 
 
 def test_a_parameter_that_is_not_said_means_the_same_everywhere():
-    rows = list(defaults())
+    rows = list(list_defaults())
     others = [row for row in rows if CONVENTIONS.get(row[1], row[2]) != row[2]]
     assert others == []
     assert {name for _, name, _ in rows} >= CONVENTIONS.keys()
@@ -89,16 +81,13 @@ def test_a_parameter_that_is_not_said_means_the_same_everywhere():
     }
 
 
+VERSION = re.compile(r"^\S+==\S+", re.MULTILINE)
+
+
 @pytest.mark.parametrize("lock", ["py311.txt", "py312.txt", "py313.txt", "py314.txt"])
 def test_a_gpu_adds_its_packages_and_moves_no_version(lock):
-    plain, cuda = (
-        set(
-            re.findall(
-                r"^\S+==\S+", (ROOT / "requirements" / name).read_text("utf-8"), re.MULTILINE
-            )
-        )
-        for name in (lock, f"cuda-{lock}")
-    )
+    texts = ((ROOT / "requirements" / name).read_text("utf-8") for name in (lock, f"cuda-{lock}"))
+    plain, cuda = (set(VERSION.findall(text)) for text in texts)
     assert plain < cuda
     added = {line.partition("==")[0] for line in cuda - plain}
     assert {"jax-cuda12-plugin", "jax-cuda12-pjrt"} < added
