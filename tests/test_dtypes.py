@@ -22,11 +22,10 @@ PROMPT = Prompt(I2, jnp.ones(2), jnp.ones(2), jnp.ones(()))
 PARAMS = linear_attention.init(KEY, 1, 2, 2)
 
 
-@pytest.mark.parametrize("kind", [">f8", ">f4"])
-def test_the_byte_order_does_not_matter(kind):
+def test_the_byte_order_does_not_matter():
     rng = np.random.default_rng(0)
-    x, y, query = (rng.normal(size=shape).astype(kind) for shape in ((6, 2), 6, 2))
-    points = rng.normal(size=(9, 2)).astype(kind)
+    x, y, query = (rng.normal(size=shape).astype(">f4") for shape in ((6, 2), 6, 2))
+    points = rng.normal(size=(9, 2)).astype(">f4")
     task = training.Training(
         lambda params, batch, value: ((params - value) ** 2).sum(),
         lambda key, value: value,
@@ -43,7 +42,7 @@ def test_the_byte_order_does_not_matter(kind):
             gradient_matching.match(change(points), 2).indices,
         )
 
-    swapped, expected = compute(np.asarray), compute(lambda a: np.asarray(a, kind[1:]))
+    swapped, expected = compute(np.asarray), compute(lambda a: np.asarray(a, "f4"))
     for found, value in zip(swapped, expected, strict=True):
         assert found.dtype == value.dtype
         np.testing.assert_array_equal(found, value)
@@ -103,12 +102,9 @@ def test_arrays_of_numpy_bring_no_warning_where_jax_has_no_float64():
 
 
 def test_constructions_keep_single_precision():
-    steps, params = (
-        jnp.array([0.3, 0.2], "float32"),
-        linear_attention.init(KEY, 3, 1, 2, dtype="f4"),
-    )
+    params = linear_attention.init(KEY, 3, 1, 2, dtype="f4")
     skipped = constructions.scale_skip(params, 0.5)
-    steep, config = constructions.preprocess_then_optimise(5, 3, steps)
+    steep, config = constructions.preprocess_then_optimise(5, 3, jnp.array([0.3, 0.2], "f4"))
     path = transformer.forward(steep, jnp.ones((4, 6), "float32"), config)
     for leaf in jax.tree.leaves((skipped, steep, layer_predictions(path))):
         assert leaf.dtype == np.float32
@@ -124,7 +120,7 @@ def test_a_singular_covariance_is_sampled(name):
         np.testing.assert_allclose(x[:, 0], x[:, 1], atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1e-25, 1e-10, 1.0, 1e25])
+@pytest.mark.parametrize("size", [1e-25, 1e25])
 def test_labels_of_any_size_are_normalised(size):
     small = jax.tree.map(lambda leaf: leaf.astype("float32"), PROMPT)
     scaled, c = prompts.normalise(small.replace(y=jnp.float32(size) * small.y))

@@ -12,13 +12,7 @@ from lsa_lab.prompts import Prompt
 from lsa_lab.scaling import scale_by_power, scale_near_one
 from lsa_lab.selection import scores
 from lsa_lab.selection.whitening import whiten_gradients
-from lsa_lab.theory import (
-    asymptotics,
-    generalization,
-    matching,
-    optimum,
-    plateaus,
-)
+from lsa_lab.theory import asymptotics, generalization, matching, optimum, plateaus
 from lsa_lab.theory.alignment import aligned_risk
 
 RNG = np.random.default_rng(0)
@@ -31,20 +25,18 @@ def prompt(x, y, dtype, scale=1.0):
     return Prompt(*(np.asarray(array, dtype) for array in arrays))
 
 
-ridge_risk = jax.jit(asymptotics.ridge_risk)
-aligned = jax.jit(aligned_risk)
-spread, gap = jax.jit(matching.moment_spread), jax.jit(matching.least_squares_gap)
+ridge_risk, aligned, spread, gap, shifted_risk_floor, largest_step = map(
+    jax.jit,
+    (asymptotics.ridge_risk, aligned_risk, matching.moment_spread, matching.least_squares_gap,
+     optimum.shifted_risk_floor, estimators.largest_step),
+)  # fmt: skip
 one_layer, one_layer_risk, rank_limited_risk, plateau_losses = (
     jax.jit(form, static_argnames="n")
     for form in (
-        optimum.one_layer,
-        optimum.one_layer_risk,
-        optimum.rank_limited_risk,
+        *(optimum.one_layer, optimum.one_layer_risk, optimum.rank_limited_risk),
         plateaus.plateaus,
     )
 )
-shifted_risk_floor = jax.jit(optimum.shifted_risk_floor)
-largest_step = jax.jit(estimators.largest_step)
 step_limit = jax.jit(estimators.preprocessed_step_limit, static_argnames="normalise")
 
 
@@ -56,7 +48,7 @@ def test_a_large_penalty_leaves_the_risk_of_predicting_zero(penalty):
 
 
 @pytest.mark.parametrize("tau", [3.0, 0.5])
-@pytest.mark.parametrize("penalty", [1e-30, 1e-12, 1e12, 1e20])
+@pytest.mark.parametrize("penalty", [1e-30, 1e20])
 def test_in_single_precision_a_penalty_of_any_size_leaves_what_it_tends_to(penalty, tau):
     tends_to = asymptotics.ridgeless_risk(2.0, 0.5, tau, 0.1) if penalty < 1 else (1.1, 1.1)
     with jax.enable_x64(False):
@@ -65,7 +57,7 @@ def test_in_single_precision_a_penalty_of_any_size_leaves_what_it_tends_to(penal
 
 
 @pytest.mark.parametrize("tau", [3.0, 0.5])
-@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e12, 1e30])
+@pytest.mark.parametrize("unit", [1e-30, 1e30])
 def test_in_single_precision_the_risks_of_any_unit_are_those_of_one_in_that_unit(unit, tau):
     train, test = np.array([0.3, 3.0]), np.array([1.0, 0.2])
     expected = unit * np.array(aligned(train, test, 2.0, 1.0, tau, 0.1))
@@ -112,7 +104,7 @@ def test_risks_of_long_prompts_are_not_lost_in_single_precision(n):
     assert 0 <= floor < 1e-9
 
 
-@pytest.mark.parametrize("size", [1e-9, 1e-4, 1e4, 1e9])
+@pytest.mark.parametrize("size", [1e-9, 1e9])
 def test_steps_have_the_scale_of_the_covariates_and_of_the_labels(size):
     one = prompt(TALL, LABELS, SINGLE)
     x = SINGLE(size) * one.x
@@ -174,7 +166,7 @@ def test_ridge_and_the_lasso_take_covariates_of_any_unit(sizes, n):
     np.testing.assert_allclose(np.asarray(lasso, float) * scale, fit, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("size", [1e-30, 1e-18, 1e18, 1e30])
+@pytest.mark.parametrize("size", [1e-30, 1e30])
 def test_unit_rows_and_recursive_ridge_have_no_unit(size):
     rows = jnp.asarray(TALL, SINGLE)
     unit, slopes = recurrent_state.unit_rows, jax.jit(jax.jacobian(recurrent_state.unit_rows))
@@ -182,11 +174,11 @@ def test_unit_rows_and_recursive_ridge_have_no_unit(size):
     np.testing.assert_allclose(
         SINGLE(size) * slopes(SINGLE(size) * rows), slopes(rows), rtol=1e-5, atol=1e-5
     )
-    if 1e-20 < size < 1e20:  # its square is the penalty's unit
-        one, other = prompt(TALL, LABELS, SINGLE), prompt(size * TALL, size * LABELS, SINGLE)
-        path = estimators.recursive_ridge(one, 0.1)
-        ours = estimators.recursive_ridge(other, 0.1 * size**2)
-        np.testing.assert_allclose(ours, path, rtol=1e-4, atol=1e-5)
+    scale = size**0.6  # its square is the penalty's unit
+    one, other = prompt(TALL, LABELS, SINGLE), prompt(scale * TALL, scale * LABELS, SINGLE)
+    path = estimators.recursive_ridge(one, 0.1)
+    ours = estimators.recursive_ridge(other, 0.1 * scale**2)
+    np.testing.assert_allclose(ours, path, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("penalty", [1.0, 1e-4, 1e-7, 1e-20])
@@ -215,7 +207,7 @@ def test_a_matrix_that_is_singular_in_its_precision_has_no_condition():
     rank_one = np.outer(RNG.normal(size=7), RNG.normal(size=5))
     for dtype in (SINGLE, DOUBLE):
         assert np.isinf(clipping.condition_number(jnp.asarray(rank_one, dtype)))
-    steep = jnp.diag(jnp.asarray([1.0, 1e-5], SINGLE))  # Control
+    steep = jnp.diag(jnp.asarray([1.0, 1e-5], SINGLE))  # control
     np.testing.assert_allclose(clipping.condition_number(steep), 1e5, rtol=1e-5)
 
 
@@ -299,19 +291,17 @@ AT_ZEROS = {
 @pytest.mark.parametrize("name", AT_ZEROS)
 def test_slopes_at_zeros_are_those_of_differences(name):
     call, at = AT_ZEROS[name]
-    total, step = (
-        jax.jit(
-            lambda values: jnp.sin(jnp.arange(1.0, 1 + call(values).size)) @ jnp.ravel(call(values))
-        ),
-        1e-4,
-    )
-    slopes = np.asarray(jax.grad(total)(at))
+
+    def total(values):
+        rows = jnp.ravel(call(values))
+        return jnp.sin(jnp.arange(1.0, 1 + rows.size)) @ rows
+
+    slopes, totals = jax.jit(jax.grad(total))(at), jax.jit(jax.vmap(total))
+    moves = 1e-4 * np.eye(at.size).reshape(-1, *at.shape)
+    expected = (totals(at[None] + moves) - totals(at[None] - moves)).reshape(at.shape) / 2e-4
     assert np.isfinite(slopes).all()
-    for place in np.ndindex(at.shape):
-        if len(place) == 1 or place[0] > 0:  # a row of zeros has a slope by convention, 0
-            ends = (total(at.at[place].add(s * step)) for s in (1, -1))
-            expected = np.subtract(*ends) / (2 * step)
-            np.testing.assert_allclose(slopes[place], expected, rtol=1e-5, atol=1e-7)
+    kept = slice(at.ndim - 1, None)  # a row of zeros has a slope by convention, 0
+    np.testing.assert_allclose(slopes[kept], expected[kept], rtol=1e-5, atol=1e-7)
 
 
 def test_what_is_brought_near_one_loses_no_bit_and_comes_back():
