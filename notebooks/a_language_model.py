@@ -168,9 +168,8 @@ kept = cached_stream.cache_until(params, start, config, places)
 def scores_with(edited, layer):
     """The label words' scores of the decoder whose one layer was edited."""
     own = cached_stream.take_layer(edited, layer)
-    ends = cached_stream.take_last_rows(
-        cached_stream.resume(params, kept[layer], config, layer, own), bucket.last
-    )
+    rows = cached_stream.resume(params, kept[layer], config, layer, own)
+    ends = rows[np.arange(len(rows)), bucket.last]
     values = np.empty_like(scores)
     values[bucket.rows] = decoder.logits(params, ends, config, questions.label_ids)
     return values

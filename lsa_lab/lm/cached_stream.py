@@ -6,7 +6,7 @@ before one layer. Layers go on from it together, each reading the prefix by its 
     start = embed_questions(params, prefix, questions, config)
     cached = cache_until(params, start, config, layers=(0, 20))
     rows = resume(params, cached[20], config, at=20, edit=clipped_layer)     # [B, T, D]
-    scores = logits(params, take_last_rows(rows, last), config)              # [B, V]
+    scores = logits(params, rows[jnp.arange(len(rows)), last], config)       # [B, V]
 
 An edited layer is the Params of the layer without the axis L (``take_layer``, changed by
 ``clipping.clip`` say). One program serves every layer and every edit, and its bits are those of a
@@ -19,10 +19,9 @@ from collections.abc import Iterable
 import chex
 import flax.struct
 import jax
-import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_indices, check_whole
+from lsa_lab.arguments import check_indices
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
 from lsa_lab.lm.decoder import embed, stack_layers
@@ -55,7 +54,7 @@ def cache_until(
     check_params(params, config)
     cached, at = {}, 0
     for layer in sorted(set(layers)):
-        _check_layer(layer, config)
+        check_indices(layer, config.num_layers, "layers")
         stream = _run(params, stream, at, layer, 0, take_layer(params, 0), None, config)
         cached[layer], at = stream, layer
     return cached
@@ -73,18 +72,12 @@ def resume(
 
     ``edit`` takes the place of layer ``at``.
     """
-    _check_layer(at, config)
     layer = take_layer(params, at)
     message = "an edit is one layer's Params without the axis L: take_layer"
     edit = layer if edit is None else edit
     chex.assert_trees_all_equal_shapes_and_dtypes(edit, layer, custom_message=message)
-    end = config.num_layers
-    return _run(params, stream, at, end, at, edit, head_mask, config).questions
-
-
-def take_last_rows(rows: Array, last: Array) -> Array:  # [B, T, D], [B] -> [B, D]
-    """Return the row of the last token of each question."""
-    return jnp.take_along_axis(rows, last[:, None, None], axis=1)[:, 0]
+    stop = config.num_layers
+    return _run(params, stream, at, stop, at, edit, head_mask, config).questions
 
 
 def take_layer(params: Params, layer: int) -> Params:
@@ -120,8 +113,3 @@ def _run(
         return CachedStream(prefix, questions)
 
     return jax.lax.fori_loop(at, stop, step, stream)
-
-
-def _check_layer(layer: int, config: Config) -> None:
-    if not 0 <= check_whole(layer, "layer") < config.num_layers:
-        raise ValueError(f"layer {layer}: this model has layers 0 to {config.num_layers - 1}")

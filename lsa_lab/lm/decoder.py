@@ -25,13 +25,18 @@ __all__ = ["Config", "Params", "Past", "embed", "forward", "init", "logits", "ru
 def embed(params: Params, ids: Array, config: Config, start: int = 0) -> Array:  # [T] -> [T, D]
     """Return the stream before the first layer; ``start`` is the place of the first token."""
     chex.assert_rank(ids, 1, custom_message="ids are those of one prompt [T]; use jax.vmap")
-    _check_places(start, ids.shape[0], config)
+    end = start + ids.shape[0]
+    if end > config.context:
+        raise ValueError(
+            f"the prompt has {end} tokens, and the model's context is {config.context}: give fewer "
+            "demonstrations, or shorter ones"
+        )
     stream = look_up(params.embedding, ids)
     if config.scaled_embedding:
         stream = stream * jnp.sqrt(config.width).astype(stream.dtype)
     if params.positions is None:
         return stream
-    return stream + params.positions[start : start + ids.shape[0]]
+    return stream + params.positions[start:end]
 
 
 def forward(
@@ -60,7 +65,6 @@ def run(
     check_params(params, config)
     message = "stream is that of one prompt [T, D]"
     chex.assert_shape(stream, (None, config.width), custom_message=message)
-    _check_places(0 if past is None else past.num_tokens, stream.shape[0], config)
     return _run(stream, stack_layers(params, config, head_mask, past), config)
 
 
@@ -108,7 +112,8 @@ def logits(
     eighths, and labels would tie. ``words`` [C]: the ids of the only words whose logits are wanted.
     """
     rows = norm(rows, params.final_norm_scale, params.final_norm_offset, config)
-    unembedding, bias = get_unembedding(params), params.unembedding_bias
+    unembedding, bias = params.unembedding, params.unembedding_bias
+    unembedding = params.embedding if unembedding is None else unembedding
     if words is not None:
         unembedding = look_up(unembedding, words)
         bias = None if bias is None else look_up(bias, words)
@@ -125,11 +130,6 @@ def look_up(table: Array, words: ArrayLike) -> Array:  # [V, ...], [...] -> [...
     return table.at[words].get(mode="fill", fill_value=jnp.nan, wrap_negative_indices=False)
 
 
-def get_unembedding(params: Params) -> Array:  # [V, D]
-    """Return the rows that words are scored by: the embedding where the two are tied."""
-    return params.embedding if params.unembedding is None else params.unembedding
-
-
 def stack_layers(
     params: Params, config: Config, head_mask: Array | None = None, past: Past | None = None
 ) -> Layer:
@@ -138,11 +138,3 @@ def stack_layers(
     if head_mask is not None:
         gates = head_gates(head_mask, config.num_layers, config.num_heads, params.w_o.dtype)
     return Layer(layer_params(params), gates, past)
-
-
-def _check_places(start: int, num_tokens: int, config: Config) -> None:
-    if start + num_tokens > config.context:
-        raise ValueError(
-            f"the prompt has {start + num_tokens} tokens, and the model's context is "
-            f"{config.context}: give fewer demonstrations, or shorter ones"
-        )

@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import check_whole, is_concrete
+from lsa_lab.arguments import check_indices, check_whole, is_concrete
 from lsa_lab.lm import layers
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.decoder import get_unembedding, look_up, stack_layers
-from lsa_lab.lm.layers import Layer, norm
+from lsa_lab.lm.decoder import logits, stack_layers
+from lsa_lab.lm.layers import Layer
 from lsa_lab.lm.weights import Params, check_params
 
 Read = Callable[[Array], Array]  # row of the stream [D] -> [], or any number of readings
@@ -27,11 +27,14 @@ Read = Callable[[Array], Array]  # row of the stream [D] -> [], or any number of
 
 def margin(params: Params, config: Config, word: int, other: int) -> Read:
     """Return a read: the logit of one word minus that of another, after any layer."""
-    unembedding, bias = get_unembedding(params), params.unembedding_bias
-    offset = 0.0 if bias is None else look_up(bias, word) - look_up(bias, other)
-    direction = look_up(unembedding, word) - look_up(unembedding, other)
-    final_norm = params.final_norm_scale, params.final_norm_offset
-    return jax.tree_util.Partial(_margin, direction, offset, final_norm, config)
+    words = jnp.array([word, other])
+    check_indices(words, config.vocabulary, "words")
+    return jax.tree_util.Partial(_margin, params, words, config)
+
+
+def _margin(params: Params, words: Array, config: Config, row: Array) -> Array:
+    first, second = logits(params, row, config, words)
+    return first - second
 
 
 def token_flow(
@@ -77,16 +80,6 @@ def prefix_flow(
     """
     _check(params, stream, config, layers, place)
     return _flows(params, prefix, stream, read, place, config, tuple(layers))[0]
-
-
-def _margin(
-    direction: Array,
-    offset: Array,
-    final_norm: tuple[Array, Array | None],
-    config: Config,
-    row: Array,
-) -> Array:
-    return norm(row, *final_norm, config) @ direction + offset
 
 
 @functools.partial(jax.jit, static_argnames="layers")
