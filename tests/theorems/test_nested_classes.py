@@ -70,6 +70,6 @@ def test_no_linear_rule_has_less_risk_and_bayes_has_an_eighth_on_simple_prompts(
     gains = sum(linear_risk(rules, x, S) - linear_risk(others, x, S) for S in CLASSES)
     assert (gains < 0).all()
     # Control: one class is no mixture, and the linear rule is Bayes.
-    of_one = all_nested(simple, (2, 2), NOISE)
-    np.testing.assert_allclose(of_one, linear_of_one, atol=1e-10)
+    of_one = all_nested(jax.tree.map(lambda leaf: leaf[:9], simple), (2, 2), NOISE)
+    np.testing.assert_allclose(of_one, linear_of_one[:9], atol=1e-10)
     assert np.abs(answers - linear).max() > 1e-2

@@ -39,6 +39,11 @@ def test_their_order_moves_the_state_by_the_product(kind, seed):
     path = states(tokens)
     stated, size = compute_product(kind, tokens, path[N - 3]), 1 + np.abs(path).max()
     np.testing.assert_allclose(move(states, tokens), stated, atol=1e-10 * size)
+    if seed == 0 and kind == "delta":  # Control: the labels in place of residuals, and a gate
+        labels = compute_product(kind, tokens, np.zeros((D, V)))
+        assert np.abs(move(states, tokens) - labels).max() > 1e-2
+        with_gate = compute_product(kind, tokens, FADING(tokens)[N - 3])
+        assert np.abs(move(FADING, tokens) - with_gate).max() > 1e-2
 
 
 @kinds
@@ -54,11 +59,3 @@ def test_neighbours_commute_where_it_vanishes_and_not_elsewhere(kind):
     for case in (orthogonal, fitted, parallel, still):
         np.testing.assert_allclose(move(states, case), 0, atol=1e-12)
     assert np.abs(move(states, tokens)).max() > 1e-2
-
-
-def test_control_with_a_gate_or_the_labels_in_place_of_residuals_it_is_another():
-    tokens = draw(0)
-    with_gate = compute_product("delta", tokens, FADING(tokens)[N - 3])
-    assert np.abs(move(FADING, tokens) - with_gate).max() > 1e-2
-    labels = compute_product("delta", tokens, np.zeros((D, V)))
-    assert np.abs(move(STATES["delta"], tokens) - labels).max() > 1e-2

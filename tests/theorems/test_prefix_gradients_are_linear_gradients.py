@@ -44,19 +44,13 @@ def linear_side(params, prefix, pool):
 
 @seeds
 def test_prefix_gradients_are_a_linear_map_of_linear_gradients(seed):
-    params, prefix, pool, _ = draw(seed)
+    params, prefix, pool, rng = draw(seed)
     gradients, expected = linear(params, prefix[None], pool), linear_side(params, prefix, pool)
     size = np.abs(expected).max()
     np.testing.assert_allclose(gradients, expected, rtol=1e-9, atol=1e-10 * max(1, size))
     assert np.linalg.matrix_rank(gradients, tol=1e-9 * size) <= D
-
-
-def test_control_softmax_has_more_directions_and_without_the_mask_there_is_no_such_map():
-    ranks = []
-    for seed in range(5):
-        params, prefix, pool, rng = draw(seed)
-        gradients = softmax(draw_transformer(rng, 2, 2, D, D + 1), prefix[None], pool)
-        ranks.append(np.linalg.matrix_rank(gradients, tol=1e-3 * np.abs(gradients).max()))
-    assert np.median(ranks) > D
-    found = unmasked(params, prefix[None], pool)
-    assert np.abs(found - linear_side(params, prefix, pool)).max() > 1e-2
+    if seed == 0:  # Control: softmax has more directions, and without the mask there is no such map
+        found = softmax(draw_transformer(rng, 2, 2, D, D + 1), prefix[None], pool)
+        assert np.linalg.matrix_rank(found, rtol=1e-3) > D
+        found = unmasked(params, prefix[None], pool)
+        assert np.abs(found - expected).max() > 1e-2

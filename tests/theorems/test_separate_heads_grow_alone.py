@@ -6,6 +6,7 @@ loss by O(m³). Derived here (agrees in outline with 2501.16265). docs/theory, "
 alone", "Training halts at plateaus".
 """
 
+import hypothesis
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -90,6 +91,7 @@ def distance_from_plateaus(size, noise_var):
     return np.abs(np.array(losses) - plateaus.plateaus(SPECTRUM, N, noise_var)[:-1]).max()
 
 
+@hypothesis.settings(max_examples=5)
 @seed_and(noise_var=(0.0, 2.0), size=(0.02, 0.2))
 def test_a_head_arrives_when_the_integral_says(seed, noise_var, size):
     assert arrival_error(seed, noise_var, size, clock=1.0) < 1e-7
