@@ -5,7 +5,6 @@ Nothing here is used by the library, nor uses its closed forms.
 
 import itertools
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,6 @@ from draws import jit_numpy
 from lsa_lab.models import linear_attention, recurrent, trace
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.prompts import Prompt, tokens
-from lsa_lab.theory import training_dynamics
 
 
 def gauss_hermite(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:  # [P, k], [P]
@@ -62,12 +60,6 @@ def one_layer_loss(A: Array, covariance: Array, n: int, noise_var: Array) -> Arr
 
 
 answer = jit_numpy(predict, static_argnames="keys")
-
-
-@partial(jit_numpy, static_argnums=2)
-def train_flow(times, covariance, n, u, U, noise_var):  # [m], [d, d] -> u [m], U [m, d, d]
-    """Return the weights at the times, compiled once for the files that take d = 3 and n = 5."""
-    return training_dynamics.solve(times, covariance, n, u, U, noise_var)
 
 
 def icosahedron() -> np.ndarray:  # [12, 3]

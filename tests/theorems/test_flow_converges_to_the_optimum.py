@@ -17,6 +17,7 @@ from lsa_lab.theory import training_dynamics
 
 D, N = 3, 5
 IN_HALF_TIMES = np.linspace(0.0, 3.0, 10)  # the fourth is the half-time
+train = jit_numpy(training_dynamics.solve, static_argnums=2)
 step_at = jit_numpy(training_dynamics.isotropic_step, static_argnums=(1, 2))
 
 
@@ -41,7 +42,7 @@ def rate_of_change(covariance, u, U, noise_var, rate_of_u):
 def test_u_squared_minus_the_norm_of_U_squared_is_conserved(seed, noise_var):
     covariance, u, U = draw(seed)
     assert rate_of_change(covariance, u, U, noise_var, rate_of_u=1.0) < 1e-10
-    path = population.train_flow(np.linspace(0.0, 4.0, 10), covariance, N, u, U, noise_var)
+    path = train(np.linspace(0.0, 4.0, 10), covariance, N, u, U, noise_var)
     later = path.u**2 - (path.U**2).sum((1, 2))
     assert np.abs(later - (u**2 - (U**2).sum())).max() < 1e-7
 
@@ -56,7 +57,7 @@ def distance(covariance, root, size, noise_var, time, sign=1.0, imbalance=1.0):
     scale = np.sqrt(size * 2 * steps.min() / D**0.5)
     start = sign * scale * root @ root.T / np.linalg.norm(root @ root.T)
     times = np.linspace(0, time, 10)
-    u, U = population.train_flow(times, covariance, N, imbalance * scale, start, noise_var)
+    u, U = train(times, covariance, N, imbalance * scale, start, noise_var)
     best = basis * steps @ basis.T
     return np.abs(u[-1] * U[-1] - best).max(), abs(u[-1] - (steps**2).sum() ** 0.25)
 
@@ -101,7 +102,7 @@ def errors_of_law(eigenvalue, size, noise_var, stated_noise_var=None, clock=1.0)
     """Of steps and losses up to three half-times, and of half the optimum at the half-time."""
     times = clock * IN_HALF_TIMES * law(IN_HALF_TIMES, eigenvalue, size, noise_var)[0]
     covariance, start = eigenvalue * np.eye(D), (size, size / D**0.5 * np.eye(D))
-    path = population.train_flow(times, covariance, N, *start, noise_var)
+    path = train(times, covariance, N, *start, noise_var)
     steps, losses = path.u[:, None, None] * path.U, losses_on(path, covariance, noise_var)
     stated_noise_var = noise_var if stated_noise_var is None else stated_noise_var
     _, stated, stated_losses = law(times / clock, eigenvalue, size, stated_noise_var)
