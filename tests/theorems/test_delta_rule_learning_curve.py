@@ -66,31 +66,39 @@ def test_in_the_limit_the_curve_is_that_of_lambert():
     np.testing.assert_allclose(delta_rule(8000, 4000, 0.0)[-1], np.exp(-2), rtol=5e-3)
 
 
-def simulate(n, d, noise_var, steps_see_the_key=True, prompts=20_000):  # [n+1, B]
-    """Squared errors of the rule that knows |x|², or of the same steps at E |x|² + 2."""
-    rng, curve = np.random.default_rng(0), implicit(n, d, noise_var)
-    error = rng.normal(size=(prompts, d)) / d**0.5
-    squares = [(error**2).sum(1)]
-    for r in curve[:-1]:
-        x, noise = rng.normal(size=(prompts, d)), rng.normal(size=prompts)
-        square = (x**2).sum(1) if steps_see_the_key else d + 2
-        step = r / (square * r + d * noise_var)
-        error = error + (step * (noise_var**0.5 * noise - (error * x).sum(1)))[:, None] * x
-        squares.append((error**2).sum(1))
+def normal(rng, shape):
+    return rng.normal(size=shape)
+
+
+def simulate(steps, spectrum, noise_var, draw=normal, prompts=20_000):  # [n+1, B]
+    """(ŵ - w)ᵀΛ(ŵ - w) after steps that are functions of |x|²; x is the root of Λ times a draw."""
+    rng = np.random.default_rng(0)
+    error = rng.normal(size=(prompts, len(spectrum))) / len(spectrum) ** 0.5
+    squares = [error**2 @ spectrum]
+    for step in steps:
+        x = draw(rng, error.shape) * np.sqrt(spectrum)
+        surprise = (error * x).sum(1) + noise_var**0.5 * rng.normal(size=prompts)
+        error = error - (step((x**2).sum(1)) * surprise)[:, None] * x
+        squares.append(error**2 @ spectrum)
     return squares
+
+
+def largest_score(squares, curve):
+    return max(abs(z_score(s - r)) for s, r in zip(squares, curve, strict=True))
 
 
 @pytest.mark.parametrize("case", [(8, 4, 0.1), (6, 3, 1.0), (5, 1, 0.3)])
 def test_a_step_that_sees_the_key_follows_its_recursion(case):
     """After one demonstration it is the Bayes rule, and then above it."""
-    step, bayes = implicit(*case), learning_curves.ridge(*case)
-    scores = [z_score(s - r) for s, r in zip(simulate(*case), step, strict=True)]
-    assert np.abs(scores).max() < 4
-    if case[1] == 4:  # Control: a step that does not see it
-        assert abs(z_score(simulate(*case, steps_see_the_key=False)[-1] - step[-1])) > 10
-    np.testing.assert_allclose(step[:2], bayes[:2], rtol=1e-9)
-    assert (step[2:] > bayes[2:]).all()
-    assert (step[1:] < delta_rule(*case)[1:]).all()
+    (_, d, noise_var), curve, bayes = case, implicit(*case), learning_curves.ridge(*case)
+    steps = [lambda square, r=r: r / (square * r + d * noise_var) for r in curve[:-1]]
+    assert largest_score(simulate(steps, np.ones(d), noise_var), curve) < 4
+    if d == 4:  # Control: a step that does not see it
+        blind = [lambda _, step=step: step(d + 2) for step in steps]
+        assert abs(z_score(simulate(blind, np.ones(d), noise_var)[-1] - curve[-1])) > 10
+    np.testing.assert_allclose(curve[:2], bayes[:2], rtol=1e-9)
+    assert (curve[2:] > bayes[2:]).all()
+    assert (curve[1:] < delta_rule(*case)[1:]).all()
 
 
 NOISE_VAR, VALUES, TURN = 0.4, np.array([1.5, 0.3]), np.array([[0.8, 0.6], [-0.6, 0.8]])
@@ -124,37 +132,26 @@ def risk_of_lms(step, gate, scale):  # of the layer after all tokens -> []
 
 
 @pytest.mark.parametrize("case", [(0.2, 1.0, 1.0), (0.3, 0.8, 0.7)])  # step, gate, scale
-def test_the_layer_follows_the_recursion(case):
+def test_least_mean_squares_follows_its_recursion_at_any_covariance(case):
     step, gate, scale = case
     stated = lms(2, VALUES, *case)[-1]
     np.testing.assert_allclose(risk_of_lms(step, gate - 1e-15, scale), stated, rtol=1e-10)
 
 
-def test_drawn_prompts_stay_within_four_standard_errors_at_every_length():
+def test_least_mean_squares_on_drawn_prompts_follows_it_at_every_length():
     """Controls: eigenvalues that are all their mean, each eigenvector on its own, and covariates
-    without Gaussian fourth moments. The covariates are the root of Λ times a draw."""
-    length, step, prompts = 40, 0.1, 20_000
+    without Gaussian fourth moments."""
+    length, step = 40, 0.1
     spectrum = np.array([2.0, 1.5, 1.2, 1.0, 0.6, 0.4, 0.2, 0.1])
-
-    def simulate(draw):  # [length + 1, B], (ŵ - w)ᵀΛ(ŵ - w)
-        rng = np.random.default_rng(0)
-        e = rng.normal(size=(prompts, len(spectrum))) / len(spectrum) ** 0.5
-        risks = [e**2 @ spectrum]
-        for _ in range(length):
-            x = draw(rng, e.shape) * np.sqrt(spectrum)
-            surprise = (x * e).sum(1) + NOISE_VAR**0.5 * rng.normal(size=prompts)
-            e = e - step * surprise[:, None] * x
-            risks.append(e**2 @ spectrum)
-        return risks
-
     curve, mean_curve = (lms(length, s, step) for s in (spectrum, 0 * spectrum + spectrum.mean()))
     alone = 1 - 2 * step * spectrum + 3 * (step * spectrum) ** 2
     level = step**2 * NOISE_VAR * spectrum / (1 - alone)
     separate = spectrum @ (level + (1 / len(spectrum) - level) * alone**length)
-    risks = simulate(lambda rng, shape: rng.normal(size=shape))
-    assert max(abs(z_score(r - stated)) for r, stated in zip(risks, curve, strict=True)) < 4
-    assert min(abs(z_score(risks[-1] - wrong)) for wrong in (mean_curve[-1], separate)) > 8
-    alike = simulate(lambda rng, shape: 3**0.5 * rng.choice([-1.0, 1, 0, 0, 0, 0], shape))
+    case = [lambda _: step] * length, spectrum, NOISE_VAR
+    squares = simulate(*case)
+    assert largest_score(squares, curve) < 4
+    assert min(abs(z_score(squares[-1] - wrong)) for wrong in (mean_curve[-1], separate)) > 8
+    alike = simulate(*case, lambda rng, shape: 3**0.5 * rng.choice([-1.0, 1, 0, 0, 0, 0], shape))
     assert abs(z_score(alike[-1] - curve[-1])) < 4  # E x⁴ = 3 as well
-    other = simulate(lambda rng, shape: rng.choice([-1.0, 1.0], shape))
+    other = simulate(*case, lambda rng, shape: rng.choice([-1.0, 1.0], shape))
     assert abs(z_score(other[-1] - curve[-1])) > 8
