@@ -10,7 +10,7 @@ import optax
 import pytest
 
 from lsa_lab import estimators, prompts, training
-from lsa_lab.analyses import amplification, clipping, disparity, heads, implicit_gd, patches, probes
+from lsa_lab.analyses import amplification, clipping, disparity, heads, implicit_gd, probes
 from lsa_lab.analyses.common_map import best_common_map
 from lsa_lab.lm import cached_stream, decoder, readings, text
 from lsa_lab.lm import config as lm_config
@@ -348,8 +348,7 @@ CALLS = [  # a call that is refused, and words of the message
     (lambda: implicit_gd.trajectory(RUNS, PROMPT), "weights"),
     (lambda: implicit_gd.trajectory(WEIGHTS, PROMPT, keys="causal"), "no common layer map"),
     (lambda: implicit_gd.trajectory(WEIGHTS, PROMPT, keys="demonstration"), "'demonstration'"),
-    *((partial(analyse, FACTORS, PROMPT), r"not .*transformer.*\.Params")
-      for analyse in (implicit_gd.trajectory, patches.virtual_demonstrations)),
+    (lambda: implicit_gd.trajectory(FACTORS, PROMPT), r"not .*transformer.*\.Params"),
     (lambda: implicit_gd.implied_weights(forward, WEIGHTS, COLUMN), "y"),
     (lambda: implicit_gd.implied_weights(unread, WEIGHTS, PROMPT), r"label slot.*flow\(read"),
     (lambda: amplification.demonstration_flow(forward, WEIGHTS, BATCH), "vmap"),

@@ -23,7 +23,7 @@ from experiments.models.named import choose_models
 from lsa_lab import lab
 from lsa_lab.analyses import heads
 from lsa_lab.lab import Claim, main, plotting
-from lsa_lab.models.head_gauge import mix_heads
+from lsa_lab.models.linear_attention import mix_heads
 
 MERGED = "sparse"  # heads can be mixed; it also has variants with one head in each later layer
 SOFTMAX = ("sparse softmax", "softmax attention", "transformer")

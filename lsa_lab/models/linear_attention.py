@@ -118,6 +118,17 @@ def _forward(params: Params, tokens: Array, gates: Array, keys: Keys, normalise:
     return collect(tokens, later, heads)
 
 
+def mix_heads(params: Params, mixing: Array) -> Params:  # mixing [L, H, H]
+    """Mix heads by an invertible A: w_pv'_h = Σ_k A_hk w_pv_k and w_kq'_h = Σ_k (A⁻ᵀ)_hk w_kq_k.
+
+    The stack computes the same (docs/theory, "Heads are not unique").
+    """
+    return Params(
+        w_kq=jnp.einsum("lkh,lkef->lhef", jnp.linalg.inv(mixing), params.w_kq),
+        w_pv=jnp.einsum("lhk,lkef->lhef", mixing, params.w_pv),
+    )
+
+
 def check_params(params: Any, what: str) -> None:
     """Raise unless a model is merged linear attention, the only one with common layer maps."""
     if not isinstance(params, Params):

@@ -76,10 +76,8 @@ def coordinate_groups(d: int, num_heads: int) -> np.ndarray:  # [H, d] bool
     [[1, 1, 0], [0, 0, 1]]
     """
     check_size(num_heads, d, "coordinates", "num_heads")
-    groups = np.zeros((num_heads, d), bool)
-    for group, coordinates in zip(groups, np.array_split(np.arange(d), num_heads), strict=True):
-        group[coordinates] = True
-    return groups
+    places = np.arange(d)
+    return np.stack([np.isin(places, part) for part in np.array_split(places, num_heads)])
 
 
 def _keys(config: Config, groups: np.ndarray, dtype: DTypeLike) -> Array:  # [L, H, k, D]

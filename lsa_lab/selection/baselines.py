@@ -7,6 +7,7 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.arguments import check_size
+from lsa_lab.tasks import pools
 
 
 def random_subsets(key: Array, m: int, size: int, count: int) -> Array:  # [count, size]
@@ -27,9 +28,7 @@ def stratified(key: Array, labels: np.ndarray, size: int) -> Array:  # [m] integ
     groups, labels = np.unique(labels, return_inverse=True)
     m = len(labels)
     check_size(size, m, "candidates")
-    exact = np.bincount(labels) * (size / m)
-    quota = np.floor(exact + 1e-9).astype(int)
-    quota[np.argsort(quota - exact, kind="stable")[: size - quota.sum()]] += 1
+    quota = pools.counts(np.bincount(labels) / m, size)
     order = jax.random.permutation(key, m)
     member = jnp.asarray(labels)[order][:, None] == jnp.arange(len(groups))[None]  # [m, groups]
     place = jnp.where(member, jnp.cumsum(member, axis=0), m + 1)  # 1, 2, ... within its group

@@ -18,6 +18,7 @@ from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_finite, check_size, is_concrete
 from lsa_lab.prompts import to_native_order
+from lsa_lab.scaling import scale_near_one
 
 _RESTARTS = 4  # of k-means, from random seeds; the best is kept
 _ROUNDS = 100  # of Lloyd's algorithm at most
@@ -40,8 +41,8 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [m,
             f"size = {size} of points of width {p}: their determinant is 0; give a ridge > 0"
         )
     prior = jnp.sqrt(jnp.maximum(jnp.asarray(ridge, points.dtype), 0))
-    points, unit = _rescale(points, prior)
-    return _mark_unknown(points, _determinantal(points, (prior / unit) ** 2, size))
+    rows = scale_near_one(jnp.append(points, jnp.full((1, p), prior), axis=0))[0]  # of one unit
+    return _mark_unknown(points, _determinantal(rows[:-1], rows[-1, 0] ** 2, size))
 
 
 @partial(jax.jit, static_argnames="size")
@@ -70,8 +71,7 @@ def medoids(points: Array, size: int, key: Array) -> Array:  # [m, p] -> [size]
     four starts. All choices are different: a cluster without points takes the nearest one left.
     """
     points, size = _check(points, size)
-    points, _ = _rescale(points)
-    return _mark_unknown(points, _medoids(points, size, key))
+    return _mark_unknown(points, _medoids(scale_near_one(points)[0], size, key))
 
 
 @partial(jax.jit, static_argnames="size")
@@ -129,17 +129,6 @@ def _draw_seeds(points: Array, size: int, key: Array) -> Array:  # [size, p]
 
 def _nearest(points: Array, centres: Array) -> Array:  # [m]
     return jnp.argmin(_squares(centres)[None] - 2 * points @ centres.T, axis=1)
-
-
-def _rescale(points: Array, least: ArrayLike = 0) -> tuple[Array, Array]:  # [m, p], []
-    """Divide by a power of two near the largest entry, or near ``least`` if that is larger.
-
-    No bit of the points changes. If one is not finite, all are NaN.
-    """
-    largest = jnp.maximum(jnp.abs(points).max(), jnp.asarray(least, points.dtype))
-    largest = jnp.maximum(largest, jnp.finfo(points.dtype).tiny)
-    unit = largest / (2 * jnp.frexp(largest)[0])
-    return points / unit, unit
 
 
 def _mark_unknown(points: Array, indices: Array) -> Array:  # [size]

@@ -48,12 +48,12 @@ def tokens(prefix: Array, x_query: Array) -> Array:  # [k, e], [d] -> [k+1, e]
 
 def example_loss(
     forward: Callable[..., Trace],
-    params: chex.ArrayTree,
     prefix: Array,  # [k, e]
-    x: Array,  # [d]
-    y: Array,  # []
+    params: chex.ArrayTree,
+    example: tuple[Array, Array],  # x [d], y []
 ) -> Array:  # []
     """Return ℓ(z) = ½ (ŷ - y)², ŷ the model's answer to x after the prefix."""
+    x, y = example
     trace = forward(params, tokens(prefix, x))
     advice = "write a loss(prefix, params, example) for mean_loss and example_gradients"
     check_label_slot(trace, "example_loss", advice)
@@ -105,7 +105,7 @@ def batch_loss(
     forward: Callable[..., Trace], params: chex.ArrayTree, prefix: Array, batch: Pool
 ) -> Array:  # []
     """Return the mean squared-error loss of a batch, each example in a prompt by itself."""
-    return mean_loss(partial(_squared_error, forward), params, prefix, (batch.x, batch.y))
+    return mean_loss(partial(example_loss, forward), params, prefix, (batch.x, batch.y))
 
 
 def prefix_gradients(
@@ -115,14 +115,7 @@ def prefix_gradients(
     pool: Pool,
 ) -> Array:  # [m, C·k·e]
     """Return ``example_gradients`` of the squared error."""
-    loss = partial(_squared_error, forward)
-    return example_gradients(loss, params, checkpoints, (pool.x, pool.y))
-
-
-def _squared_error(
-    forward: Callable[..., Trace], prefix: Array, params: Any, example: tuple[Array, Array]
-) -> Array:
-    return example_loss(forward, params, prefix, *example)
+    return example_gradients(partial(example_loss, forward), params, checkpoints, (pool.x, pool.y))
 
 
 def linear_loss(weights: Array, batch: Pool) -> Array:  # [d] -> []

@@ -21,6 +21,7 @@ from jax.typing import ArrayLike
 
 from lsa_lab.arguments import check_finite, check_size
 from lsa_lab.estimators.least_squares import svd
+from lsa_lab.scaling import scale_near_one
 
 _HALVINGS = 200  # of the interval of log λ: to the last bit
 
@@ -41,8 +42,7 @@ def whiten_gradients(gradients: ArrayLike, size: int) -> Array:  # [m, p] -> [m,
 @functools.partial(jax.jit, static_argnames="size")
 def _whiten(gradients: Array, size: int) -> Array:
     m, p = gradients.shape
-    largest = jnp.abs(gradients).max()
-    rows = gradients / jnp.where(largest > 0, largest, 1)
+    rows = scale_near_one(gradients)[0]
     left, values, _ = svd(rows - rows.mean(0)[None])
     limits = jnp.finfo(values.dtype)
     rounding = m**0.5 + p**0.5  # the norm of the rounding of rows near 1, in eps

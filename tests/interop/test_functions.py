@@ -55,7 +55,9 @@ ANALYSES = {
     "the prediction": {
         "demonstration_flow": lambda *m: amplification.demonstration_flow(*m, PROMPT),
         "implied_weights": lambda *m: implicit_gd.implied_weights(*m, PROMPT),
-        "example_loss": lambda *m: prefix.example_loss(*m, TOKENS[:-1], POOL.x[0], POOL.y[0]),
+        "example_loss": lambda forward, params: prefix.example_loss(
+            forward, TOKENS[:-1], params, (POOL.x[0], POOL.y[0])
+        ),
         "batch_loss": lambda *m: prefix.batch_loss(*m, TOKENS[:-1], POOL),
         "prefix_gradients": lambda *m: prefix.prefix_gradients(*m, TOKENS[None, :2], POOL),
     },

@@ -28,7 +28,7 @@ def test_a_prefix_stands_where_demonstrations_would_and_a_batch_has_the_mean_of_
     np.testing.assert_array_equal(shown[0], [*CHECKPOINTS[1], [*POOL.x[0], 0]])
     answer = jit_numpy(lambda rows: predict(FORWARD(PARAMS, rows)))
     expected = [(answer(rows) - y) ** 2 / 2 for rows, y in zip(shown, POOL.y, strict=True)]
-    one = prefix.example_loss(FORWARD, PARAMS, CHECKPOINTS[1], POOL.x[7], POOL.y[7])
+    one = prefix.example_loss(FORWARD, CHECKPOINTS[1], PARAMS, (POOL.x[7], POOL.y[7]))
     np.testing.assert_allclose(one, expected[7], rtol=1e-10)
     whole = jit_numpy(partial(prefix.batch_loss, FORWARD, PARAMS))(CHECKPOINTS[1], POOL)
     np.testing.assert_allclose(whole, np.mean(expected), rtol=1e-10)

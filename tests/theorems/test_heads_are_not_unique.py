@@ -17,12 +17,12 @@ import pytest
 from draws import draw_rotation, draw_stack, forward, jit_numpy, relative_error, seeds
 from lsa_lab import prompts
 from lsa_lab.analyses import heads
-from lsa_lab.models import constructions, head_gauge, linear_attention
+from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.trace import predict
 
 E, H, N, SAMPLES = 4, 3, 5, 200
-mix_heads = jit_numpy(head_gauge.mix_heads)
+mix_heads = jit_numpy(linear_attention.mix_heads)
 
 
 def sum_heads(params):  # N of every layer [L, e, e, e, e]

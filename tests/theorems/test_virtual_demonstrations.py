@@ -17,7 +17,7 @@ from lsa_lab.models import constructions, linear_attention
 from lsa_lab.models.trace import predict
 
 SIZE = (3, 2, 5, 3)  # layers, heads, demonstrations, covariates
-virtual = jit_numpy(patches.virtual_demonstrations)
+virtual = jit_numpy(patches.moment_demonstrations)
 descent_demonstration = jit_numpy(patches.descent_demonstration)
 
 
@@ -45,7 +45,7 @@ def draw(seed, size):
 
 def error(seed, size, keys="demonstrations"):
     rng, prompt, params = draw(seed, size)
-    few = virtual(params, prompt)
+    few = virtual(prompt)
     assert len(few.y) == min(size[2], size[3] + 1)
     np.testing.assert_allclose(*map(prompts.second_moment, (few, prompt)), atol=1e-10)
     return largest_difference(params, prompt, few, rng, keys=keys)
