@@ -1,5 +1,6 @@
 """Pools of demonstrations to select from: clusters, copies, heavy tails, wrong labels, tasks."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import chex
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import DTypeLike
 
 from lsa_lab import random
 from lsa_lab.arguments import (
@@ -146,7 +147,7 @@ def _check_labels(pool: Pool) -> None:
     chex.assert_shape(pool.y, pool.x.shape[:1], custom_message="y has one label for each row of x")
 
 
-def counts(shares: ArrayLike, m: int) -> np.ndarray:  # [K]
+def counts(shares: Sequence[float] | np.ndarray, m: int) -> np.ndarray:  # [K]
     """Return counts that add up to m, nearest to the shares: the largest remainders round up."""
     exact = np.asarray(shares) * m
     rounded = np.floor(exact + 1e-9).astype(int)
