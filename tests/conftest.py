@@ -130,36 +130,16 @@ def enough_mappings():
 def python():
     """Run a program in another Python process, which imports this repository; return its end."""
     root = Path(__file__).resolve().parents[1]
+    folders = root, root / "tests", root / "tests" / "training"
 
-    def run(program, *arguments, cwd=root, path=(), timeout=120, **variables):
+    def run(program, *arguments, cwd=root, timeout=120, **variables):
         return subprocess.run(
             [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
             cwd=cwd,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [root, *path]))} | variables,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))} | variables,
             capture_output=True,
             text=True,
             timeout=timeout,
         )
-
-    return run
-
-
-@pytest.fixture
-def on_devices(python):
-    """Run a program in a process with several CPU devices; an error in it fails the test."""
-
-    def run(count, program, *arguments):
-        devices = f"--xla_force_host_platform_device_count={count}"
-        ended = python(
-            program,
-            *arguments,
-            timeout=None,
-            XLA_FLAGS=f"{os.environ['XLA_FLAGS']} {devices}",
-            JAX_PLATFORMS="cpu",  # its devices, whatever else this process uses
-            JAX_ENABLE_X64="1",
-            JAX_COMPILATION_CACHE_DIR=jax.config.values["jax_compilation_cache_dir"],
-            JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
-        )
-        assert ended.returncode == 0, ended.stderr
 
     return run

@@ -70,10 +70,10 @@ def test_a_job_that_loses_a_process_ends_and_resumes_to_the_runs_of_one_process(
 ACCELERATORS = """
 import sys
 from pathlib import Path
+import conftest
 import jax, numpy as np
 jax.default_backend = lambda: "gpu"  # the devices of this host stand for accelerators
 from lsa_lab.training import executors, loop, snapshots
-sys.path.append("tests/training")
 import test_cluster
 
 assert executors.make_mesh().size == 4
@@ -96,6 +96,8 @@ for array, name in zip(test_cluster.train(folder), expected.files):
 """
 
 
-def test_several_devices_train_the_runs_of_one_and_resume(tmp_path, expected, on_devices):
+def test_several_devices_train_the_runs_of_one_and_resume(tmp_path, expected, python):
     np.savez(tmp_path / "expected.npz", *expected)
-    on_devices(4, ACCELERATORS, tmp_path, tmp_path / "expected.npz")
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=4"
+    ended = python(ACCELERATORS, tmp_path, tmp_path / "expected.npz", XLA_FLAGS=flags)
+    assert ended.returncode == 0, ended.stderr
