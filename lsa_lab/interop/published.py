@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import chex
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -86,11 +87,8 @@ def von_oswald(
     for index, layer in enumerate(layers):
         for part, matrix in layer.items():
             expected = (columns, e) if part == "linear" else (e, columns)
-            if matrix.shape != expected:
-                raise ValueError(
-                    f"{part} of layer {index} has shape {matrix.shape}; expected {expected}, "
-                    "that is [e, H k] for query, key and value and [H k, e] for linear"
-                )
+            message = f"{part} of layer {index}: query, key and value are [e, H k], linear [H k, e]"
+            chex.assert_shape(matrix, expected, custom_message=message)
     k = columns // num_heads
 
     def split(part: str) -> Array:  # [L, H, k, e]
@@ -105,12 +103,9 @@ def von_oswald(
 
 def _find_layers(weights: Mapping[str, Any]) -> list[dict[str, Array]]:
     """Return the four matrices of each layer; anything else is refused by name."""
-    flat: dict[str, Any] = {}
-    for name, leaf in weights.items():
-        leaves = leaf.items() if isinstance(leaf, Mapping) else [("", leaf)]
-        flat |= {f"{name}/{inner}".rstrip("/"): array for inner, array in leaves}
     layers: dict[tuple[str, int], dict[str, Array]] = {}
-    for name, array in flat.items():
+    for path, array in jax.tree_util.tree_leaves_with_path(weights):
+        name = jax.tree_util.keystr(path, simple=True, separator="/")
         match = _NAME.fullmatch(name)
         if match is None:
             raise ValueError(

@@ -118,7 +118,8 @@ def _project_all(
         queries, keys = (
             _rotate(each, start, config.rotary_width, config) for each in (queries, keys)
         )
-    return queries.reshape(config.num_groups, -1, *queries.shape[1:]), keys, values
+    sharing = config.num_heads // config.num_groups
+    return queries.reshape(config.num_groups, sharing, *queries.shape[1:]), keys, values
 
 
 def _rotate(rows: Array, start: int, r: int, config: Config) -> Array:  # [H, T, k]
