@@ -10,7 +10,7 @@ import functools
 import numpy as np
 from scipy.optimize import brentq
 
-TRIALS = {12: 96, 24: 32}
+TRIALS = {10: 96, 20: 32}
 
 
 def tasks_of(rng, d, spectrum, kappa):  # [k, d]
@@ -29,10 +29,9 @@ def ridge_layer(features, outputs, penalty):
 
 
 @functools.cache
-def simulated_risks(d, train, test, place, penalty):
-    """The mean exact risks on tasks of ``test`` and of the pretraining, and standard errors."""
+def fit_layers(d, train, place, penalty):  # [([d, d], [k, d])], layers and the tasks they saw
     alpha, kappa, tau, noise_var = place
-    n, size, risks = round(alpha * d), round(tau * d * d), []
+    n, size, fitted = round(alpha * d), round(tau * d * d), []
     for trial in range(TRIALS[d]):
         rng = np.random.default_rng(trial)
         tasks = tasks_of(rng, d, train, kappa)
@@ -41,7 +40,14 @@ def simulated_risks(d, train, test, place, penalty):
         y += np.sqrt(noise_var) * rng.standard_normal((size, n + 1))
         h = d / n * np.einsum("bn,bnd->bd", y[:, :n], x[:, :n])
         features = (x[:, n, :, None] * h[:, None, :]).reshape(size, -1)
-        layer = ridge_layer(features, y[:, n], penalty * size / d).reshape(d, d)
+        fitted.append((ridge_layer(features, y[:, n], penalty * size / d).reshape(d, d), tasks))
+    return fitted
+
+
+def simulated_risks(d, train, test, place, penalty):
+    """The mean exact risks on tasks of ``test`` and of the pretraining, and standard errors."""
+    n, noise_var, risks = round(place[0] * d), place[3], []
+    for layer, tasks in fit_layers(d, train, place, penalty):
         risks.append([])
         for moment in (np.diag(np.repeat(test, d // 2)), tasks.T @ tasks / len(tasks)):
             size_of_w = np.trace(moment) / d
