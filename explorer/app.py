@@ -30,7 +30,6 @@ with app.setup:
     import jax.numpy as jnp
     import numpy as np
     from jax import Array
-    from matplotlib.axes import Axes
     from matplotlib.colors import SymLogNorm
     from matplotlib.figure import Figure
 
@@ -46,7 +45,9 @@ with app.setup:
     WIDTH = D + 1  # of a token
     SHOTS = [n for n in range(1, N + 1) if N % n == 0]
     SHARPNESS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
+    RATES = [round(rate, 2) for rate in clipping.every_rate(WIDTH)]
     MATRICES = ["w_q", "w_k", "w_v"]
+    WEIGHTS = {"gradient descent": False, "random": True}
     PAIRED = transformer.Config(WIDTH, LAYERS, 2 * HEADS, WIDTH, kernel="softmax")
     RANDOM = transformer.Config(WIDTH, LAYERS, HEADS, WIDTH, init_scale=1.0)
 
@@ -70,14 +71,10 @@ class Controls(NamedTuple):
     scale: Any = 0.5  # step size of gradient descent, or factor of the random weights
     depth: Any = 4  # open layers
     sharpness: Any = 0.1  # ε
-    gates: Any = (1.0,) * HEADS  # 0 removes a head from every layer
+    gates: Any = np.ones(HEADS)  # 0 removes a head from every layer
     matrix: Any = 0  # index in MATRICES of the clipped matrix
     layer: Any = 1  # clipped layer, from 1
     rate: Any = 0.0  # share of singular values removed
-
-    def as_arrays(self) -> "Controls":
-        """Return the same values as arrays, the arguments of the compiled program."""
-        return Controls(*(jnp.asarray(np.asarray(value)) for value in self))
 
 
 @app.function
@@ -122,54 +119,35 @@ def pair_heads(params: transformer.Params, sharpness: Array) -> transformer.Para
 
 
 @app.function
-def stack_heads(params: transformer.Params, controls: Controls) -> Array:  # [HEADS k, e]
-    """Return the matrix to clip: the rows of all heads of one layer."""
-    matrices = jnp.stack([getattr(params, name) for name in MATRICES])
-    return matrices[controls.matrix, controls.layer - 1].reshape(-1, WIDTH)
+def clip_weights(params, controls: Controls, rate: Array):  # -> Params, singular values [WIDTH]
+    """Clip one matrix, the rows of all heads of a layer; return its singular values before too."""
+    matrices, place = jnp.stack([getattr(params, m) for m in MATRICES]), controls.layer - 1
+    stacked = matrices[controls.matrix, place].reshape(-1, WIDTH)
+    clipped = clipping.truncate(stacked, rate).reshape(HEADS, WIDTH, WIDTH)
+    matrices = matrices.at[controls.matrix, place].set(clipped)
+    replaced = dict(zip(MATRICES, matrices, strict=True))
+    return params.replace(**replaced), clipping.singular_values(stacked)
 
 
 @app.function
-def clip_weights(params: transformer.Params, controls: Controls, rate: Array) -> transformer.Params:
-    """Return the weights with the chosen matrix clipped at this rate."""
-    truncated = clipping.truncate(stack_heads(params, controls), rate)
-    truncated = truncated.reshape(HEADS, WIDTH, WIDTH)[None]
-    in_layer = jnp.arange(1, LAYERS + 1)[:, None, None, None] == controls.layer
-    replaced = {
-        name: jnp.where(in_layer & (controls.matrix == i), truncated, getattr(params, name))
-        for i, name in enumerate(MATRICES)
-    }
-    return params.replace(**replaced)
-
-
-@app.function
-def mean_squared_error(batch: Prompt, predictions: Array) -> Array:  # [BATCH, ...] -> [...]
-    """Return the mean over prompts of the squared error."""
-    targets = batch.y_query.reshape(-1, *[1] * (predictions.ndim - 1))
-    return jnp.mean((predictions - targets) ** 2, axis=0)
-
-
-@app.function
-def baseline_risks(batch: Prompt, controls: Controls) -> dict[str, Array]:
-    """Return the risks of descent [LAYERS+1], on prompts less their means, and of ridge []."""
+def predict_baselines(prompt: Prompt, controls: Controls) -> tuple[Array, Array]:
+    """Return predictions of descent [LAYERS+1], on a prompt less its means, and of ridge []."""
     steps = jnp.where(jnp.arange(LAYERS) < controls.depth, controls.scale, 0)
     penalty = controls.noise_std**2 * D / controls.shots.astype(controls.noise_std.dtype)
-
-    def predict(prompt: Prompt) -> dict[str, Array]:
-        centred = prompt.replace(x=prompt.x - prompt.x.mean(0)[None], y=prompt.y - prompt.y.mean())
-        return {
-            "descent": estimators.gradient_descent(centred, steps) @ prompt.x_query,
-            "ridge": estimators.ridge(prompt, penalty) @ prompt.x_query,
-        }
-
-    return {k: mean_squared_error(batch, v) for k, v in jax.vmap(predict)(batch).items()}
+    centred = prompt.replace(x=prompt.x - prompt.x.mean(0)[None], y=prompt.y - prompt.y.mean())
+    descent, ridge = estimators.gradient_descent(centred, steps), estimators.ridge(prompt, penalty)
+    return descent @ prompt.x_query, ridge @ prompt.x_query
 
 
 @app.function
 def compute_views(controls: Controls) -> dict[str, Array]:
     """Return the data of all panels."""
     batch, unclipped = sample_prompts(controls), select_weights(controls)
-    params = clip_weights(unclipped, controls, controls.rate)
+    params, spectrum = clip_weights(unclipped, controls, controls.rate)
     gates = jnp.where(jnp.arange(LAYERS)[:, None] < controls.depth, controls.gates[None], 0)
+
+    def average_squares(predictions: Array) -> Array:  # [BATCH, ...] -> [...]
+        return jax.vmap(lambda answer, y: (answer - y) ** 2)(predictions, batch.y_query).mean(0)
 
     def forward(params: transformer.Params, tokens: Array, gates: Array = gates) -> Trace:
         # Repeated here too, so that a derivative counts every copy of a demonstration.
@@ -178,75 +156,68 @@ def compute_views(controls: Controls) -> dict[str, Array]:
         return transformer.forward(pair_heads(params, controls.sharpness), repeated, PAIRED, mask)
 
     def risks(params: transformer.Params, gates: Array = gates) -> Array:  # [LAYERS+1]
-        tokens = jax.vmap(prompts.tokens)(batch)
-        traces = jax.vmap(lambda tokens: forward(params, tokens, gates))(tokens)
-        return mean_squared_error(batch, jax.vmap(layer_predictions)(traces))
+        traces = jax.vmap(partial(forward, params, gates=gates))(jax.vmap(prompts.tokens)(batch))
+        return average_squares(jax.vmap(layer_predictions)(traces))
 
     def risk_without(mask: Array) -> Array:  # [LAYERS, HEADS] -> []
         return risks(params, gates * mask.astype(gates.dtype))[-1]
 
     rates = jnp.append(controls.rate, jnp.asarray(clipping.every_rate(WIDTH)[::-1]))
-    by_rate = jax.lax.map(lambda rate: risks(clip_weights(unclipped, controls, rate)), rates)
+    by_rate = jax.lax.map(lambda rate: risks(clip_weights(unclipped, controls, rate)[0]), rates)
     first = jax.tree.map(lambda leaf: leaf[0], batch)
     flow = amplification.demonstration_flow(forward, params, first)
     sizes = jnp.linalg.norm(flow, axis=-1)
-    return (
-        baseline_risks(batch, controls)
-        | {
-            "flow": sizes,  # [LAYERS, N] |∂ŷ_l/∂e_i| of the first prompt; zero beyond n
-            "ratio": amplification.amplification_ratio(
-                flow[:, jnp.argsort(-sizes[0])[:2]]
-            ),  # [LAYERS]
-            "risk": by_rate[0],  # [LAYERS+1]
-            "spectrum": clipping.singular_values(stack_heads(unclipped, controls)),  # [WIDTH]
-            "clipped": by_rate[1:, -1],  # [WIDTH] risk with retained rank 1, ..., WIDTH
-            "importance": heads.importance(risk_without, LAYERS, HEADS),  # [LAYERS, HEADS]
-        }
-    )
+    largest = flow[:, jnp.argsort(-sizes[0])[:2]]
+    descent, ridge = jax.vmap(partial(predict_baselines, controls=controls))(batch)
+    return {
+        "descent": average_squares(descent),  # [LAYERS+1]
+        "ridge": average_squares(ridge),  # []
+        "flow": sizes,  # [LAYERS, N] |∂ŷ_l/∂e_i| of the first prompt; zero beyond n
+        "ratio": amplification.amplification_ratio(largest),  # [LAYERS]
+        "risk": by_rate[0],  # [LAYERS+1]
+        "spectrum": spectrum,  # [WIDTH]
+        "clipped": by_rate[1:, -1],  # [WIDTH] risk with retained rank 1, ..., WIDTH
+        "importance": heads.importance(risk_without, LAYERS, HEADS),  # [LAYERS, HEADS]
+    }
 
 
 @app.function
-def draw_flow(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+def draw_flow(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
     """Draw the flow of each demonstration over layers; return the caption."""
-    layers, ratio = 1 + np.arange(controls.depth), views["ratio"]
-    flow = np.ma.masked_equal(views["flow"][: layers[-1], : int(controls.shots)], 0)
-    ax.plot(layers, flow, "o-", color=plotting.BLUE)
+    depth, ratio = controls.depth, views["ratio"][: controls.depth]
+    flow = np.ma.masked_equal(views["flow"][:depth, : controls.shots], 0)
+    ax.plot(1 + np.arange(depth), flow, "o-", color=plotting.BLUE)
     caption = "Norm of the derivative of one prompt's prediction by each demonstration."
-    if not np.isfinite(ratio[: layers[-1]]).all():  # fewer than two have a flow
+    if not np.isfinite(ratio).all():  # fewer than two have a flow
         return caption
     return (
         f"{caption} Of the two largest after layer 1, the first has {ratio[0]:.3g} times the flow "
-        f"of the second there and {ratio[layers[-1] - 1]:.3g} times after layer {layers[-1]}."
+        f"of the second there and {ratio[-1]:.3g} times after layer {depth}."
     )
 
 
 @app.function
-def draw_risk(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+def draw_risk(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
     """Draw the risks of model, gradient descent and ridge over layers; return the caption."""
-    layers = np.arange(controls.depth + 1)
+    layers, risk = np.arange(controls.depth + 1), views["risk"][-1]
     ax.plot(layers, views["risk"][layers], label="model", **plotting.METHOD["softmax"])
     ax.plot(layers, views["descent"][layers], "--", label="descent", **plotting.METHOD["descent"])
     ax.axhline(views["ridge"], color=plotting.BLACK, label="ridge")
     ax.legend()
-    risk = views["risk"][-1]
     return (
-        f"Mean squared error of {BATCH} prompts. After layer {layers[-1]} the model has "
+        f"Mean squared error of {BATCH} prompts. After layer {controls.depth} the model has "
         f"{risk / views['ridge']:.3g} times the risk of ridge regression and "
-        f"{risk / views['descent'][-1]:.3g} times the risk of {layers[-1]} steps of descent."
+        f"{risk / views['descent'][-1]:.3g} times that of {controls.depth} steps of descent."
     )
 
 
 @app.function
-def draw_importance(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+def draw_importance(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
     """Draw how much the risk rises without each head; return the caption."""
-    depth = int(controls.depth)
-    rise = views["importance"][:depth] / views["risk"][-1]
+    depth, rise = controls.depth, views["importance"][: controls.depth] / views["risk"][-1]
     norm, extent = SymLogNorm(0.1, vmin=-10, vmax=10), (0.5, HEADS + 0.5, depth + 0.5, 0.5)
     image = ax.imshow(rise, cmap="RdBu_r", norm=norm, aspect="auto", extent=extent)
-    ax.set(xticks=range(1, HEADS + 1), yticks=range(1, depth + 1))
-    bar = ax.figure.colorbar(image, ax=ax, extend="both", label="rise / risk")
-    bar.set_ticks([-10, -1, 0, 1, 10], labels=["−10", "−1", "0", "1", "10"])
-    bar.minorticks_off()
+    ax.figure.colorbar(image, ax=ax, extend="both", label="rise / risk", ticks=[-10, -1, 0, 1, 10])
     layer, head = np.unravel_index(rise.argmax(), rise.shape)
     return (
         "Rise of the risk when one head of one layer is removed, divided by the model's risk. "
@@ -255,23 +226,23 @@ def draw_importance(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) 
 
 
 @app.function
-def draw_spectrum(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+def draw_spectrum(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
     """Draw the singular values, the removed ones pale; return the caption."""
-    rank, values = clipping.kept_rank(WIDTH, float(controls.rate)), views["spectrum"]
-    ranks = 1 + np.arange(WIDTH)
-    ax.bar(ranks, values, color=np.where(ranks <= rank, plotting.GREY, "#d9d9d9"))
+    rank, values = clipping.kept_rank(WIDTH, controls.rate), views["spectrum"]
+    colours = [plotting.GREY] * rank + ["#d9d9d9"] * (WIDTH - rank)
+    ax.bar(1 + np.arange(WIDTH), values, color=colours)
     share = (values[:rank] ** 2).sum() / (values**2).sum()
     return (
-        f"Singular values of {MATRICES[int(controls.matrix)]} in layer {int(controls.layer)}, all "
-        f"heads stacked; clipping removes the pale ones. Those kept have {share:.0%} of the "
-        "squared Frobenius norm."
+        f"Singular values of {MATRICES[controls.matrix]} in layer {controls.layer}, all heads "
+        f"stacked; clipping removes the pale ones. Those kept have {share:.0%} of the squared "
+        "Frobenius norm."
     )
 
 
 @app.function
-def draw_clipped(ax: Axes, controls: Controls, views: dict[str, np.ndarray]) -> str:
+def draw_clipped(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
     """Draw the risk over the retained rank; return the caption."""
-    rank, risks = clipping.kept_rank(WIDTH, float(controls.rate)), views["clipped"]
+    rank, risks = clipping.kept_rank(WIDTH, controls.rate), views["clipped"]
     ax.plot(1 + np.arange(WIDTH), risks, mfc="white", **plotting.METHOD["softmax"])
     ax.plot(rank, risks[rank - 1], **plotting.METHOD["softmax"])
     ax.axhline(views["ridge"], color=plotting.BLACK)
@@ -291,7 +262,7 @@ def draw_panels(controls: Controls, views: dict[str, Array]) -> list[tuple[str, 
         ("Spectrum of the clipped matrix", "index", "singular value", False, draw_spectrum),
         ("Risk by retained rank", "retained rank", "risk", True, draw_clipped),
     ]
-    drawn, data = [], {name: np.asarray(value) for name, value in views.items()}
+    drawn, data = [], jax.device_get(views)
     for title, x, y, is_log, draw in panels:
         figure, (ax,) = plotting.figure(3.4, 2.2)
         with plotting.context():
@@ -312,30 +283,26 @@ def _():
 def _(example):
     first = Controls(**example.value)
 
-    def slide(name, label, start=None, stop=None, step=None, steps=None):
-        grid = {"steps": steps} if steps else {"start": start, "stop": stop, "step": step}
+    def slide(name, label, *ends, **steps):
         look = {"label": label, "show_value": True, "full_width": True}
-        return mo.ui.slider(value=getattr(first, name), **look, **grid)
+        return mo.ui.slider(*ends, value=getattr(first, name), **look, **steps)
 
     def choose(name, label, options):
         return mo.ui.dropdown(options, list(options)[int(getattr(first, name))], label=label)
 
-    weights = {"gradient descent": False, "random": True}
-    matrices = {name: index for index, name in enumerate(MATRICES)}
-    rates = [round(rate, 2) for rate in clipping.every_rate(WIDTH)]
     sliders = mo.ui.dictionary(
         {
             "shots": slide("shots", "Demonstrations", steps=SHOTS),
             "noise_std": slide("noise_std", "Label noise (std; signal 1)", 0.05, 1, 0.05),
             "seed": slide("seed", "Random seed", 0, 20, 1),
-            "random_weights": choose("random_weights", "Weights", weights),
+            "random_weights": choose("random_weights", "Weights", WEIGHTS),
             "scale": slide("scale", "Step size, or scale of random weights", 0.1, 2, 0.05),
             "depth": slide("depth", "Layers", 1, LAYERS, 1),
             "sharpness": slide("sharpness", "ε (near 0: linear; 1: softmax)", steps=SHARPNESS),
             "removed": mo.ui.multiselect(range(1, HEADS + 1), label="Heads removed"),
-            "matrix": choose("matrix", "Clipped matrix", matrices),
+            "matrix": choose("matrix", "Clipped matrix", {m: i for i, m in enumerate(MATRICES)}),
             "layer": slide("layer", "Clipped layer", 1, LAYERS, 1),
-            "rate": slide("rate", "Share of singular values removed", steps=rates),
+            "rate": slide("rate", "Share of singular values removed", steps=RATES),
         }
     )
     mo.sidebar([example, *sliders.elements.values()], width="310px")
@@ -346,16 +313,15 @@ def _(example):
 def _():
     compute = jax.jit(compute_views)
     with mo.status.spinner("Compiling one program for all sliders, about ten seconds"):
-        jax.block_until_ready(compute(Controls().as_arrays()))
+        jax.block_until_ready(compute(Controls()))
     return (compute,)
 
 
 @app.cell
 def _(compute, sliders):
     values = dict(sliders.value)
-    removed = values.pop("removed")
-    gates = [float(head not in removed) for head in range(1, HEADS + 1)]
-    controls = Controls(**values, gates=gates).as_arrays()
+    gates = 1.0 - np.isin(1 + np.arange(HEADS), values.pop("removed"))
+    controls = Controls(**values, gates=gates)
     panels = [
         mo.vstack([mo.md(f"### {title}"), mo.image(plotting.encode(figure, "png")), mo.md(caption)])
         for title, figure, caption in draw_panels(controls, compute(controls))

@@ -12,7 +12,7 @@ from lsa_lab.analyses.clipping import kept_rank
 from lsa_lab.models import transformer
 from lsa_lab.models.trace import predict
 
-compute = jax.jit(app.compute_views)
+compute, sample_prompts = jax.jit(app.compute_views), jax.jit(app.sample_prompts)
 
 
 def test_the_model_tends_to_descent_in_the_first_order_of_its_sharpness():
@@ -22,9 +22,9 @@ def test_the_model_tends_to_descent_in_the_first_order_of_its_sharpness():
     relative difference of the risks is at most L ε S/2, and it halves with ε up to L ε S of it.
     """
     sharpness, depth = 0.005, Controls().depth
-    controls = Controls(sharpness=sharpness).as_arrays()
-    seen, half = compute(controls), compute(Controls(sharpness=sharpness / 2).as_arrays())
-    largest = controls.scale * jnp.abs(app.sample_prompts(controls).x).max() ** 2
+    controls = Controls(sharpness=sharpness)
+    seen, half = compute(controls), compute(Controls(sharpness=sharpness / 2))
+    largest = controls.scale * jnp.abs(sample_prompts(controls).x).max() ** 2
     bound = depth * sharpness * largest
     assert bound < 0.25  # a larger bound tests nothing
     np.testing.assert_allclose(seen["risk"], seen["descent"], rtol=bound / 2)
@@ -49,7 +49,7 @@ def risk_of_three(controls):
 
 @pytest.mark.parametrize("random_weights", [False, True])
 def test_repeated_demonstrations_are_the_shorter_prompt(random_weights):
-    controls = Controls(shots=3, sharpness=0.7, random_weights=random_weights).as_arrays()
+    controls = Controls(shots=3, sharpness=0.7, random_weights=random_weights)
     seen = compute(controls)
     np.testing.assert_allclose(seen["risk"][-1], risk_of_three(controls), rtol=1e-10)
     assert seen["flow"][:, :3].all()
@@ -59,7 +59,7 @@ def test_repeated_demonstrations_are_the_shorter_prompt(random_weights):
 @pytest.mark.parametrize("rate", [0.0, 0.4, 0.8])
 def test_the_curve_over_ranks_passes_through_the_model(rate):
     controls = Controls(random_weights=True, scale=1.0, rate=rate, layer=2, matrix=2)
-    seen = compute(controls.as_arrays())
+    seen = compute(controls)
     at_rank = seen["clipped"][kept_rank(app.WIDTH, rate) - 1]
     np.testing.assert_allclose(at_rank, seen["risk"][-1], rtol=1e-10)
     assert len(set(np.asarray(seen["clipped"]))) == app.WIDTH
@@ -69,10 +69,10 @@ LARGEST = {"scale": 2.0, "depth": 6, "sharpness": 0.01}
 
 
 @pytest.mark.parametrize(
-    "changed", [LARGEST, LARGEST | {"random_weights": True}, {"shots": 1}, {"gates": (0.0,) * 4}]
+    "changed", [LARGEST, LARGEST | {"random_weights": True}, {"shots": 1}, {"gates": np.zeros(4)}]
 )
 def test_panels_are_finite_at_the_ends_of_the_sliders(changed):
-    controls = Controls(**changed).as_arrays()
+    controls = Controls(**changed)
     for _, figure, caption in app.draw_panels(controls, compute(controls)):
         figure.draw_without_rendering()
         assert "nan" not in caption
