@@ -217,7 +217,8 @@ def draw_importance(ax, controls: Controls, views: dict[str, np.ndarray]) -> str
     depth, rise = controls.depth, views["importance"][: controls.depth] / views["risk"][-1]
     norm, extent = SymLogNorm(0.1, vmin=-10, vmax=10), (0.5, HEADS + 0.5, depth + 0.5, 0.5)
     image = ax.imshow(rise, cmap="RdBu_r", norm=norm, aspect="auto", extent=extent)
-    ax.figure.colorbar(image, ax=ax, extend="both", label="rise / risk", ticks=[-10, -1, 0, 1, 10])
+    bar = ax.figure.colorbar(image, ax=ax, extend="both", label="rise / risk", format="%g")
+    bar.set_ticks([-10, -1, 0, 1, 10])
     layer, head = np.unravel_index(rise.argmax(), rise.shape)
     return (
         "Rise of the risk when one head of one layer is removed, divided by the model's risk. "

@@ -65,9 +65,3 @@ def test_errors_are_those_of_descent_by_loops(kind):
         answers = asked @ descend(x, np.asarray(pool.y[1])[rows], steps)
         errors = (answers - np.asarray(queries.y[1])) ** 2
     np.testing.assert_allclose(found[1, 1], errors.reshape(-1, CONFIG.queries).mean(1))
-
-
-def test_the_divergence_of_three_of_four_from_a_half():
-    found = coverage.find_divergence(np.array([[3, 1], [2, 2], [4, 0]]), np.array([0.5, 0.5]))
-    expected = [0.75 * np.log(1.5) + 0.25 * np.log(0.5), 0, np.log(2)]
-    np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
 from scipy import stats
 
 from draws import descend
@@ -35,18 +34,6 @@ def draw_stacks(kernel, n, num_layers, **shape):
     return spec, jax.tree.map(lambda leaf: np.asarray(leaf, float), params)
 
 
-def test_coloured_prompts_have_the_moments_of_coloured_covariates():
-    rng = np.random.default_rng(0)
-    root, x, y = rng.normal(size=(2, 2)), rng.normal(size=(5, 2)), rng.normal(size=5)
-    white, coloured = (
-        rows.T @ rows / 5 for rows in (np.column_stack([x, y]), np.column_stack([x @ root.T, y]))
-    )
-    moments, query, target = depth.paint((white[..., None], x[:1].T, y[:1]), root)
-    np.testing.assert_allclose(moments[..., 0], coloured)
-    np.testing.assert_allclose(query[:, 0], root @ x[0])
-    assert target == y[0]
-
-
 def test_one_tuned_step_is_that_of_least_squares():
     """The prediction is ηa with a = x_query·Xᵀy/n: the best η is Σ a y_query / Σ a²."""
     step = depth.tune_plus_plus(SMALL, 1, 0.3)[0, 0]
@@ -64,19 +51,6 @@ def test_a_stack_that_diverged_or_explodes_counts_as_the_answer_zero(factor, div
     risks = depth.measure(SMALL, 1, {"free": (stack, [diverged] * 3)}, plus_plus, (0, 0))
     assert risks["plus_plus"] < 1
     assert risks["free"] == (1 if factor > 1 or diverged else risks["plus_plus"])
-
-
-def test_the_factor_of_a_run_is_the_best_for_the_others():
-    risks = np.array([[1.0, 0.5, 0.9], [1.0, 0.9, 0.8], [2.0, 1.7, 1.4]])  # [R, 1 and two factors]
-    data = np.stack([risks, np.ones((3, 3))], axis=1)[None]
-    result = xr.Dataset(
-        {"shrunk": (("norm", "run", "shrunk_part", "factor"), data)},
-        {"norm": ["without norms"], "shrunk_part": list(norms_and_updates.SHRUNK)},
-    )
-    # The others of run 0 do best with the second factor, those of runs 1 and 2 with the first.
-    expected = [0.9, 0.9, 0.85]
-    np.testing.assert_allclose(norms_and_updates.best_shrunk(result, "writes"), expected)
-    np.testing.assert_allclose(norms_and_updates.writes_over_answers(result), expected)
 
 
 def test_shrinking_the_writes_of_one_layer_shrinks_its_answer():

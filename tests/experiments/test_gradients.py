@@ -44,20 +44,6 @@ def test_grads_recomputed_takes_what_is_learnt_for_the_prior():
         assert picks[grads.RECOMPUTED].tolist() == chosen
 
 
-def test_bm25_is_its_sum_over_shared_coordinates():
-    x = np.array([[1.0, 0.0, 2.0], [0.0, 0.5, 1.0], [3.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
-    x_query = np.array([2.0, 0.0, -1.0])
-    counts, expected = np.abs(x) / np.abs(x).mean(), np.zeros(4)
-    lengths = counts.sum(1)
-    for i, row in enumerate(counts):
-        for j in np.flatnonzero(x_query):
-            holders = np.count_nonzero(x[:, j])
-            rarity = np.log(1 + (4 - holders + 0.5) / (holders + 0.5))
-            share = 1 - 0.75 + 0.75 * lengths[i] / lengths.mean()
-            expected[i] += rarity * row[j] * 2.5 / (row[j] + 1.5 * share)
-    np.testing.assert_allclose(grads.score_bm25(x, x_query), expected, rtol=1e-12)
-
-
 def test_the_last_gradient_of_a_model_is_that_of_its_prediction():
     params = jax.jit(init, static_argnums=0)(SPEC, jax.random.key(0))
     model = Model(SPEC, params).cast_float64()

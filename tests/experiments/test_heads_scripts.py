@@ -43,13 +43,6 @@ def test_repeated_prompts_give_the_risks_of_short_ones(model, batch):
         np.testing.assert_allclose(rule, np.mean((answers - exact.y_query) ** 2), rtol=1e-4)
 
 
-def test_comparisons_leave_out_what_has_no_number_and_other_lengths():
-    risk = np.array([[[1.0, 4.0, 9.0], [2.0, 2.0, 9.0]], [[np.nan] * 3, [1.0] * 3]])
-    data = {"risk": (("run", "variant", "n"), risk)}
-    result = xr.Dataset(data, {"variant": ["a", "b"], "n": [8, 32, 64], "model": []})
-    assert heads_per_layer.compare(result, "a", "b") == pytest.approx(1.0)  # √(1/2 · 4/2)
-
-
 def test_importance_and_masks_are_those_of_a_loop(model, batch):
     importance = head_pruning.measure_importance(model, batch)
     full = float(risks.measure_risk(model, batch))
@@ -85,13 +78,6 @@ def test_heads_are_counted_by_layer():
     # Layers with 4, 1 and 1 effective heads; the second training has equal layers, as a control.
     np.testing.assert_allclose(head_pruning.first_less_exchanged(result, name), [2, 0], atol=1e-6)
     np.testing.assert_allclose(head_pruning.later_heads(result, name), [1, 1], rtol=1e-6)
-
-
-def test_the_distance_of_maps_is_a_mean_total_variation():
-    maps = np.random.default_rng(0).dirichlet(np.ones(3), (2, 2, 4, 5))  # [R, H, B, T, n]
-    distances = attention_patterns.compute_distances(maps)
-    expected = np.abs(maps[0, 1] - maps[1, 0]).sum(-1).mean() / 2
-    np.testing.assert_allclose(distances[0, 1, 1, 0], expected)
 
 
 def test_splits_are_aligned_as_by_a_loop_over_all_of_them():

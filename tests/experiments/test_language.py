@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
 
 from experiments.language import edits, lm_clipping, lm_flow, lm_heads, models, texts
 from experiments.language import lm_gradient_matching as matching
@@ -41,21 +40,6 @@ def test_prompts_say_what_was_cut_to_one_width():
     assert said[1:] == " ".join(expected).split()  # after the separator
     (first, stop), _ = POOL.find_spans(2)
     assert MODEL.tokenizer.decode(POOL.write([4, 7])[first:stop]) == expected[0]
-
-
-def test_parts_share_no_text_and_have_both_classes_equally_often():
-    labels = np.random.default_rng(1).permutation(np.repeat([0, 1], 20))
-    parts = texts.draw_rows(np.random.default_rng(2), labels, 4, 6, 3)
-    assert [np.bincount(labels[rows]).tolist() for rows in parts[:2]] == [[2, 2], [3, 3]]
-    assert len(set(np.concatenate(parts))) == 13
-
-
-def test_bm25_counts_rare_words_most():
-    shared = ["the dog", "the cat", "the cat sleeps", "a bird"]
-    scores = texts.score_bm25(shared, ["The bird", "cat", "nothing"])
-    assert scores[3, 0] > scores[0, 0] > 0  # bird is in one text, "the" in three
-    assert scores[1, 1] > scores[2, 1] > 0  # the shorter text
-    assert not scores[:, 2].any()
 
 
 def test_readings_of_a_prompt_are_those_of_the_whole_pass():
@@ -99,13 +83,6 @@ def test_each_demonstration_keeps_its_name_in_every_rotation(monkeypatch):
         for i, j in ((0, 1), (0, 2), (1, 2))
     ]
     np.testing.assert_allclose(as_read, np.mean(ratios))
-
-
-def test_correlations_are_scipys_and_a_constant_score_has_none():
-    score, worth = np.random.default_rng(3).integers(0, 4, (2, 9, 3)).astype(float)
-    expected = [stats.spearmanr(x, y).statistic for x, y in zip(score.T, worth.T, strict=True)]
-    np.testing.assert_allclose(lm_flow.correlate(score, worth), np.mean(expected))
-    assert lm_flow.correlate(np.ones((9, 3)), worth) == 0
 
 
 def test_selected_demonstrations_stand_best_last(monkeypatch):

@@ -38,17 +38,6 @@ def test_excess_is_that_of_predictions_by_loops():
         np.testing.assert_allclose(measured[run, 0], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_prompts_have_the_moments_of_their_task():
-    covariance, size = np.diag([1.0, 0.5]), 40_000
-    rng = np.random.default_rng(0)
-    moment, x_query, y_query = one_layer_optimum.draw_prompts(rng, covariance, 0.4, 3, size)
-    errors = moment.std(-1) / np.sqrt(size)
-    expected = np.diag([1.0, 0.5, 1.5 + 0.4])  # tr Λ + σ² for labels, and a mean weight of 0
-    assert (np.abs(moment.mean(-1) - expected) <= 5 * errors).all()
-    label = x_query.mean(), (y_query**2).mean()
-    np.testing.assert_allclose(label, (0, 1.5), atol=5 * np.std(y_query**2) / np.sqrt(size))
-
-
 def test_errors_on_a_table_are_those_of_loops():
     config = one_layer_optimum.Config(shift_n=3, runs=1)
     table = np.random.default_rng(0).normal(size=(9, 3))
@@ -115,10 +104,3 @@ def test_risks_of_a_layer_are_its_mean_squared_errors():
         x_query, read, y = draw_by_demonstrations(rng, w)
         errors = (y - np.einsum("bi,ij,bj->b", x_query, layer, read)) ** 2
         assert abs(float(risk) - errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))
-
-
-def test_the_limit_is_exact_for_a_log_that_is_linear_in_one_over_d():
-    logs = 0.3 + np.array([[1.0], [2.0]]).T / np.array([[4.0], [8.0]])  # [d, R]
-    data = {"measured": (("d", "run"), 2 * np.exp(logs)), "closed_form": 2.0}
-    result = xr.Dataset(data, {"d": [4, 8]})
-    np.testing.assert_allclose(finite_pretraining.limit(result), np.exp([0.3, 0.3]))

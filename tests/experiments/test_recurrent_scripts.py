@@ -6,7 +6,6 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-import xarray as xr
 
 from experiments.recurrent import bigram_tables, learning_curves, task_diversity
 from lsa_lab.models import recurrent
@@ -87,24 +86,6 @@ def test_the_position_is_0_at_the_table_and_1_at_ridge():
         risk, position = task_diversity.score(mixed, targets, answers)
         np.testing.assert_allclose(position, share, atol=1e-9)
         np.testing.assert_allclose(risk, np.mean((mixed - targets) ** 2))
-
-
-def test_a_turn_is_where_the_position_passes_a_half():
-    tables = np.array([4, 16, 64])
-    assert task_diversity.find_turn(np.array([0.0, 0.4, 0.6]), tables) == pytest.approx(32)
-    assert task_diversity.find_turn(np.array([0.7, 0.4, 0.9]), tables) == 4
-    assert task_diversity.find_turn(np.array([0.1, 0.2, 0.3]), tables) == 64
-
-
-def test_a_run_that_is_worse_than_0_on_one_table_is_left_out():
-    axes, risk = ("kind", "M", "run", "task"), np.full((2, 2, 3, 2), 0.1)
-    risk[1, 0, 2, 0] = 1.5  # softmax, on old tasks
-    risk[0, :, :, 1] = 1.5  # on new tasks a model may be worse than 0
-    names = {"kind": list(TABLES.kinds), "M": [4, 64], "task": list(task_diversity.TASKS)}
-    data = {"risk": (axes, risk), "zero_risk": (axes[1:], np.ones((2, 3, 2)))}
-    result = xr.Dataset(data, names)
-    assert task_diversity.learned(result, "delta").tolist() == [True] * 3
-    assert task_diversity.learned(result, "softmax").tolist() == [True, True, False]
 
 
 CHAINS = dataclasses.replace(bigram_tables.TIERS["smoke"], length=6, concentration=0.7)

@@ -2,12 +2,10 @@
 
 import jax
 import numpy as np
-import pytest
-import xarray as xr
 
 from draws import descend
 from experiments.heads import sparse_risk
-from experiments.heads.sparse_risk import PREPROCESSED, RIDGE, Config, Place
+from experiments.heads.sparse_risk import RIDGE, Config, Place
 from lsa_lab.prompts import Prompt
 
 PLACE = Place(n=9, d=3, s=2, law="flat", noise_var=0.4)
@@ -65,15 +63,3 @@ def test_ridge_is_least_squares_on_more_rows_and_runs_are_means_over_their_promp
         ridge = np.linalg.lstsq(rows, np.append(batch.y[b], np.zeros(3)), rcond=None)[0]
         expected[b // 2] += ((ridge - w) ** 2).sum() / 2
     np.testing.assert_allclose(risks[:, sparse_risk.RULES.index(RIDGE)], expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize(("axis", "powers"), [("n", (-1, -1)), ("s", (1, 0)), ("d", (0, 1))])
-def test_slopes_are_those_of_the_laws(axis, powers):
-    values, axes = np.array([1.0, 2.0, 4.0]), (f"long_{axis}", "rule", "run")
-    risk = np.stack([[7 * values**power] * 2 for power in powers], axis=1).T
-    result = xr.Dataset(
-        {f"rate_{axis}": (axes, risk)}, {"rule": [PREPROCESSED, RIDGE], axes[0]: values}
-    )
-    for rule in (PREPROCESSED, RIDGE):
-        slopes = sparse_risk.excess_slope(result, rule, axis)
-        np.testing.assert_allclose(slopes, [0, 0], atol=1e-12)

@@ -1,4 +1,4 @@
-"""`many_shots` and `fixed_and_per_query`: prompts, answers and choices beside loops and by hand."""
+"""`fixed_and_per_query`: pools, prompts and choices beside loops and by hand."""
 
 import functools
 
@@ -7,36 +7,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from draws import descend
-from experiments.matching import fixed_and_per_query, many_shots, measures
+from experiments.matching import fixed_and_per_query
 from experiments.models.specs import Task
-from lsa_lab.prompts import Prompt
 
 TASK = Task(3, (4,), noise_std=0.5)
-
-
-def test_rules_answer_as_loops_do():
-    shapes, steps = ((2, 1, 5, 3), (2, 1, 5), (2, 1, 3), (2, 1)), np.array([0.3, 0.2])
-    x, y, query, target = map(np.random.default_rng(0).standard_normal, shapes)
-    found = measures.answer_by_rules(steps, 0.5, Prompt(x, y, query, target))
-    for run in range(2):
-        a, b = x[run, 0], y[run, 0]
-        ridge = np.linalg.solve(a.T @ a + 0.25 * np.eye(3), a.T @ b)
-        expected = [weights @ query[run, 0] for weights in (descend(a, b, steps), ridge)]
-        np.testing.assert_allclose(found[:, run, 0], expected)
-
-
-def test_a_model_far_from_the_bayes_rule_is_left_out():
-    error = np.ones((3, 4, 2)) * [[[1.0], [3.0], [1.5], [1.0]]]
-    axes, shots = ("shots", "rule", "run"), [4, many_shots.FEW, 256]
-    data = {"error": (axes, error), "wrong": (axes, np.arange(24.0).reshape(3, 4, 2))}
-    result = xr.Dataset(data, {"rule": [*many_shots.RULES], "shots": shots})
-    assert many_shots.longer(result, "linear attention") is None
-    np.testing.assert_array_equal(many_shots.longer(result, "softmax attention"), [1, 1])
-    np.testing.assert_array_equal(many_shots.over_bayes(result, "softmax attention"), [1.5, 1.5])
-    np.testing.assert_array_equal(many_shots.classes(result, "softmax attention"), [8, 8])
-
-
 FIXED = fixed_and_per_query.Config(
     m=24, clusters=2, separation=1.0, queries=4, flips=0.5, draws=1, pools=1, runs=2
 )
