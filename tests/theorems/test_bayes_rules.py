@@ -2,18 +2,25 @@
 drifts, and a softmax of squared residuals where w is one of k equally likely tasks.
 
 w ~ N(w0, τ²W), y = Xw + N(0, σ²I): the posterior mean conditions the Gaussian of all labels. The
-filter is recursive ridge at ρ = 1 (Kalman 1960). All classical. docs/theory, "The Gaussian Bayes
-rule", "The Kalman filter of a drifting task", "The discrete Bayes rule".
+filter is recursive ridge at ρ = 1 (Kalman 1960). These are classical. A mesa layer with penalty
+dσ², open gates and steps of 1 is ridge after every demonstration. docs/theory, "The Gaussian Bayes
+rule", "The Kalman filter of a drifting task", "The discrete Bayes rule", "Learning curve of ridge
+regression".
 """
+
+import functools
 
 import jax
 import numpy as np
+import pytest
 from scipy.stats import norm
 
 from draws import draw_prompt, draw_regressions, jit_numpy, lags, seed_and, seeds, sizes, z_score
 from lsa_lab import estimators
-from lsa_lab.prompts import Prompt
-from lsa_lab.theory import drift
+from lsa_lab.models import recurrent
+from lsa_lab.prompts import Prompt, tokens
+from lsa_lab.theory import depth, drift, learning_curves
+from population import mesa_layer
 
 fit_ridge, recursive_ridge = map(jit_numpy, (estimators.ridge, estimators.recursive_ridge))
 kalman, discrete = map(jit_numpy, (estimators.kalman_filter, estimators.discrete_posterior_means))
@@ -130,3 +137,41 @@ def test_with_many_tasks_it_tends_to_ridge_and_far_labels_leave_one_task_and_no_
     means = discrete(prompt.replace(y=1e6 + prompt.y), TASKS, 1e-6)
     assert np.isfinite(means).all()
     assert (np.abs(means[1:, None] - TASKS).sum(2).min(1) < 1e-9).all()
+
+
+@functools.partial(jit_numpy, static_argnames="solve")
+def states(prompt, gate=np.inf, solve="cholesky"):  # [n, d]
+    d = prompt.x.shape[1]
+    params, config = mesa_layer(d, d * NOISE, gate, solve=solve)
+    return recurrent.states(params, tokens(prompt), config)[0, 0, :-1, :, 0]
+
+
+@pytest.mark.parametrize("solve", ["recursive", "cholesky"])
+@pytest.mark.parametrize(("n", "d"), [(N, D), (1, 1)])
+@seeds
+def test_every_state_is_ridge_on_its_prefix(n, d, solve, seed):
+    prompt, rows = draw_prompt(np.random.default_rng(seed), n, d), []
+    for t in range(1, n + 1):
+        x, y = prompt.x[:t], prompt.y[:t]
+        rows.append(np.linalg.solve(x.T @ x + d * NOISE * np.eye(d), x.T @ y))
+    np.testing.assert_allclose(states(prompt, solve=solve), np.stack(rows), atol=1e-11)
+    if seed == 0 and d == D:  # Control: a gate
+        assert np.abs(states(prompt, 2.0, solve=solve) - np.stack(rows)).max() > 1e-2
+
+
+@pytest.mark.parametrize("penalty", [D * NOISE, 0.2])
+def test_its_risk_is_the_curve_by_quadrature(penalty):
+    x, w, y = draw_regressions(np.random.default_rng(1), 40_000, N, D, NOISE)
+    curve = learning_curves.ridge(N, D, NOISE, penalty)
+    for t in (1, 2, 3, N):
+        moment = x[:, :t].swapaxes(1, 2) @ x[:, :t] + penalty * np.eye(D)
+        towards = np.einsum("bnd,bn->bd", x[:, :t], y[:, :t])
+        errors = ((np.linalg.solve(moment, towards[..., None])[..., 0] - w[:, 0]) ** 2).sum(1)
+        assert abs(z_score(errors - curve[t])) < 4
+
+
+def test_no_other_penalty_has_less_risk_and_descent_with_many_steps_ends_there():
+    best = learning_curves.ridge(N, D, NOISE)
+    for factor in (0.3, 0.8, 1.3, 4.0):
+        assert (learning_curves.ridge(N, D, NOISE, factor * D * NOISE)[1:] > best[1:]).all()
+    np.testing.assert_allclose(best[-1], depth.best_descent_at(N, D, NOISE, 80)[-1], rtol=1e-9)
