@@ -1,7 +1,7 @@
 """A public function that is called again with arrays of the same shapes compiles nothing.
 
-The table has the functions that hold a program of their own: a loop, a jitted function, a gradient.
-What applies operations one by one cannot compile a program again.
+The table has the functions that compile a program for a function, a configuration or a task, and
+the estimators. What applies operations one by one, or is jitted for arrays alone, compiles once.
 """
 
 from functools import partial
@@ -14,33 +14,15 @@ import pytest
 from test_estimators import RULES
 
 from lsa_lab import estimators, interop, prompts, training
-from lsa_lab.analyses import (
-    alignment,
-    amplification,
-    clipping,
-    common_map,
-    heads,
-    implicit_gd,
-    probes,
-)
+from lsa_lab.analyses import amplification, clipping, heads, implicit_gd, probes
 from lsa_lab.lm import config as lm_config
 from lsa_lab.lm import decoder
 from lsa_lab.lm import flow as lm_flow
 from lsa_lab.models import linear_attention, moments, prefixes, recurrent, trace, transformer
 from lsa_lab.prompts import Prompt
-from lsa_lab.selection import diversity, gradient_matching, oracles, prefix, scores
-from lsa_lab.tasks import linear, pools
-from lsa_lab.theory import alignment as theory_alignment
-from lsa_lab.theory import (
-    asymptotics,
-    depth,
-    iteration,
-    learning_curves,
-    matching,
-    plateaus,
-    risk,
-    training_dynamics,
-)
+from lsa_lab.selection import oracles, prefix
+from lsa_lab.tasks import pools
+from lsa_lab.theory import learning_curves, plateaus, training_dynamics
 
 COMPILATION = "/jax/core/compile/backend_compile_duration"
 RNG = np.random.default_rng(0)
@@ -55,20 +37,17 @@ N, D, E = 5, 2, 3
 PROMPT = Prompt(rows(N, D), rows(N), rows(D), rows())
 BATCH = Prompt(rows(4, N, D), rows(4, N), rows(4, D), rows(4))
 OTHERS = jax.tree.map(lambda leaf: leaf + 1, BATCH)
-LONG = Prompt(rows(24, D), rows(24), rows(D), rows())
 TOKENS, BOUND, CAUSAL = (
     read(PROMPT) for read in (prompts.tokens, prompts.bound_tokens, prompts.interleaved_tokens)
 )
 BATCH_OF_TOKENS = jax.vmap(prompts.tokens)(BATCH)
 I2, STEPS, VALUES = jnp.eye(D), jnp.array([0.3, 0.2]), jnp.array([1.0, 0.5])
-MASK, W, GRADIENTS = jnp.ones((2, 2)), rows(E, E), rows(12, 4)
-POOL, QUERY, IDS = rows(12, E), rows(D), jnp.arange(4)
+MASK, POOL, IDS = jnp.ones((2, 2)), rows(12, E), jnp.arange(4)
 MERGED = linear_attention.init(KEY, 2, 2, D)
 RUNS = jax.tree.map(lambda leaf: leaf[None], MERGED)
 SOFTMAX = transformer.Config(E, 2, 2, 2, norm=True, mlp_width=4)
 INTERLEAVED = transformer.Config(E, 2, 2, 2, layout="interleaved", keys="causal")
 FACTORS, GARG = (transformer.init(KEY, config) for config in (SOFTMAX, INTERLEAVED))
-SPARSE = linear.LinearTask(6, D, sparsity=1, labels="signs")
 WORDS = lm_config.Config(2, 2, 1, 4, 8, 16, 10, 12)
 DECODER = decoder.init(KEY, WORDS, float)
 TRAINING = training.Training(
@@ -107,18 +86,10 @@ def attention_of_recurrent(params, tokens, config):
 
 
 CALLS = [
-    partial(linear.sample_batch, KEY, SPARSE, 4),
-    partial(linear.sample_moments_batch, KEY, linear.LinearTask(6, D, covariance=I2), 4),
-    lambda: pools.sample(KEY, pools.PoolTask(m=6, d=2, copies=0.3)),
-    partial(estimators.recursive_ridge, PROMPT, 0.1),
-    partial(estimators.kalman_filter, PROMPT, 0.1, 0.9),
     partial(estimators.prefixes, estimators.ols, PROMPT),
     partial(linear_attention.forward, MERGED, TOKENS, keys="all"),
     lambda: causal()(MERGED, TOKENS),
-    partial(moments.layer_maps, MERGED, W @ W.T, MASK),
-    partial(moments.predictions, MERGED, BATCH),
     partial(transformer.forward, FACTORS, TOKENS, SOFTMAX, MASK),
-    partial(transformer.predict, FACTORS, TOKENS, SOFTMAX),
     partial(transformer.predict_prefixes, GARG, CAUSAL, INTERLEAVED),
     lambda: prefixes.predictions(causal(), MERGED, PROMPT, "merged"),
     lambda: jax.vmap(lambda tokens: softmax()(FACTORS, tokens))(BATCH_OF_TOKENS),
@@ -127,42 +98,24 @@ CALLS = [
     of_recurrent("delta", recurrent.states),
     of_recurrent("mesa", recurrent.predict, "merged"),
     of_recurrent("gla", attention_of_recurrent),
-    partial(risk.gradient_descent, VALUES, STEPS, N, 0.1),
     lambda: training_dynamics.solve(jnp.arange(3.0), I2, N, 0.5, I2),
     lambda: plateaus.solve_heads(jnp.arange(3.0), VALUES, N, STEPS),
-    partial(asymptotics.ridgeless_risk, STEPS, 1.0, 2.0, 0.1),
-    partial(asymptotics.ridge_risk, STEPS, 1.0, 2.0, 0.1, 0.1),
-    partial(theory_alignment.aligned_risk, VALUES, VALUES, 2.0, 1.0, 0.7, 0.1),
-    partial(depth.best_descent, 2.0, 0.1, 3),
     partial(learning_curves.delta_rule, N, D, 0.1),
     partial(learning_curves.delta, N, 3, 0.1),
     partial(learning_curves.ridge, N, D, 0.1),
-    partial(iteration.iterated_risk_limit, 2.0, 0.1, 3),
-    partial(matching.descent_gap, POOL[:, :D], POOL[:, D], STEPS, 0.1),
     lambda: amplification.demonstration_flow(softmax(), FACTORS, PROMPT),
     lambda: amplification.demonstration_flow(causal(), MERGED, PROMPT),
-    partial(amplification.moment_flow, MERGED, LONG),
     lambda: amplification.demonstration_flow(interop.as_forward(SMOOTHER), None, PROMPT),
     lambda: amplification.token_flow(softmax(), FACTORS, PROMPT),
     partial(amplification.flow, READ, TOKENS),
-    partial(implicit_gd.trajectory, MERGED, PROMPT),
     lambda: implicit_gd.implied_weights(softmax(), FACTORS, PROMPT),
-    partial(common_map.best_common_map, POOL, POOL[None]),
     lambda: probes.embed_as_queries(softmax(), FACTORS, PROMPT),
     partial(heads.importance, LOSS, 2, 2),
     partial(heads.first_order, LOSS, 2, 2),
-    partial(alignment.newton, PROMPT, 3),
-    partial(alignment.ridge_path, PROMPT, STEPS),
-    partial(clipping.truncate, W, 0.5),
     partial(clipping.curve, squared_errors, RUNS, BATCH, modules=("w_kq",)),
     partial(clipping.search, squared_errors, MERGED, BATCH, OTHERS, modules="w_kq"),
-    partial(scores.encode_flow, MERGED, POOL),
-    partial(gradient_matching.match, GRADIENTS, 4, whiten=True),
-    partial(diversity.medoids, POOL, 3, KEY),
-    partial(diversity.determinantal, POOL, 3),
     lambda: oracles.pick_greedily(SCORES, jnp.zeros(4), 2),
     lambda: oracles.leave_one_out(LOSS, jnp.zeros(4)),
-    lambda: oracles.candidate_flows(MERGED, POOL, QUERY, jnp.ones(12)),
     lambda: prefix.linear_gradients(I2, pools.Pool(POOL[:, :D], POOL[:, D])),
     lambda: training.fit(TRAINING, jnp.zeros(3), KEY, chunk=4),
     lambda: decoder.forward(DECODER, decoder.embed(DECODER, IDS, WORDS), WORDS),
