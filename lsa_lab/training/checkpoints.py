@@ -17,19 +17,14 @@ import numpy as np
 from lsa_lab.files import write_file
 
 _FACTS = "facts"  # no path of a leaf, which begins with "[" or "."
-_MOST_DIFFERENCES = 8  # in a sentence
 
 Facts = dict[str, str | int]
 
 
 def save(path: str | Path, tree: Any, facts: Facts) -> None:
     """Write a pytree of arrays; a kill at any instant leaves the old file or the new one."""
-    leaves = _name_leaves(tree)
-    for name, leaf in leaves.items():
-        if leaf.dtype.kind not in "biufcV":
-            raise ValueError(f"{name} is {leaf.dtype}: a checkpoint keeps numbers")
     content = io.BytesIO()
-    np.savez(content, **{_FACTS: np.array(json.dumps(facts))}, **leaves)  # type: ignore[arg-type]
+    np.savez(content, **{_FACTS: np.array(json.dumps(facts))}, **_list_arrays(tree))  # type: ignore[arg-type]
     write_file(path, content.getvalue())
 
 
@@ -41,10 +36,10 @@ def load(path: str | Path, like: Any, facts: Facts) -> Any:
     """
     saved, leaves = read(path)
     _compare(path, saved, facts)
-    expected = _name_leaves(like, as_arrays=False)
-    if expected.keys() == leaves.keys():  # NumPy has no name for bfloat16, and keeps its bytes
-        bytes_only = {name: x.dtype.kind == "V" for name, x in leaves.items()}
-        leaves = {n: x.view(expected[n].dtype) if bytes_only[n] else x for n, x in leaves.items()}
+    expected = _name_leaves(like)
+    for name in expected.keys() & leaves.keys():
+        if leaves[name].dtype.kind == "V":  # NumPy has no name for bfloat16, and keeps its bytes
+            leaves[name] = leaves[name].view(expected[name].dtype)
     _compare(path, _describe(leaves), _describe(expected))
     return jax.tree.unflatten(jax.tree.structure(like), [leaves[name] for name in expected])
 
@@ -64,17 +59,19 @@ def read(path: str | Path) -> tuple[Facts, dict[str, np.ndarray]]:
 def hash_arrays(tree: Any) -> str:
     """Return the sha256 of the names, dtypes, shapes and bytes of all arrays."""
     total = hashlib.sha256()
-    for name, array in _name_leaves(tree).items():
+    for name, array in _list_arrays(tree).items():
         total.update(f"{name} {array.dtype.name} {array.shape} ".encode() + array.tobytes())
     return total.hexdigest()
 
 
-def _name_leaves(tree: Any, as_arrays: bool = True) -> dict[str, Any]:
-    """Return the leaves by their paths; arrays in this machine's order of bytes."""
-    leaves = {jax.tree_util.keystr(path): x for path, x in jax.tree.leaves_with_path(tree)}
-    if not as_arrays:
-        return leaves
-    arrays = {name: np.asarray(leaf) for name, leaf in leaves.items()}
+def _name_leaves(tree: Any) -> dict[str, Any]:
+    """Return the leaves by their paths."""
+    return {jax.tree_util.keystr(path): x for path, x in jax.tree.leaves_with_path(tree)}
+
+
+def _list_arrays(tree: Any) -> dict[str, np.ndarray]:
+    """Return the leaves by their paths, in NumPy and in this machine's order of bytes."""
+    arrays = {name: np.asarray(leaf) for name, leaf in _name_leaves(tree).items()}
     return {n: x.astype(x.dtype.newbyteorder("="), copy=False) for n, x in arrays.items()}
 
 
@@ -83,15 +80,11 @@ def _describe(leaves: dict[str, Any]) -> Facts:
 
 
 def _compare(path: str | Path, saved: Facts, wanted: Facts) -> None:
-    names = [name for name in wanted | saved if saved.get(name) != wanted.get(name)]
-    if not names:
-        return
     clauses = [
         f"{name} = {saved.get(name, 'nothing')}, and this call has {wanted.get(name, 'nothing')}"
-        for name in names[:_MOST_DIFFERENCES]
+        for name in wanted | saved
+        if saved.get(name) != wanted.get(name)
     ]
-    more = len(names) - len(clauses)
-    clauses += [f"and {more} more differences"] * (more > 0)
-    raise ValueError(
-        f"checkpoint {path} has {'; '.join(clauses)}: delete the file or restore the arguments"
-    )
+    if clauses:
+        text = "; ".join(clauses[:8])
+        raise ValueError(f"checkpoint {path} has {text}: delete the file or restore the arguments")
