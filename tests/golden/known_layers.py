@@ -9,7 +9,7 @@
                                            the key of the token before
     step [T]                               β in (0, 2], of which every fifth is 2
     gate [T], gates [T, 4]                 of every four one is 1 and one 1e-4
-    erase [T, 4], write [T, 3]             in (0, 1)
+    erase [T, 4]                           in (0, 1)
     more_keys [T, 4], more_values [T, 3], more_step [T]    of delta_product's second move
 
 `LOOPS` has each layer's move of a state S [4, 3] in one line; k̂ is k/|k|, and 0 where k is 0. mesa
@@ -40,7 +40,7 @@ def inputs(count):
     for name, shape in (("gate", (count,)), ("gates", (count, 4))):
         place = np.arange(np.prod(shape)).reshape(shape) % 4
         one[name] = np.select([place == 1, place == 3], [1.0, 1e-4], rng.uniform(0.7, 1, shape))
-    one["erase"], one["write"] = rng.uniform(0.05, 0.95, (count, 4)), rng.uniform(0, 1, (count, 3))
+    one["erase"] = rng.uniform(0.05, 0.95, (count, 4))
     one |= dict(more_keys=keys(), more_values=rng.normal(size=(count, 3)))
     return one | dict(more_step=rng.uniform(0.1, 1.9, count))
 
@@ -52,11 +52,6 @@ def unit(key):
 
 def delta(S, k, v, step):
     return S + step * np.outer(k, v - k @ S)
-
-
-def gdn2(S, t):
-    S, k = t["gates"][:, None] * S, unit(t["keys"])
-    return S - np.outer(k, (t["erase"] * k) @ S) + np.outer(k, t["write"] * t["values"])
 
 
 def delta_product(S, t):
@@ -88,7 +83,6 @@ LOOPS = {
     "longhorn": longhorn,
     "delta": lambda S, t: delta(S, unit(t["keys"]), t["values"], t["step"]),
     "gated_delta": lambda S, t: delta(t["gate"] * S, unit(t["keys"]), t["values"], t["step"]),
-    "gdn2": gdn2,
     "delta_product": delta_product,
     "ttt": ttt,
     "rwkv7": rwkv7,

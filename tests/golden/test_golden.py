@@ -199,10 +199,10 @@ def list_columns(kind, one):
         step = np.log(np.expm1(one["step"]))
     columns = dict(w_q=one["queries"], w_k=one["keys"], w_v=one["values"])
     columns["w_step"] = (one["step"] if kind == "ttt" else step)[:, None]
-    gates = one["gates"] if kind in ("gla", "gdn2", "rwkv7") else one["gate"][:, None]
+    gates = one["gates"] if kind in ("gla", "rwkv7") else one["gate"][:, None]
     columns["w_gate"] = raw(gates)
-    if kind in ("gdn2", "rwkv7"):
-        columns |= dict(w_step=raw(one["erase"], 2.0), w_write=raw(one["write"]))
+    if kind == "rwkv7":
+        columns["w_step"] = raw(one["erase"], 2.0)
     if kind == "delta_product":
         second = one["more_keys"], one["more_values"], raw(one["more_step"], 2.0)[:, None]
         for name, more in zip(("w_k", "w_v", "w_step"), second, strict=True):

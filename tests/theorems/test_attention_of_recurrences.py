@@ -66,8 +66,6 @@ def raw_arrays(kind, head, rows, inner):
     values = (rows @ head.w_v.T).reshape(len(keys), -1)
     raw = np.zeros(1) if head.w_step is None else rows @ head.w_step.T + head.b_step
     gate = None if head.w_gate is None else expit(rows @ head.w_gate.T + head.b_gate)
-    if kind == "gdn2":
-        values = expit(rows @ head.w_write.T + head.b_write) * values
     if kind == "ttt":
         keys, values, raw = (np.repeat(each, inner, axis=0) for each in (keys, values, raw))
     lengths = np.linalg.norm(keys, axis=1, keepdims=True)
@@ -81,7 +79,6 @@ def raw_arrays(kind, head, rows, inner):
         "longhorn": lambda: dict(keys=keys, step=steps / (1 + steps * lengths**2), removed=keys),
         "delta": lambda: dict(keys=unit, step=shares, removed=unit),
         "gated_delta": lambda: dict(keys=unit, step=shares, removed=unit, gate=gate),
-        "gdn2": lambda: dict(keys=unit, removed=shares * unit, written=unit, gate=gate),
         "rwkv7": lambda: dict(
             keys=shares * unit, removed=unit / gate, written=shares * unit, gate=gate
         ),
