@@ -46,11 +46,6 @@ _ARCHITECTURES = {"mistral": "llama", "gpt_neox": "gptneox"}  # in the package g
 def read(path: Path) -> tuple[Config, Tensors]:
     """Return the config and the tensors of a folder."""
     file = path / "config.json"
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"there is no {file}: a folder holds config.json and safetensors; a GGUF file is "
-            "loaded by its own path"
-        )
     fields = _read_json(file)
     config = make_config(fields, file)
     return config, _tensors(path, fields["model_type"], config)

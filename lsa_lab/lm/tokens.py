@@ -145,7 +145,6 @@ def check_tokenizer(tokenizer: Any) -> None:
 
 def check_fits(tokenizer: Tokenizer, vocabulary: int) -> None:
     """Raise unless the model has an embedding for every token; it may have more."""
-    check_tokenizer(tokenizer)
     if tokenizer.vocabulary > vocabulary:
         raise ValueError(
             f"the tokenizer has {tokenizer.vocabulary} tokens and the model's vocabulary "

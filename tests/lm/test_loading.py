@@ -133,7 +133,7 @@ def test_incomplete_folders_are_refused(tmp_path):
         (lambda: weights.write_bytes(weights.read_bytes()[:-100]), r"file of .* is damaged"),
         (weights.unlink, r"holds neither .*pickles"),
         (lambda: config.write_text("{"), "is no JSON"),
-        (config.unlink, r"there is no .*config.json: a folder holds"),
+        (config.unlink, "No such file .*config"),
         (lambda: shutil.rmtree(folder), "expected a GGUF file"),
     ]
     for damage, words in steps:
