@@ -187,38 +187,24 @@ def test_a_mesa_layer_with_gates_forgets_for_ever_where_some_directions_are_neve
     np.testing.assert_allclose(read, keys[-50:] @ last, atol=1e3 * np.finfo(dtype).eps)
 
 
-def refuse_config(**changes):
-    config, params, tokens = draw("delta")
-    recurrent.forward(params, tokens, dataclasses.replace(config, **changes))
-
-
-def run_mesa(penalty, dtype=jnp.float64, **changes):
-    config, params, tokens = draw("mesa", **changes)
-    params = params.replace(log_penalty=np.full((2, 2), penalty))
-    case = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), (params, tokens))
-    recurrent.forward(*case, config)
-
-
-def overflow():
-    config, params, tokens = draw("lms")
-    recurrent.states(params.replace(b_step=params.b_step + 1e200), tokens, config)
-
-
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("kind", "leaves", "dtype", "changes", "message"),
     [
-        *(
-            (functools.partial(refuse_config, kind=k), "config")
-            for k in ("gated_delta", "additive")
-        ),
-        (functools.partial(refuse_config, norm=True), "config"),
-        (functools.partial(run_mesa, -np.inf), r"a penalty exp\(log_penalty\) is 0 or NaN"),
-        (functools.partial(run_mesa, np.nan), r"a penalty exp\(log_penalty\) is 0 or NaN"),
-        (functools.partial(run_mesa, 0.0, jnp.bfloat16, solve="cholesky"), "keys are bfloat16"),
-        (overflow, r"the state of layer [01], head ., .* after token [012]"),
-        (lambda: recurrent.predict_prefixes(None, None, Config("delta", E)), "layout"),
+        *(("delta", {}, float, dict(kind=kind), "config") for kind in ("gated_delta", "additive")),
+        ("delta", {}, float, dict(norm=True), "config"),
+        ("mesa", dict(log_penalty=-np.inf), float, {}, r"a penalty exp\(log_penalty\) is 0 or NaN"),
+        ("mesa", dict(log_penalty=np.nan), float, {}, r"a penalty exp\(log_penalty\) is 0 or NaN"),
+        ("mesa", {}, jnp.bfloat16, dict(solve="cholesky"), "keys are bfloat16"),
+        ("lms", dict(b_step=1e200), float, {}, r"the state of layer [01], head ., .* token [012]"),
     ],
 )
-def test_params_that_do_not_fit_and_states_that_overflow_are_named(call, message):
+def test_params_that_do_not_fit_and_states_that_overflow_are_named(
+    kind, leaves, dtype, changes, message
+):
+    config, params, tokens = draw(kind)
+    leaves = {name: np.full_like(getattr(params, name), value) for name, value in leaves.items()}
+    case = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), (params.replace(**leaves), tokens))
     with pytest.raises((ValueError, TypeError, AssertionError), match=message):
-        call()
+        recurrent.states(*case, dataclasses.replace(config, **changes))
+    with pytest.raises(ValueError, match="layout"):
+        recurrent.predict_prefixes(*case, dataclasses.replace(config, layout="merged"))

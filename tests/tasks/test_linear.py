@@ -81,17 +81,6 @@ def test_noise_reaches_the_labels_and_spares_the_target():
     assert (noisy[2] - quiet[2] > 15).all()
 
 
-def test_drifting_weights_are_correlated_as_the_rate_says_about_their_mean():
-    mean, rho = np.array([1.0, -2.0]), 0.6
-    task = LinearTask(4, 2, weight_std=0.5, prior_mean=mean, drift=rho)
-    paths, still = ((draw_weights(t) - mean) / 0.5 for t in (task, task.replace(drift=None)))
-    for lag in range(3):  # of [P, n+1, d]
-        products = paths[:, lag:] * paths[:, : 5 - lag]
-        assert mean_is_near(products, rho**lag)
-        assert not mean_is_near(products, rho**lag + 0.2)  # Control
-    np.testing.assert_array_equal(paths[:, 0], still)
-
-
 @SAMPLERS
 def test_every_label_has_the_weights_of_its_time(sampler):
     rho, c, times = 0.7, 0.5, lags(4)
