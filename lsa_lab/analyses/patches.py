@@ -5,10 +5,6 @@ d + 1 virtual demonstrations serve every query. A patch is an update of weights 
 without context as the context did (Dherin et al. 2507.16003); it serves the queries that it was
 computed from, and carries a share of the answer to others (docs/theory, "Virtual demonstrations",
 "A patch carries its share").
-
-    >>> one = descent_demonstration(jnp.array([4.5, 6.0]), jnp.array([0.5, 0.5]))
-    >>> print(one.x, one.y)  # two steps of descent from 0 end at [4.5, 6]
-    [[0.6 0.8]] [10.]
 """
 
 import chex
@@ -17,7 +13,6 @@ from jax import Array
 
 from lsa_lab import prompts
 from lsa_lab.prompts import Prompt
-from lsa_lab.scaling import length
 
 
 def moment_demonstrations(prompt: Prompt) -> Prompt:
@@ -34,20 +29,6 @@ def moment_demonstrations(prompt: Prompt) -> Prompt:
     rows = (jnp.sqrt(count * jnp.maximum(eigenvalues, 0)) * signs)[:, None] * vectors.T
     rows = rows[::-1][:count]
     return prompt.replace(x=rows[:, :-1], y=rows[:, -1])
-
-
-def descent_demonstration(weights: Array, step_sizes: Array) -> Prompt:
-    """Return one demonstration from which descent comes to these weights, and the query 0.
-
-    x = w/|w| and y = |w|/(1 - Π_l (1 - η_l)): L steps of descent on |y - w·x|²/2 from 0 end at w.
-    One demonstration is then worth the whole prompt, as a task vector is (derived here; modelled on
-    Dong et al. 2506.09048).
-    """
-    chex.assert_rank([weights, step_sizes], 1)
-    size = length(weights)
-    x = weights / jnp.where(size > 0, size, 1)
-    y = size / (1 - jnp.prod(1 - step_sizes))
-    return Prompt(x[None], y[None], jnp.zeros_like(x), jnp.zeros_like(y))
 
 
 def least_squares_patch(inputs: Array, writes: Array) -> Array:  # [o, k]

@@ -18,7 +18,6 @@ from lsa_lab.models.trace import predict
 
 SIZE = (3, 2, 5, 3)  # layers, heads, demonstrations, covariates
 virtual = jit_numpy(patches.moment_demonstrations)
-descent_demonstration = jit_numpy(patches.descent_demonstration)
 
 
 @partial(jit_numpy, static_argnames="keys")
@@ -64,7 +63,8 @@ def descent_error(seed, scale=1.0, spread=0.0):
     params = jax.device_get(constructions.gradient_descent(step_sizes, 3))
     params = jax.tree.map(np.add, params, draw_stack(rng, 3, 1, 4, spread))
     basis = answers(params, prompt, np.eye(4, 3))[:3]
-    one = descent_demonstration(basis, scale * step_sizes)
+    size, left = np.linalg.norm(basis), np.prod(1 - scale * step_sizes)
+    one = prompt.replace(x=basis[None] / size, y=size[None] / (1 - left))  # x = w/|w|
     return largest_difference(params, prompt, one, rng)
 
 
