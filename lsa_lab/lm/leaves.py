@@ -17,21 +17,8 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from lsa_lab.lm.config import Config
-from lsa_lab.lm.weights import AXES, Params, letter_sizes, shapes
+from lsa_lab.lm.weights import AXES, TENSORS, Params, letter_sizes, shapes
 
-# The tensor that holds a leaf.
-_NAMES = dict(embedding="token_embd.weight", positions="position_embd.weight")
-_NAMES |= dict(unembedding="output.weight", unembedding_bias="output.bias")
-_NAMES |= dict(final_norm_scale="output_norm.weight", final_norm_offset="output_norm.bias")
-# The same after "blk." and the number of a layer.
-_LAYER = dict(w_q="attn_q.weight", w_k="attn_k.weight", w_v="attn_v.weight")
-_LAYER |= dict(b_q="attn_q.bias", b_k="attn_k.bias", b_v="attn_v.bias")
-_LAYER |= dict(w_o="attn_output.weight", b_o="attn_output.bias")
-_LAYER |= dict(attention_norm_scale="attn_norm.weight", attention_norm_offset="attn_norm.bias")
-_LAYER |= dict(mlp_norm_scale="ffn_norm.weight", mlp_norm_offset="ffn_norm.bias")
-_LAYER |= dict(q_norm_scale="attn_q_norm.weight", k_norm_scale="attn_k_norm.weight")
-_LAYER |= dict(mlp_in="ffn_up.weight", mlp_in_bias="ffn_up.bias", mlp_gate="ffn_gate.weight")
-_LAYER |= dict(mlp_out="ffn_down.weight", mlp_out_bias="ffn_down.bias")
 _FUSED = ("w_q", "w_k", "w_v", "b_q", "b_k", "b_v")  # in some files one tensor, attn_qkv
 _SCALED = {False: ("w_q", "b_q"), True: ("q_norm_scale",)}  # divided by √k, by Config.key_norm
 
@@ -89,7 +76,7 @@ def _find_places(tensors: Tensors, config: Config) -> dict[str, _Place]:
     size |= {"Hk": queries, "Gk": keys}
     places = {}
     for leaf in shapes(config):
-        name = _NAMES.get(leaf) or f"blk.{{}}.{_LAYER[leaf]}"
+        name = "blk.{}." * ("L" in AXES[leaf]) + TENSORS[leaf]
         axes = ["D", "Hk"] if leaf == "w_o" else re.findall("[HG]k|[^L]", AXES[leaf])
         places[leaf] = _Place(name, tuple(size[axis] for axis in axes))
     if "blk.0.attn_qkv.weight" in tensors.shapes:
@@ -130,7 +117,7 @@ def _check(tensors: Tensors, places: Sequence[_Place], config: Config) -> None:
     expected = {
         place.name.format(i): place.shape for place in places for i in range(config.num_layers)
     }
-    unread = {_NAMES["unembedding"]} if config.tied else set()
+    unread = {TENSORS["unembedding"]} if config.tied else set()
     missing = [name for name in expected if name not in tensors.shapes]
     more = [name for name in tensors.shapes if name not in expected.keys() | unread]
     if missing or more:

@@ -12,47 +12,50 @@ from jax.typing import DTypeLike
 from lsa_lab.lm.config import Config
 
 
-def _leaf(axes: str, **options: Any) -> Any:
-    return flax.struct.field(metadata={"axes": axes}, **options)
+def _leaf(axes: str, tensor: str, **options: Any) -> Any:
+    return flax.struct.field(metadata={"axes": axes, "tensor": tensor}, **options)
 
 
 class Params(flax.struct.PyTreeNode):
     """Weights by layer, head and group; a part that the Config does not have is None.
 
     A letter is an axis: L layers, H heads, G groups, keys of width k, a stream of width D, an MLP
-    of width m, V words, C places.
+    of width m, V words, C places. The tensor has the name that llama.cpp gives it, in every layer.
     The factor 1/√k of the scores is part of W_Q and b_q, as everywhere in this library, or of the
     scale of queries that are normed.
     """
 
-    embedding: Array = _leaf("VD")
-    w_q: Array = _leaf("LHkD")
-    w_k: Array = _leaf("LGkD")
-    w_v: Array = _leaf("LGkD")
-    w_o: Array = _leaf("LHDk")
-    attention_norm_scale: Array = _leaf("LD")
-    mlp_norm_scale: Array = _leaf("LD")
-    mlp_in: Array = _leaf("LmD")
-    mlp_out: Array = _leaf("LDm")
-    final_norm_scale: Array = _leaf("D")
-    mlp_gate: Array | None = _leaf("LmD", default=None)
-    attention_norm_offset: Array | None = _leaf("LD", default=None)
-    mlp_norm_offset: Array | None = _leaf("LD", default=None)
-    final_norm_offset: Array | None = _leaf("D", default=None)
-    b_q: Array | None = _leaf("LHk", default=None)
-    b_k: Array | None = _leaf("LGk", default=None)
-    b_v: Array | None = _leaf("LGk", default=None)
-    q_norm_scale: Array | None = _leaf("Lk", default=None)
-    k_norm_scale: Array | None = _leaf("Lk", default=None)
-    b_o: Array | None = _leaf("LD", default=None)
-    mlp_in_bias: Array | None = _leaf("Lm", default=None)
-    mlp_out_bias: Array | None = _leaf("LD", default=None)
-    positions: Array | None = _leaf("CD", default=None)
-    unembedding: Array | None = _leaf("VD", default=None)
-    unembedding_bias: Array | None = _leaf("V", default=None)
+    embedding: Array = _leaf("VD", "token_embd.weight")
+    w_q: Array = _leaf("LHkD", "attn_q.weight")
+    w_k: Array = _leaf("LGkD", "attn_k.weight")
+    w_v: Array = _leaf("LGkD", "attn_v.weight")
+    w_o: Array = _leaf("LHDk", "attn_output.weight")
+    attention_norm_scale: Array = _leaf("LD", "attn_norm.weight")
+    mlp_norm_scale: Array = _leaf("LD", "ffn_norm.weight")
+    mlp_in: Array = _leaf("LmD", "ffn_up.weight")
+    mlp_out: Array = _leaf("LDm", "ffn_down.weight")
+    final_norm_scale: Array = _leaf("D", "output_norm.weight")
+    mlp_gate: Array | None = _leaf("LmD", "ffn_gate.weight", default=None)
+    attention_norm_offset: Array | None = _leaf("LD", "attn_norm.bias", default=None)
+    mlp_norm_offset: Array | None = _leaf("LD", "ffn_norm.bias", default=None)
+    final_norm_offset: Array | None = _leaf("D", "output_norm.bias", default=None)
+    b_q: Array | None = _leaf("LHk", "attn_q.bias", default=None)
+    b_k: Array | None = _leaf("LGk", "attn_k.bias", default=None)
+    b_v: Array | None = _leaf("LGk", "attn_v.bias", default=None)
+    q_norm_scale: Array | None = _leaf("Lk", "attn_q_norm.weight", default=None)
+    k_norm_scale: Array | None = _leaf("Lk", "attn_k_norm.weight", default=None)
+    b_o: Array | None = _leaf("LD", "attn_output.bias", default=None)
+    mlp_in_bias: Array | None = _leaf("Lm", "ffn_up.bias", default=None)
+    mlp_out_bias: Array | None = _leaf("LD", "ffn_down.bias", default=None)
+    positions: Array | None = _leaf("CD", "position_embd.weight", default=None)
+    unembedding: Array | None = _leaf("VD", "output.weight", default=None)
+    unembedding_bias: Array | None = _leaf("V", "output.bias", default=None)
 
 
-AXES = {field.name: field.metadata["axes"] for field in dataclasses.fields(Params)}
+AXES, TENSORS = (
+    {field.name: field.metadata[key] for field in dataclasses.fields(Params)}
+    for key in ("axes", "tensor")
+)
 
 
 def letter_sizes(config: Config) -> dict[str, int]:
