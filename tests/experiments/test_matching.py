@@ -1,13 +1,23 @@
-"""Gradient matching: choices, twins, errors and ranks, beside loops over tiny pools."""
+"""Matching and coverage: choices, twins, errors and ranks, beside loops over tiny pools."""
+
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 
 from draws import descend
-from experiments.matching import gradient_matching, matching_is_exact, matching_transfer, measures
+from experiments.matching import (
+    coverage,
+    fixed_and_per_query,
+    gradient_matching,
+    matching_is_exact,
+    matching_transfer,
+    measures,
+)
 from experiments.models.model import Model
 from experiments.models.specs import Task, dense_spec
 from lsa_lab.models import constructions
@@ -161,3 +171,114 @@ def test_the_partial_rank_correlation_is_that_of_the_formula_and_0_without_a_sha
     assert ab > 0.4
     assert abs(partial) < 0.1
     assert abs(matching_transfer.correlate_ranks(common, right, common)) < 1e-6
+
+
+COVERAGE = coverage.Config(
+    d=2, m=16, n=8, decline=0.5, depth=3, draws=4, queries=3, runs=2, test_labels=9, seed=5
+)
+KEYS = jax.random.split(jax.random.key(0), 2)
+KINDS = pytest.mark.parametrize("kind", [coverage.TASKS, "3 classes"])
+
+
+@KINDS
+def test_gradients_are_those_of_the_loss_by_example(kind):
+    pool, _ = coverage.draw_pools(COVERAGE, kind, KEYS)
+    x, targets = coverage.add_constant(pool.x[0], 1.0), coverage.find_targets(COVERAGE, kind, pool)
+    shape = (3, targets.shape[-1], COVERAGE.d + 1)
+    path = jnp.asarray(np.random.default_rng(1).normal(size=shape))
+
+    def loss(weights, x, target):
+        scores = weights @ x
+        if kind == coverage.TASKS:
+            return (scores[0] - target[0]) ** 2 / 2
+        return jax.scipy.special.logsumexp(scores) - scores @ target
+
+    by_weights = jax.vmap(jax.grad(loss), (0, None, None))
+    expected = jax.jit(jax.vmap(by_weights, (None, 0, 0)))(path, x, targets[0])
+    found = coverage.find_gradients(kind, path, x, targets[0])
+    np.testing.assert_allclose(found, np.reshape(expected, (COVERAGE.m, -1)), atol=1e-12)
+    mean = jax.grad(lambda w: coverage.learner_loss(kind, w, x, targets[0]))(path[0])
+    np.testing.assert_allclose(mean.ravel(), found[:, : mean.size].mean(0), atol=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "counts"), [("one task", [6, 2]), ("3 classes", [4, 3, 1])])
+def test_stratified_subsets_have_the_shares_of_the_pool_and_random_ones_have_not(kind, counts):
+    pool, _ = coverage.draw_pools(COVERAGE, kind, KEYS)
+    path, x = coverage.train_learners(COVERAGE, kind, pool, KEYS)
+    chosen = np.asarray(coverage.choose(COVERAGE, kind, path, x, pool, KEYS))
+    assert chosen.shape == (2, 2 + 2 * COVERAGE.draws, COVERAGE.n)
+    assert all(len({*rows}) == COVERAGE.n for rows in chosen.reshape(-1, COVERAGE.n))
+    clusters = np.take_along_axis(np.asarray(pool.cluster)[:, None], chosen, 2)
+    found = (clusters[..., None] == np.arange(len(counts))).sum(2)
+    assert (found[:, -COVERAGE.draws :] == counts).all()
+    assert not (found[:, 2 : -COVERAGE.draws] == counts).all()
+
+
+@KINDS
+def test_errors_are_those_of_descent_by_loops(kind):
+    pool, queries = coverage.draw_pools(COVERAGE, kind, KEYS)
+    chosen = np.stack([np.arange(8), np.arange(4, 12)])[None].repeat(2, 0)
+    found = coverage.measure_errors(COVERAGE, kind, pool, queries, chosen)
+    rows, steps = chosen[1, 1], [COVERAGE.step] * COVERAGE.depth
+    x, asked = np.asarray(pool.x[1])[rows], np.asarray(queries.x[1])
+    if kind == "3 classes":
+        x, asked = (np.column_stack([part, np.ones(len(part))]) for part in (x, asked))
+        targets = np.eye(3)[np.asarray(pool.cluster[1])[rows]]
+        answers = [asked @ descend(x, column, steps) for column in targets.T]
+        errors = np.argmax(answers, axis=0) != np.asarray(queries.cluster[1])
+    else:
+        answers = asked @ descend(x, np.asarray(pool.y[1])[rows], steps)
+        errors = (answers - np.asarray(queries.y[1])) ** 2
+    np.testing.assert_allclose(found[1, 1], errors.reshape(-1, COVERAGE.queries).mean(1))
+
+
+TASK = Task(3, (4,), noise_std=0.5)
+FIXED = fixed_and_per_query.Config(
+    m=24, clusters=2, separation=1.0, queries=4, flips=0.5, draws=1, pools=1, runs=2
+)
+
+
+@functools.cache
+def draw_pools(kind):
+    return jax.device_get(fixed_and_per_query.draw_pools(FIXED, TASK, kind, KEYS))
+
+
+def test_pools_have_one_task_or_one_for_each_cluster_and_mislead_in_labels_alone():
+    kinds = (fixed_and_per_query.ONE, fixed_and_per_query.EACH, "flipped labels")
+    one, each, flipped = map(draw_pools, kinds)
+    for pool, queries in (one, flipped):
+        np.testing.assert_array_equal(pool.x, one[0].x)
+        weights = np.linalg.lstsq(pool.x[0], pool.clean[0], rcond=None)[0]
+        np.testing.assert_allclose(pool.x[0] @ weights, pool.clean[0], atol=1e-12)
+        np.testing.assert_allclose(queries.x[0] @ weights, queries.y[0], atol=1e-12)
+    assert np.linalg.lstsq(each[0].x[0], each[0].clean[0], rcond=None)[1] > 1e-3
+    signs = flipped[0].y / one[0].y
+    np.testing.assert_allclose(np.abs(signs), 1)
+    assert 0 < (signs < 0).mean() < 1
+
+
+@pytest.mark.parametrize("size", [0, 2])
+def test_a_prompt_is_a_fixed_part_and_then_what_is_most_similar_to_the_query(size):
+    pool, queries = draw_pools(fixed_and_per_query.EACH)
+    chosen = np.stack([np.arange(size), np.arange(9, 9 + size)])[None].repeat(2, 0).astype(int)
+    batch = fixed_and_per_query.write_prompts(4, pool, queries, chosen)
+    x, query, fixed = pool.x[1], queries.x[1, 2], chosen[1, 1]
+    cosines = x @ query / np.linalg.norm(x, axis=1)
+    others = [i for i in np.argsort(-cosines) if i not in fixed][: 4 - size]
+    np.testing.assert_array_equal(batch.x[1, 1, 2], x[[*fixed, *others]])
+    np.testing.assert_array_equal(batch.y_query[1, 1], queries.y[1])
+
+
+def test_numbers_of_fixed_demonstrations_are_the_best_for_the_other_runs():
+    matched = np.array([[2.0, 1.0, 3.0, 5.0], [2.0, 5.0, 1.0, 5.0], [2.0, 4.0, 2.0, 0.5]])
+    error = np.stack([matched, np.full((3, 4), 8.0)], axis=-1)
+    kinds = [fixed_and_per_query.ONE, fixed_and_per_query.EACH]
+    result = xr.Dataset(
+        {"error": (("kind", "learner", "run", "fixed", "rule"), np.stack([[error]] * 2))},
+        {"kind": kinds, "learner": ["ridge"], "rule": list(fixed_and_per_query.RULES)},
+    )
+    # Products of the others' errors at the numbers between: 5·4 and 1·2; 1·4 and 3·2; 1·5 and 3·1.
+    # At none and all: 2·2 and 5·0.5; 2·2 and 5·0.5; 2·2 and 5·5.
+    both, alone = np.array([3.0, 5.0, 2.0]), np.array([5.0, 5.0, 2.0])
+    np.testing.assert_allclose(fixed_and_per_query.compare_kinds(result, "ridge"), both / alone)
+    np.testing.assert_allclose(fixed_and_per_query.compare_fixed(result, "ridge"), both / 8)
