@@ -126,11 +126,11 @@ def enough_mappings():
         free_mappings()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def python():
     """Run a program in another Python process, which imports this repository; return its end."""
     root = Path(__file__).resolve().parents[1]
-    folders = root, root / "tests", root / "tests" / "training"
+    folders = root, *(root / "tests" / name for name in ("", "experiments", "training"))
 
     def run(program, *arguments, cwd=root, timeout=120, **variables):
         return subprocess.run(

@@ -61,26 +61,18 @@ def test_the_measure_of_a_stack_is_that_of_loops():
     np.testing.assert_allclose(sums, sizes.sum(1))
 
 
-def test_c_is_chosen_on_the_other_units_and_shares_are_counted_there():
-    """Two trainings, one matrix, one layer, two ranks: at the second c no truncation raises it."""
+def test_c_is_chosen_on_the_other_units_and_rises_are_counted_there():
     values = np.array([[0.0, 1.0], [3.0, 2.0], [3.0, 2.0]])
     # Run 0 sees the sums (6, 4), runs 1 and 2 see (3, 3): the first of equal ones.
     np.testing.assert_allclose(bound_and_gap.choose_by_others(values), [1.0, 3.0, 3.0])
-    shape = (2, 2, 1, 1, 2)
-    bounds = np.zeros((*shape, 2))
-    bounds[:, 0, ..., 0] = 1.0  # truncations raise the bound at the first c
+    bounds = np.zeros((2, 2, 1, 1, 2, 2))  # two trainings, one matrix, one layer, two ranks
+    bounds[:, 0, ..., 0] = 1.0  # truncations raise the bound at the first c, none at the second
     bounds[:, 1, ..., 1, 1] = 1.0  # one of two random edits raises it at the second
-    ratios = np.full(shape, 0.9)
-    ratios[:, 1] = 1.1
-    cells = ("run", "edit", *bound_and_gap.CELLS)
-    edits = xr.Dataset(
-        {"bound_rises": ((*cells, "update_noise"), bounds), "risk_ratio": (cells, ratios)},
-        {"edit": list(bound_and_gap.EDITS)},
-    )
-    result = {"edits": edits}
-    np.testing.assert_allclose(bound_and_gap.bound_rises(result), 0.0)
-    np.testing.assert_allclose(bound_and_gap.bound_rises(result, less_random=True), -0.5)
-    np.testing.assert_allclose(bound_and_gap.risk_falls(result), 1.0)
+    axes = ("run", "edit", *bound_and_gap.CELLS, "update_noise")
+    edits = xr.Dataset({"bound_rises": (axes, bounds)}, {"edit": list(bound_and_gap.EDITS)})
+    np.testing.assert_allclose(bound_and_gap.bound_rises({"edits": edits}), 0.0)
+    difference = bound_and_gap.bound_rises({"edits": edits}, less_random=True)
+    np.testing.assert_allclose(difference, -0.5)
     with pytest.raises(ArithmeticError):
         bound_and_gap.rises(np.array([np.nan]), np.array([1.0]))
     np.testing.assert_allclose(bound_and_gap.rises(np.array([1 + 1e-12, 1.1]), 1.0), [0.0, 1.0])

@@ -2,9 +2,6 @@
 
 import functools
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +13,7 @@ from lsa_lab.lab.run import judge
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = catalogue.find("experiments")
 COMPUTED = [name for name, each in EXPERIMENTS.items() if (each.figures / "claims.json").exists()]
-UNFINISHED = "ignore:Error reading persistent compilation cache entry"
+WARNINGS = "error,ignore:Error reading persistent compilation cache entry"
 PROGRAM = """
 import conftest  # the same settings and cache
 import numpy as np
@@ -38,24 +35,15 @@ def judge_all():
 
 
 @pytest.fixture(scope="module", params=["all instructions", "few instructions"])
-def judged(request):
+def judged(request, python):
     """Rows of all results, also without the processor's wide instructions (AVX2, AVX512)."""
     if request.param == "all instructions":
         return json.loads(judge_all())
     wide = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     if not wide:
         pytest.skip("NumPy has no wider instructions here")
-    variables = {
-        "NPY_DISABLE_CPU_FEATURES": " ".join(wide),
-        "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *Path(__file__).parents[:2]])),
-    }
-    ended = subprocess.run(
-        [sys.executable, "-W", "error", "-W", UNFINISHED, "-c", PROGRAM],
-        cwd=ROOT,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-    )
+    variables = {"NPY_DISABLE_CPU_FEATURES": " ".join(wide), "PYTHONWARNINGS": WARNINGS}
+    ended = python(PROGRAM, timeout=None, **variables)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
