@@ -39,11 +39,6 @@ def load(path: str | Path, dtype: "DTypeLike" = "float32") -> Decoder:
     from lsa_lab.lm import folder, gguf, leaves, tokens
 
     path, dtype = Path(path), leaves.check_dtype(dtype)
-    if not path.exists():
-        raise FileNotFoundError(
-            f"there is no {path}; expected a GGUF file, or a folder with config.json and "
-            "safetensors"
-        )
     copy, tokenizer = None, None
     if path.is_dir():
         config, tensors = folder.read(path)

