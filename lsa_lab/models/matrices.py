@@ -48,12 +48,8 @@ def matrices(
         per_head: keep the matrices of heads apart; else they are joined into one, [L, H k, D] for
             w_q and [L, D, H k] for w_o, as A2 truncates them. w_kq and w_pv stay apart.
 
-    Returns:
-        [L, p, q] for each name, or [L, H, p, q] where heads are apart.
-
-    Raises:
-        ValueError: a module matches no matrix, or one layer of several; ``per_head`` is set and a
-            matrix has no heads.
+    They are [L, p, q] for each name, or [L, H, p, q] where heads are apart. Raises ValueError if a
+    module matches no matrix, or one layer of several, or if a matrix has no heads to keep apart.
     """
     leaves = _leaves_by_path(params)
     groups = _select(_group_layers(leaves), modules)

@@ -73,23 +73,15 @@ def mean_loss(
 def example_gradients(
     loss: Loss,
     params: chex.ArrayTree,
-    checkpoints: Array,
-    examples: Any,
+    checkpoints: Array,  # [C, k, D]
+    examples: Any,  # every leaf [m, ...]
     *,
     together: int | None = None,
 ) -> Array:  # [m, C·k·D]
     """Return every example's ∇loss at every checkpoint, side by side, for ``match``.
 
-    Args:
-        loss: loss(prefix, params, example) -> [].
-        params: the frozen model's parameters, handed to ``loss``.
-        checkpoints: prefixes [C, k, D].
-        examples: a pytree of arrays [m, ...].
-        together: the number of examples to differentiate at a time, 256 on a CPU; fewer need less
-            memory.
-
-    Returns:
-        One row for each example, checkpoint after checkpoint.
+    A row holds one checkpoint after the other. ``together`` examples are differentiated at a time,
+    256 on a CPU; fewer need less memory.
     """
     checkpoints = jnp.asarray(checkpoints)
     chex.assert_rank(checkpoints, 3, custom_message="checkpoints are [C, k, e]")

@@ -137,9 +137,8 @@ def test_an_interleaved_token_reads_the_mean_over_itself_and_those_before_it():
     close(forward(params, tokens, config).heads[0], expected)
 
 
-@pytest.mark.parametrize("kernel", ["softmax", "linear"])
-def test_a_prefix_is_predicted_as_if_it_were_the_prompt(kernel):
-    options = dict(kernel=kernel, width=4, norm=True, mlp_width=3, num_positions=9)
+def test_a_prefix_is_predicted_as_if_it_were_the_prompt():
+    options = dict(kernel="linear", width=4, norm=True, mlp_width=3, num_positions=9)
     config = dataclasses.replace(INTERLEAVED, **options)
     params, tokens = draw(config)
     params = params.replace(positions=np.random.default_rng(1).normal(size=(9, 4)))

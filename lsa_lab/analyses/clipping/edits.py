@@ -113,13 +113,8 @@ def kept_ranks(params: Any, edit: Edit) -> Ranks:
 def rebuild(params: Any, pieces: Pieces, kept: Mapping[str, Array]) -> Any:
     """Return the params of one model, rebuilt from the singular values (or entries) that are kept.
 
-    Args:
-        params: the params of one model.
-        pieces: their matrices, decomposed; names beyond those in ``kept`` are not read.
-        kept: how many are kept in each layer [L] of some matrices, as from ``kept_ranks``.
-
-    Returns:
-        Params of the same structure. A matrix that keeps everything keeps its bits.
+    ``kept`` says how many those are in each layer [L] of some matrices, as ``kept_ranks`` does, and
+    ``pieces`` are these matrices, decomposed. A matrix that keeps everything keeps its bits.
     """
     edited = {}
     for name, stack in matrices(params, list(kept)).items():
