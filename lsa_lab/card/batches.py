@@ -3,7 +3,8 @@
 They are float64, whatever the precision of the model.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,26 +24,20 @@ _RISK_OFFSET = 0.01
 class PromptDistribution:
     """The distribution of prompts: y_t = w_t·x_t + ε_t, w ~ N(0, I/d), x ~ N(0, I), ε ~ N(0, σ²).
 
-    ``task`` "nested" has two classes of w, the smaller one with probability ``simple_share``;
-    "recall" and "bigrams" have no w, and no other fields. ``scale`` multiplies x. ``stretch`` s
-    gives x variances from s² down to s⁻² along random axes. ``degrees_of_freedom`` draws ε from
-    Student's distribution with variance σ². ``correlation`` r gives ε_t = r ε_{t-1} + ....
-    ``persistence`` ρ lets weights drift, w_t = ρ w_{t-1} + N(0, (1 - ρ²) I/d). ``sparsity`` is the
-    number of nonzero weights, with E |w|² = 1 as before. ``tasks`` [k, d] is a table, one row of
-    which is w.
+    The fields ``task`` "recall" and "bigrams" have no w, and use no other fields.
     """
 
     d: int
-    noise_std: float = 0.5
+    noise_std: float = 0.5  # σ
     task: str = "regression"
-    simple_share: float = 0.5
-    scale: float = 1.0
-    stretch: float = 1.0
-    degrees_of_freedom: float | None = None
-    correlation: float = 0.0
-    persistence: float = 1.0
-    sparsity: int | None = None
-    tasks: np.ndarray | None = None
+    simple_share: float = 0.5  # probability of the smaller class of "nested" weights
+    scale: float = 1.0  # a factor of x
+    stretch: float = 1.0  # s: variances of x from s² down to s⁻² along random axes
+    degrees_of_freedom: float | None = None  # of Student's distribution of ε, with variance σ²
+    correlation: float = 0.0  # r of ε_t = r ε_{t-1} + ...
+    persistence: float = 1.0  # ρ of weights that drift, w_t = ρ w_{t-1} + N(0, (1 - ρ²) I/d)
+    sparsity: int | None = None  # number of nonzero weights, with E |w|² = 1 as before
+    tasks: np.ndarray | None = None  # [k, d], a table with w as one of its rows
 
     @property
     def noise_var(self) -> float:
@@ -76,43 +71,45 @@ class Batch:
         return np.concatenate([self.prompt.x, self.prompt.x_query[:, None]], 1)
 
 
-def draw_batch(
-    rng: np.random.Generator, distribution: PromptDistribution, size: int, n: int
-) -> Batch:
-    """Draw a batch of prompts with n demonstrations."""
-    if distribution.task in SYMBOLIC:
-        key = jax.random.key(rng.integers(2**31))
-        drawn = SYMBOLIC[distribution.task](key, size, n, distribution.d, float)
-        return Batch(*jax.tree.map(lambda leaf: np.asarray(leaf, float), drawn))
-    x = distribution.scale * rng.normal(size=(size, n + 1, distribution.d))
-    if distribution.stretch != 1:
-        axes = np.linalg.qr(rng.normal(size=(size, distribution.d, distribution.d)))[0]
-        scales = np.geomspace(distribution.stretch, 1 / distribution.stretch, distribution.d)
-        x = x * scales @ axes.transpose(0, 2, 1)
-    targets = (x * _draw_weights(rng, distribution, size, n)).sum(-1)
-    return make_batch(x, targets, targets + _draw_noise(rng, distribution, (size, n + 1)))
-
-
 def make_batch(x: np.ndarray, targets: np.ndarray, labels: np.ndarray) -> Batch:
     """Return the batch with covariates [B, n+1, d], targets [B, n+1] and labels [B, n+1]."""
     leaves: tuple[Any, ...] = x[:, :-1], labels[:, :-1], x[:, -1], targets[:, -1]
     return Batch(Prompt(*leaves), targets)
 
 
+def draw_batch(
+    rng: np.random.Generator, distribution: PromptDistribution, size: int, n: int
+) -> Batch:
+    """Draw a batch of prompts with n demonstrations."""
+    d = distribution.d
+    if distribution.task in SYMBOLIC:
+        key = jax.random.key(rng.integers(2**31))
+        drawn = SYMBOLIC[distribution.task](key, size, n, d, float)
+        return Batch(*jax.tree.map(lambda leaf: np.asarray(leaf, float), drawn))
+    x = distribution.scale * rng.normal(size=(size, n + 1, d))
+    if distribution.stretch != 1:
+        axes = np.linalg.qr(rng.normal(size=(size, d, d)))[0]
+        scales = np.geomspace(distribution.stretch, 1 / distribution.stretch, d)
+        x = x * scales @ axes.transpose(0, 2, 1)
+    targets = (x * _draw_weights(rng, distribution, size, n)).sum(-1)
+    return make_batch(x, targets, targets + _draw_noise(rng, distribution, (size, n + 1)))
+
+
 def _draw_weights(
     rng: np.random.Generator, distribution: PromptDistribution, size: int, n: int
 ) -> np.ndarray:  # [B, n+1, d], or [B, 1, d] if all places share one w
-    d = distribution.d
+    d, counts = distribution.d, distribution.sparsity
     if distribution.tasks is not None:
         return distribution.tasks[rng.integers(len(distribution.tasks), size=size)][:, None]
     weights = rng.normal(size=(size, 1, d)) / np.sqrt(d)
+    ranks: Any = np.arange(d)
     if distribution.task == "nested":
-        counts = np.where(rng.random((size, 1, 1)) < distribution.simple_share, count_simple(d), d)
-        return np.where(np.arange(d) < counts, weights, 0) * np.sqrt(d / counts)
-    if distribution.sparsity is not None:
-        ranks = rng.permuted(np.tile(np.arange(d), (size, 1)), axis=1)[:, None]
-        sparse_weights = np.where(ranks < distribution.sparsity, weights, 0)
-        return sparse_weights * np.sqrt(d / distribution.sparsity)
+        is_simple = rng.random((size, 1, 1)) < distribution.simple_share
+        counts = np.where(is_simple, count_simple(d), d)
+    elif counts is not None:
+        ranks = rng.permuted(np.tile(ranks, (size, 1)), axis=1)[:, None]
+    if counts is not None:
+        return np.where(ranks < counts, weights, 0) * np.sqrt(d / counts)
     if distribution.persistence == 1:
         return weights
     path, step_std = [weights[:, 0]], np.sqrt((1 - distribution.persistence**2) / d)
@@ -125,15 +122,33 @@ def _draw_weights(
 def _draw_noise(
     rng: np.random.Generator, distribution: PromptDistribution, shape: tuple[int, int]
 ) -> np.ndarray:
-    if distribution.degrees_of_freedom is not None:
-        dof = distribution.degrees_of_freedom
+    dof, correlation = distribution.degrees_of_freedom, distribution.correlation
+    if dof is not None:
         return distribution.noise_std * rng.standard_t(dof, size=shape) * np.sqrt((dof - 2) / dof)
     noise = rng.normal(size=shape)
-    if distribution.correlation:
-        for t in range(1, shape[1]):
-            innovation = np.sqrt(1 - distribution.correlation**2) * noise[:, t]
-            noise[:, t] = distribution.correlation * noise[:, t - 1] + innovation
+    for t in range(1, shape[1]) if correlation else ():
+        innovation = np.sqrt(1 - correlation**2) * noise[:, t]
+        noise[:, t] = correlation * noise[:, t - 1] + innovation
     return distribution.noise_std * noise
+
+
+def draw_repeated_keys(
+    rng: np.random.Generator, distribution: PromptDistribution, size: int, pairs: int
+) -> Batch:
+    """Draw prompts whose second half repeats the keys of the first, with labels of another w."""
+    d = distribution.d
+    half = draw_batch(rng, replace(distribution, tasks=None), size, pairs)
+    old, new = (rng.normal(size=(size, 1, d)) / np.sqrt(d) for _ in range(2))
+    x = np.concatenate([half.x[:, :-1], half.x], 1)
+    weights = np.concatenate([np.repeat(old, pairs, 1), np.repeat(new, pairs + 1, 1)], 1)
+    targets = (x * weights).sum(-1)
+    return make_batch(x, targets, targets + distribution.noise_std * rng.normal(size=targets.shape))
+
+
+def permute(batch: Batch, order: np.ndarray) -> Batch:
+    """Return the batch with its demonstrations in another order."""
+    prompt = batch.prompt
+    return replace(batch, prompt=prompt.replace(x=prompt.x[:, order], y=prompt.y[:, order]))
 
 
 def bayes_predictions(batch: Batch, distribution: PromptDistribution) -> np.ndarray:  # [B, n+1]
@@ -155,28 +170,19 @@ def bayes_predictions(batch: Batch, distribution: PromptDistribution) -> np.ndar
     return _predict(estimators.kalman_filter, batch, noise_var, distribution.persistence)
 
 
-BASELINES = {  # rules that the Bayes rule of a task beats
-    "drift": "ridge",
-    "recall": "ridge",
-    "nested": "the best rule that is linear in the labels",
-    "bigrams": "the frequency of symbol 0",
-}
-
-
 def baseline_predictions(batch: Batch, distribution: PromptDistribution) -> np.ndarray:  # [B, n+1]
-    """Return the predictions of the rule in BASELINES at every place."""
-    task, d, noise_var = distribution.task, distribution.d, distribution.noise_var
-    if task == "bigrams":
+    """Return the predictions of the baseline of a task at every place."""
+    d, count = distribution.d, count_simple(distribution.d)
+    if distribution.task == "bigrams":
         sums = np.pad(np.cumsum(batch.prompt.y, 1), ((0, 0), (1, 0)))
         return sums / (1 + np.arange(sums.shape[1]))
-    if task == "nested":  # ridge with the variances of both classes together
-        simple = np.arange(d) < count_simple(d)
-        scaled = batch.x * np.sqrt((1 + simple * d / count_simple(d)) / 2)
+    if distribution.task == "nested":  # ridge with the variances of both classes together
+        scaled = batch.x * np.sqrt((1 + (np.arange(d) < count) * d / count) / 2)
         batch = make_batch(scaled, batch.targets, np.pad(batch.prompt.y, ((0, 0), (0, 1))))
-    return _predict(estimators.kalman_filter, batch, noise_var, 1.0)
+    return _predict(estimators.kalman_filter, batch, distribution.noise_var, 1.0)
 
 
-def _predict(rule: Any, batch: Batch, *arguments: Any) -> np.ndarray:  # [B, n+1]
+def _predict(rule: Callable, batch: Batch, *arguments: Any) -> np.ndarray:  # [B, n+1]
     """Return the predictions of a rule that returns weights [n+1, d] for one prompt."""
     with jax.enable_x64(True):
         prompts = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), batch.prompt)
@@ -185,7 +191,7 @@ def _predict(rule: Any, batch: Batch, *arguments: Any) -> np.ndarray:  # [B, n+1
 
 
 @partial(jax.jit, static_argnums=0)
-def _map_rule(rule: Any, prompts: Prompt, *arguments: Array) -> Array:  # [B, n+1, d]
+def _map_rule(rule: Callable, prompts: Prompt, *arguments: Array) -> Array:  # [B, n+1, d]
     return jax.vmap(lambda prompt: rule(prompt, *arguments))(prompts)
 
 

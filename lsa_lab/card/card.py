@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lsa_lab.arguments import check_at_least
-from lsa_lab.card import (
-    builtin_models,
-    cost,
-    leaderboard,
-    mechanism,
-    page,
-    probes,
-    recipe,
-    summary,
-    task_probes,
-    tracking,
-)
+from lsa_lab.card import cost, leaderboard, mechanism, page, probes, recipe, summary
 from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.identity import NUM_PROMPT_SETS
 from lsa_lab.card.leaderboard import SCHEMA
@@ -38,36 +27,36 @@ from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, hash_progr
 from lsa_lab.card.probe import Probe
 from lsa_lab.card.recipe import TIERS, Tier
 from lsa_lab.files import write_file
+from lsa_lab.models import recurrent, transformer
 from lsa_lab.provenance import collect_facts
 from lsa_lab.training.checkpoints import hash_arrays
 
-PROBES: tuple[Callable[[EvaluationContext], list[Probe]], ...] = (
-    probes.measure_risk,
-    mechanism.find_rules,
-    probes.measure_long_prompts,
-    probes.measure_shifts,
-    probes.measure_sparse_weights,
-    probes.measure_drift,
-    mechanism.measure_overwriting,
-    mechanism.measure_recall,
-    mechanism.measure_permutation_distance,
-    mechanism.measure_label_gradients,
-    builtin_models.measure_clipping,
-    cost.measure_precision,
-    cost.measure_speed,
-    probes.measure_training_steps,
-    tracking.measure_state_tracking,
-)
-OTHER_PROBES = (  # of tasks other than regression
-    probes.measure_risk,
-    task_probes.measure_baseline,
-    task_probes.measure_accuracy,
-    probes.measure_long_prompts,
-    builtin_models.measure_clipping,
-    cost.measure_precision,
-    cost.measure_speed,
-    probes.measure_training_steps,
-)
+
+def list_probes(context: EvaluationContext) -> list[Callable[[EvaluationContext], list[Probe]]]:
+    """Return the probes of a card, in the order of their measurement."""
+    tier, trained = context.tier, context.training is not None
+    regression, known = tier.task == "regression", recurrent.Params | transformer.Params
+    counts = regression and trained and context.model.causal and tier.tracking
+    conditions = {
+        probes.measure_risk: True,
+        probes.measure_baseline: not regression,
+        probes.measure_accuracy: tier.task == "recall",
+        mechanism.find_rules: regression,
+        probes.measure_long_prompts: True,
+        probes.measure_shifts: regression,
+        probes.measure_sparse_weights: regression,
+        probes.measure_drift: regression,
+        mechanism.measure_overwriting: regression,
+        mechanism.measure_recall: regression,
+        mechanism.measure_permutation_distance: regression,
+        mechanism.measure_label_gradients: regression,
+        cost.measure_clipping: isinstance(context.params[0], known),
+        cost.measure_precision: True,
+        cost.measure_speed: True,
+        cost.measure_training_steps: trained,
+        cost.measure_state_tracking: counts,
+    }
+    return [measure for measure, applies in conditions.items() if applies]
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,42 +174,49 @@ def report_card(
     Raises UnfitError in the first seconds for a model that a card cannot describe.
     """
     started = time.monotonic()
-    size, tier_name = _choose_tier(tier, seeds, init, params)
-    size = size.resize(d, n, task)
-    task_table = _check_tasks(tasks, size)
+    size = _choose_tier(tier, seeds, init, params).resize(d, n, task)
+    table = _check_tasks(tasks, size)
     init = _set_width(init, size.d)
-    first = _draw_params(init) if init is not None else params
+    first = params if init is None else _draw_params(init)
     check_leaves(first, trained=init is not None)
-    models = _prepare_models(forward, ablate or {}, first, size, causal)
-    facts = {"name": "model", "tier": tier_name, **dataclasses.asdict(size)}
-    facts |= _collect_facts(models[0], first, task_table)
-    cards: list[Card] = []
-    for i, model in enumerate(models):
-        part = None if folder is None else Path(folder) / (f"ablation {i}" if i else "")
-        context, training_facts = _make_context(
-            model, init, params, size, task_table, part, log, None if i else states
-        )
-        measured = _measure_probes(context, log)
-        run = 0 if init is None else _find_median_run(context, measured)
-        weights = None if init is None else context.params[run]
-        part_facts = {**facts, **training_facts, "runs": len(context.params), "median_run": run}
-        part_facts |= {"weights_sha256": hash_arrays(context.params)}
-        part_facts |= {"seconds": round(time.monotonic() - started, 1)}
-        cards.append(Card(measured, context.curves, part_facts, weights))
-    return dataclasses.replace(cards[0], ablations=dict(zip(ablate or {}, cards[1:], strict=True)))
-
-
-def _prepare_models(
-    forward: Forward, ablate: Mapping[str, Forward], first: Any, size: Tier, causal: bool
-) -> list[ModelUnderTest]:
-    """Return the model and its ablations, all of them checked before any is trained."""
-    models = [prepare_model(forward, first, size.d, size.n, causal)]
-    for label, function in ablate.items():
+    models: list[ModelUnderTest] = []  # all of them are checked before any is trained
+    for label, function in [("", forward), *(ablate or {}).items()]:
         try:
             models.append(prepare_model(function, first, size.d, size.n, causal))
         except UnfitError as error:
+            if not models:
+                raise
             raise UnfitError(f"ablate[{label!r}]: {error}") from None
-    return models
+    tokens = jnp.zeros((3, models[0].width), models[0].dtype)
+    program = hash_program(models[0].predict, first, tokens)
+    facts = {
+        "name": "model",
+        "tier": tier if isinstance(tier, str) else "custom",
+        **dataclasses.asdict(size),
+        "causal": causal,
+        "pretraining_tasks": None if table is None else len(table),
+        "parameters": int(sum(np.size(leaf) for leaf in jax.tree.leaves(first))),
+        "program_sha256": program or "unknown: it calls a function of the host",
+        **collect_facts(Path(__file__).parent),
+    }
+    cards: list[Card] = []
+    for i, model in enumerate(models):
+        part = None if folder is None else Path(folder) / (f"ablation {i}" if i else "")
+        context, training_facts = _make_context(model, init, params, size, table, part, log)
+        context = dataclasses.replace(context, states=None if i else states)
+        measured = _measure_probes(context, log)
+        risks = measured[f"risk over Bayes, n = {size.n}"].samples
+        median_run = int(np.argsort(risks, kind="stable")[(len(risks) - 1) // 2])
+        run = 0 if init is None else median_run  # the lower one of two
+        part_facts = facts | training_facts | {
+            "runs": len(context.params),
+            "median_run": run,
+            "weights_sha256": hash_arrays(context.params),
+            "seconds": round(time.monotonic() - started, 1),
+        }  # fmt: skip
+        weights = None if init is None else context.params[run]
+        cards.append(Card(measured, context.curves, part_facts, weights))
+    return dataclasses.replace(cards[0], ablations=dict(zip(ablate or {}, cards[1:], strict=True)))
 
 
 def _make_context(
@@ -228,33 +224,28 @@ def _make_context(
     init: Callable[[Array], Any] | None,
     params: Any,
     size: Tier,
-    task_table: np.ndarray | None,
+    table: np.ndarray | None,
     folder: Path | None,
     log: Callable[[str], None],
-    states: Callable | None,
 ) -> tuple[EvaluationContext, dict[str, Any]]:
     """Train the runs if there is an init; return the context of the probes and facts."""
-    distribution = size.distribution(task_table)
+    distribution, start = size.distribution(table), time.monotonic()
     if init is None:
         runs = [params] * NUM_PROMPT_SETS
-        return EvaluationContext(model, runs, size, distribution, states), {"trained": False}
+        return EvaluationContext(model, runs, size, distribution), {"trained": False}
     resumed = folder is not None and any(folder.glob("*.ckpt*"))
-    training = recipe.train_runs(model, init, size, task_table, folder, log)
-    facts = {"trained": True, "rate": training.rate, "training_seconds": training.seconds}
-    context = EvaluationContext(model, training.params, size, distribution, states, init, training)
-    return context, facts | {"resumed": resumed}  # the seconds are those of this process
-
-
-def _find_median_run(context: EvaluationContext, measured: dict[str, Probe]) -> int:
-    """Return the run with the median risk at the length in training, the lower one of two."""
-    risks = measured[f"risk over Bayes, n = {context.tier.n}"].samples
-    return int(np.argsort(risks, kind="stable")[(len(risks) - 1) // 2])
+    run, rate = recipe.train_runs(model, init, size, table, folder, log)
+    seconds = time.monotonic() - start  # of this process
+    runs = [jax.tree.map(itemgetter(r), run.params) for r in range(size.runs)]
+    context = EvaluationContext(model, runs, size, distribution, init=init, training=run)
+    facts = {"trained": True, "rate": rate, "training_seconds": seconds, "resumed": resumed}
+    return context, facts
 
 
 def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> dict[str, Probe]:
     """Return the probes by name, each with its share of the seconds among its facts."""
     measured: dict[str, Probe] = {}
-    for measure in PROBES if context.tier.task == "regression" else OTHER_PROBES:
+    for measure in list_probes(context):
         start = time.monotonic()
         log((measure.__doc__ or "").splitlines()[0])
         results = measure(context)
@@ -265,46 +256,24 @@ def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> d
     return measured
 
 
-def _collect_facts(
-    model: ModelUnderTest, first: Any, task_table: np.ndarray | None
-) -> dict[str, Any]:
-    """Return the number of parameters, a hash of the program, and versions."""
-    leaves, tokens = jax.tree.leaves(first), jnp.zeros((3, model.width), model.dtype)
-    program = hash_program(model.predict, first, tokens)
-    return {
-        "causal": model.causal,
-        "pretraining_tasks": None if task_table is None else len(task_table),
-        "parameters": int(sum(np.size(leaf) for leaf in leaves)),
-        "program_sha256": program or "unknown: it calls a function of the host",
-        **collect_facts(Path(__file__).parent),
-    }
-
-
-def _choose_tier(tier: str | Tier, seeds: int | None, init: Any, params: Any) -> tuple[Tier, str]:
-    """Return the sizes of the card and the name of the tier."""
+def _choose_tier(tier: str | Tier, seeds: int | None, init: Any, params: Any) -> Tier:
+    """Return the sizes of the card; raise UnfitError if arguments contradict each other."""
     if (init is None) == (params is None):
         raise UnfitError("give init(key) -> params to train a model, or trained params; not both")
     if not isinstance(tier, Tier) and tier not in TIERS:
         raise UnfitError(f"tier = {tier!r}: choose {', '.join(TIERS)}, or give a Tier")
-    size, name = (TIERS[tier], tier) if isinstance(tier, str) else (tier, "custom")
-    if seeds is None:
-        return size, name
-    if init is None:
+    if seeds is not None and init is None:
         raise UnfitError("seeds need a training: give init(key) -> params, or leave seeds out")
-    try:
-        num_seeds = check_at_least(seeds, "seeds", 2)  # an interval needs two
-    except ValueError as error:
-        raise UnfitError(str(error)) from None
-    return dataclasses.replace(size, runs=num_seeds), name
+    size = TIERS[tier] if isinstance(tier, str) else tier
+    return size if seeds is None else dataclasses.replace(size, runs=seeds)
 
 
 def _set_width(init: Callable | None, d: int) -> Callable | None:
     """Return ``init`` with the argument d, if it has one."""
     try:
-        has_width = init is not None and "d" in inspect.signature(init).parameters
+        return partial(init, d=d) if init and "d" in inspect.signature(init).parameters else init
     except (TypeError, ValueError):  # a function without a signature
-        has_width = False
-    return partial(init, d=d) if init is not None and has_width else init
+        return init
 
 
 def _draw_params(init: Callable[[Array], Any]) -> Any:

@@ -1,16 +1,17 @@
 """The nearest known rule of a model, by its predictions on prompts where known rules differ."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from lsa_lab.arguments import check_at_least
 from lsa_lab.card.batches import PromptDistribution
 from lsa_lab.card.model_checks import Forward, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, take_prefix
-from lsa_lab.card.probe import Interval, mean_interval
+from lsa_lab.card.probe import Interval
 from lsa_lab.card.prompt_sets import MANY, NUM_SETS, ORDER, draw_prompt_sets, take_differences
 from lsa_lab.card.rules import Family, PromptTable, make_families
 from lsa_lab.tasks.linear import LinearTask
@@ -43,7 +44,7 @@ class NearestRule:
     own: dict[str, Any] | None  # name and distance of the rule that the layer has by design
     by_prompts: dict[str, float]  # the distance on each set of prompts
     samples: tuple[float, ...]  # the distance in each run
-    runs: str = "runs"  # the unit of the samples
+    runs: str  # the unit of the samples
 
     @property
     def title(self) -> str:
@@ -69,12 +70,9 @@ def identify(
 ) -> list[NearestRule]:
     """Return the nearest known rule after each layer of a Trace, or at the end of any other model.
 
-    The predictions f are those on sets of prompts on which rules differ, and their changes with the
-    order of the demonstrations and with single labels (docs/card.md). A rule r has the score
-    log N(f; r, v) with the best variance v for each set. One half of the prompts selects the
-    numbers of the rule. The other half gives the score and the distance 2E(f - r)²/(Ef² + Er²), a
-    mean over sets: 0 for equal predictions and 2 for unrelated ones. The simplest rule whose score
-    is not clearly below the largest gets the name. Intervals are over eight parts of the prompts.
+    docs/card.md defines the prompts, the score by which a rule gets the name, and the distance
+    2E(f - r)²/(Ef² + Er²): 0 for equal predictions and 2 for unrelated ones. Intervals are over
+    eight parts of the prompts.
 
     ``task`` gives n, d, the noise and weight_std s in training. Prompts have x ~ N(0, I) and
     w ~ N(0, s² I). Rules read labels in units of s√d, in which E |w|² = 1, and σ in a penalty has
@@ -87,8 +85,7 @@ def identify(
     model = prepare_model(forward, params, task.d, task.n, causal)
     distribution = PromptDistribution(task.d, float(task.noise_std) / unit)
     run_params, size = [params] * NUM_PROMPT_SETS, num_prompts // NUM_PROMPT_SETS
-    rules = find_nearest_rules(model, run_params, distribution, task.n, size, unit)
-    return [replace(rule, runs=PROMPT_SETS) for rule in rules]
+    return find_nearest_rules(model, run_params, distribution, task.n, size, PROMPT_SETS, unit)
 
 
 def _compute_label_unit(task: LinearTask) -> float:
@@ -115,6 +112,7 @@ def find_nearest_rules(
     distribution: PromptDistribution,
     n: int,
     size: int,
+    runs: str = "runs",
     unit: float = 1.0,
 ) -> list[NearestRule]:
     """Return the nearest rule after each layer; each run reads prompts drawn for it.
@@ -134,7 +132,7 @@ def find_nearest_rules(
     features = [take_differences(layer) for layer in layers]  # [S, R, B] each
     families = make_families(distribution.d, distribution.noise_var, distribution.tasks)
     fits = zip(*(_fit_family(family, table, features) for family in families), strict=True)
-    return [_choose_rule(layer_fits, list(sets), model.rule) for layer_fits in fits]
+    return [_choose_rule(layer_fits, list(sets), model.rule, runs) for layer_fits in fits]
 
 
 def _join_prompts(prompts: list) -> list[np.ndarray]:
@@ -222,7 +220,13 @@ def _compute_distances(f: np.ndarray, r: np.ndarray) -> np.ndarray:
     return 2 * _square_errors(f, r, 1) / squares
 
 
-def _choose_rule(fits: Sequence[_Fit], names: list[str], own: str | None) -> NearestRule:
+def mean_interval(samples: np.ndarray) -> Interval:  # [R]
+    """Return Student's 95 % interval for the mean of R runs."""
+    half = float(stdtrit(len(samples) - 1, 0.975)) * samples.std(ddof=1) / len(samples) ** 0.5
+    return float(samples.mean() - half), float(samples.mean() + half)
+
+
+def _choose_rule(fits: Sequence[_Fit], names: list[str], own: str | None, runs: str) -> NearestRule:
     """Return the best of the rules with fewest numbers among those tied with the best score."""
     titles = [fit.name for fit in fits]
     scores = np.stack([fit.scores for fit in fits])  # [F, R]
@@ -248,4 +252,5 @@ def _choose_rule(fits: Sequence[_Fit], names: list[str], own: str | None) -> Nea
         own={"name": own, "distance": distances[own]} if own in distances else None,
         by_prompts=dict(zip(names, fit.distances.mean(1).tolist(), strict=True)),
         samples=tuple(samples.tolist()),
+        runs=runs,
     )

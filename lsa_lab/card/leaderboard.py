@@ -1,5 +1,6 @@
 """Cards on disk: read a saved card, and write the table of a folder of cards."""
 
+import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -10,22 +11,10 @@ from lsa_lab.card.probe import Probe
 from lsa_lab.files import write_file
 
 SCHEMA = 2  # of card.json, described in docs/card.md
-_FACTS = (
-    *(
-        "name",
-        "schema",
-        "tier",
-        "task",
-        "d",
-        "n",
-        "runs",
-        "trained",
-        "causal",
-        "parameters",
-        "versions",
-    ),
-    *("date", "curves", "probes", "sha256"),
-)
+_ENTRIES = {
+    "name", "schema", "tier", "task", "d", "n", "runs", "trained", "causal", "parameters",
+    "versions", "date", "curves", "probes", "sha256",
+}  # fmt: skip
 _LAYERS = "lsa_lab.card.layers:"  # addresses of the committed layers
 
 
@@ -47,17 +36,13 @@ def read_card(folder: str | Path) -> dict[str, Any]:
         raise ValueError(f"there is no {path}: name a folder that holds a card") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    if not isinstance(body, dict) or not isinstance(body.get("probes"), list):
-        raise ValueError(f"{path} holds no card: write one with Card.save")
-    if body.get("schema") != SCHEMA:
-        schema = body.get("schema")
-        raise ValueError(f"{path} has schema {schema}, and this version reads schema {SCHEMA}")
-    if missing := [name for name in _FACTS if name not in body]:
-        raise ValueError(f"{path} lacks {', '.join(missing)}: write it with Card.save")
+    if not isinstance(body, dict) or body.get("schema") != SCHEMA:
+        raise ValueError(f"{path} is no card of schema {SCHEMA}, which this version reads")
+    fields = set(Probe.__dataclass_fields__)
+    if _ENTRIES - set(body) or any(set(probe) != fields for probe in body["probes"]):
+        raise ValueError(f"{path} lacks entries of a card or of a probe: write it with Card.save")
     if hash_card(body) != body["sha256"]:
         raise ValueError(f"{path} was changed after it was written: its checksum is not sha256")
-    if any(set(probe) != set(Probe.__dataclass_fields__) for probe in body["probes"]):
-        raise ValueError(f"{path} has a probe with other fields: write it with Card.save")
     if (name := Path(folder).resolve().name) != body["name"]:
         raise ValueError(f"{path} is the card of {body['name']}: rename the folder {name}")
     return body
@@ -71,10 +56,8 @@ def write_leaderboard(root: str | Path) -> Path:
     """
     root, bodies = Path(root), []
     for path in sorted(root.glob("*/card.json")):
-        try:
+        with contextlib.suppress(ValueError):  # a card of an earlier schema, or one that changed
             bodies.append(read_card(path.parent))
-        except ValueError:  # a card of an earlier schema, or one that was changed
-            continue
     bodies = [body for body in bodies if body["task"] == "regression"]
     rows = [{**summary.make_row(body), "link": f"{body['name']}/index.html"} for body in bodies]
     if root.resolve() == Path(__file__).resolve().parents[2] / "figures/cards":

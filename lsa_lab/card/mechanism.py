@@ -7,17 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lsa_lab.card.batches import Batch, bayes_predictions, draw_batch, make_batch
-from lsa_lab.card.evaluation import EvaluationContext, mean_squared_errors
-from lsa_lab.card.identity import (
-    LIKE,
-    NONE,
-    PROMPT_SETS,
-    NearestRule,
-    find_nearest_rules,
+from lsa_lab.card.batches import (
+    Batch,
+    bayes_predictions,
+    draw_batch,
+    draw_repeated_keys,
+    make_batch,
+    permute,
 )
+from lsa_lab.card.evaluation import EvaluationContext, mean_squared_errors
+from lsa_lab.card.identity import LIKE, NONE, PROMPT_SETS, NearestRule, find_nearest_rules
 from lsa_lab.card.probe import Probe, make_probe
-from lsa_lab.card.prompt_sets import draw_repeated_keys
 
 _GRADIENT_PROMPTS = 64  # prompts of a run for label gradients
 _LEAST_LABEL_SUM = 0.2  # sum of the coefficients of both labels, below which no share is defined
@@ -26,28 +26,25 @@ _LEAST_LABEL_SUM = 0.2  # sum of the coefficients of both labels, below which no
 def find_rules(context: EvaluationContext) -> list[Probe]:
     """Find the nearest known rule after each layer and at the end."""
     size = max(context.tier.prompts // len(context.params) // 2, 32)
-    tier, distribution = context.tier, context.distribution
-    rules = find_nearest_rules(context.model, context.params, distribution, tier.n, size)
-    if not context.trained:
-        rules = [replace(rule, runs=PROMPT_SETS) for rule in rules]
+    sizes = context.tier.n, size, PROMPT_SETS if context.training is None else "runs"
+    rules = find_nearest_rules(context.model, context.params, context.distribution, *sizes)
     context.curves["rules"] = [
         asdict(rule) | {"title": rule.title, "agreement": rule.agreement} for rule in rules
     ]
-    last, depth = rules[-1], len(rules)
-    layers = [
-        Probe(f"rule after layer {i + 1} of {depth}", "rule", "Which known rule is nearest?",
-              rule.title, note=f"distance {rule.distance:.3g}; {_describe_choice(rule)}")
-        for i, rule in enumerate(rules[:-1])
+    last, question = rules[-1], "Which known rule does the model run?"
+    says = f"The distance to the predictions of a known rule is at most {LIKE}."
+    return [
+        Probe("nearest rule", "rule", question, last.title, note=_describe_choice(last)),
+        make_probe("distance to the nearest rule", "rule", says, last.samples, at_most=LIKE,
+                   null=last.random, null_is="the median rule of the list",
+                   facts={"by_prompts": last.by_prompts}),
+        *(
+            Probe(f"rule after layer {i + 1} of {len(rules)}", "rule",
+                  "Which known rule is nearest?", rule.title,
+                  note=f"distance {rule.distance:.3g}; {_describe_choice(rule)}")
+            for i, rule in enumerate(rules[:-1])
+        ),
     ]  # fmt: skip
-    question = "Which known rule does the model run?"
-    name = Probe("nearest rule", "rule", question, last.title, note=_describe_choice(last))
-    distance = make_probe(
-        "distance to the nearest rule", "rule",
-        f"The distance to the predictions of a known rule is at most {LIKE}.",
-        last.samples, at_most=LIKE, null=last.random,
-        null_is="the median rule of the list", facts={"by_prompts": last.by_prompts},
-    )  # fmt: skip
-    return [name, distance, *layers]
 
 
 def _describe_choice(rule: NearestRule) -> str:
@@ -63,23 +60,25 @@ def _describe_choice(rule: NearestRule) -> str:
 
 def measure_overwriting(context: EvaluationContext) -> list[Probe]:
     """Measure the share of the new label in the prediction for a key with two labels."""
-    n, ridge_rule = context.tier.n, replace(context.distribution, tasks=None)
-    batches, targets = [], []
+    pairs, ridge_rule = context.tier.n // 2, replace(context.distribution, tasks=None)
+    key, batches, targets = pairs // 2, [], []
     for run in range(len(context.params)):
         rng = np.random.default_rng([run, 5])
-        batch, *_ = draw_repeated_keys(rng, context.distribution, context.tier.prompts, n // 2)
-        batch, *pair = _query_repeated_key(batch, n // 2)
-        batches.append(batch)
-        targets.append(pair)
-    answers = context.predict(batches, [n])[..., 0]
-    shares = [_new_label_share(row, *pair) for row, pair in zip(answers, targets, strict=True)]
-    ridge = [bayes_predictions(batch, ridge_rule)[:, n] for batch in batches]
-    nulls = [_new_label_share(row, *pair) for row, pair in zip(ridge, targets, strict=True)]
+        batch = draw_repeated_keys(rng, context.distribution, context.tier.prompts, pairs)
+        x, old, new = batch.x, batch.targets[:, key], batch.targets[:, pairs + key]
+        x[:, -1] = x[:, key]
+        drawn = batch.targets[:, :-1], batch.prompt.y
+        batches.append(make_batch(x, *(np.column_stack([labels, new]) for labels in drawn)))
+        targets.append((old, new))
+    answers = context.predict(batches, 2 * pairs)
+    ridge = [bayes_predictions(batch, ridge_rule)[:, -1] for batch in batches]
+    shares, nulls = (
+        [_new_label_share(row, *pair) for row, pair in zip(rows, targets, strict=True)]
+        for rows in (answers, ridge)
+    )
     says = "The new label of a repeated key replaces the old one: its share is at least 0.75."
-    return [
-        make_probe("share of the new label", "overwriting", says, shares, answers=answers,
-                   at_least=0.75, null=float(np.median(nulls)), null_is="ridge, which averages")
-    ]  # fmt: skip
+    return [make_probe("share of the new label", "overwriting", says, shares, answers,
+                       at_least=0.75, null=nulls, null_is="ridge, which averages")]  # fmt: skip
 
 
 def _new_label_share(answers: np.ndarray, old: np.ndarray, new: np.ndarray) -> float:
@@ -91,38 +90,31 @@ def _new_label_share(answers: np.ndarray, old: np.ndarray, new: np.ndarray) -> f
     return a / (a + b) if a + b > _LEAST_LABEL_SUM else np.nan
 
 
-def _query_repeated_key(batch: Batch, pairs: int) -> tuple[Batch, np.ndarray, np.ndarray]:
-    """Return the batch with a key of its prompt as the query, and the key's old and new target."""
-    key = pairs // 2
-    x, targets = batch.x, batch.targets.copy()
-    x[:, -1], targets[:, -1] = x[:, key], targets[:, pairs + key]
-    labels = np.concatenate([np.asarray(batch.prompt.y), targets[:, -1:]], 1)
-    return make_batch(x, targets, labels), targets[:, key], targets[:, pairs + key]
-
-
 def measure_recall(context: EvaluationContext) -> list[Probe]:
     """Measure the error for a stored pair, with keys on a sphere and independent labels N(0, 1)."""
     d, probes, rule = context.tier.d, [], replace(context.distribution, tasks=None)
     for pairs in (d // 2, d, 2 * d):
-        batches = []
-        for run in range(len(context.params)):
-            rng = np.random.default_rng([run, 6, pairs])
-            x = rng.normal(size=(context.tier.prompts, pairs + 1, d))
-            x *= np.sqrt(d) / np.linalg.norm(x, axis=-1, keepdims=True)
-            labels = rng.normal(size=x.shape[:2])
-            index, rows = rng.integers(pairs, size=len(x)), np.arange(len(x))
-            x[:, -1], labels[:, -1] = x[rows, index], labels[rows, index]
-            batches.append(make_batch(x, labels, labels))
-        errors, answers = context.evaluate(batches, [pairs])
-        ridge = context.bayes_risks(batches, [pairs], rule)
+        rngs = [np.random.default_rng([run, 6, pairs]) for run in range(len(context.params))]
+        batches = [_draw_pairs(rng, context.tier.prompts, pairs, d) for rng in rngs]
+        errors, answers = context.evaluate(batches, pairs)
+        ridge = context.bayes_risks(batches, pairs, rule)
+        name = f"recall error over ridge's, {pairs} pairs"
         says = f"The error for one of {pairs} stored pairs of key width {d} is at most 1.1 times "
+        note = f"squared error {np.median(errors):.3g} of 1"
         probes.append(
-            make_probe(f"recall error over ridge's, {pairs} pairs", "recall",
-                       f"{says}that of ridge.", (errors / ridge)[:, 0], answers=answers,
-                       at_most=1.1, null=float(1 / np.median(ridge)), null_is="the answer 0",
-                       note=f"squared error {np.median(errors):.3g} of 1")
+            make_probe(name, "recall", f"{says}that of ridge.", errors / ridge, answers,
+                       at_most=1.1, null=1 / np.median(ridge), null_is="the answer 0", note=note)
         )  # fmt: skip
     return probes
+
+
+def _draw_pairs(rng: np.random.Generator, size: int, pairs: int, d: int) -> Batch:
+    x = rng.normal(size=(size, pairs + 1, d))
+    x *= np.sqrt(d) / np.linalg.norm(x, axis=-1, keepdims=True)
+    labels = rng.normal(size=x.shape[:2])
+    index, rows = rng.integers(pairs, size=size), np.arange(size)
+    x[:, -1], labels[:, -1] = x[rows, index], labels[rows, index]
+    return make_batch(x, labels, labels)
 
 
 def measure_permutation_distance(context: EvaluationContext) -> list[Probe]:
@@ -130,21 +122,18 @@ def measure_permutation_distance(context: EvaluationContext) -> list[Probe]:
     n, batches, permuted = context.tier.n, [], []
     for run in range(len(context.params)):
         rng = np.random.default_rng([run, 7])
-        batch = draw_batch(rng, context.distribution, context.tier.prompts, n)
-        prompt, order = batch.prompt, rng.permutation(n)
-        batches.append(batch)
-        shuffled = prompt.replace(x=prompt.x[:, order], y=prompt.y[:, order])
-        permuted.append(replace(batch, prompt=shuffled))
-    before, after = (context.predict(each, [n])[..., 0] for each in (batches, permuted))
+        batches.append(draw_batch(rng, context.distribution, context.tier.prompts, n))
+        permuted.append(permute(batches[-1], rng.permutation(n)))
+    before, after = (context.predict(each, n) for each in (batches, permuted))
     says = "A permutation changes the prediction by at most 0.01 of its mean square."
     return [make_probe("squared change under a permutation", "order", says,
-                       relative_changes(after, before), answers=after, at_most=0.01, null=2.0,
+                       relative_changes(after, before), after, at_most=0.01, null=2.0,
                        null_is="answers to unrelated prompts")]  # fmt: skip
 
 
 def relative_changes(changed: np.ndarray, reference: np.ndarray) -> np.ndarray:  # [R, B] -> [R]
     """Return E (a - b)² / E b² of each run, infinite if an answer is not finite."""
-    scale = mean_squared_errors(reference, np.zeros_like(reference))
+    scale = mean_squared_errors(reference, 0.0)
     changes = mean_squared_errors(np.where(np.isfinite(reference), changed, np.inf), reference)
     return changes / np.clip(scale, 1e-12, 1e300)
 
@@ -152,21 +141,21 @@ def relative_changes(changed: np.ndarray, reference: np.ndarray) -> np.ndarray: 
 def measure_label_gradients(context: EvaluationContext) -> list[Probe]:
     """Measure the gradient of the prediction by the labels, and its cosine with that of ridge."""
     model, n = context.model, context.tier.n
+    penalty = context.distribution.noise_var * context.distribution.d
 
     def predict(y: Any, params: Any, prompt: Any) -> Any:
         return model.predict(params, model.make_tokens(prompt.replace(y=y)))[-1, -1]
 
     gradient = jax.jit(jax.vmap(jax.grad(predict), (0, None, 0)))
     largest, cosines, last_quarters = [], [], []
-    batches = context.draw_batches(8, context.distribution)
-    for params, batch in zip(context.params, batches, strict=True):
+    for params, batch in zip(context.params, context.draw_batches(8), strict=True):
         prompt = jax.tree.map(
             lambda leaf: jnp.asarray(leaf[:_GRADIENT_PROMPTS], model.dtype), batch.prompt
         )
         gradients = np.asarray(gradient(prompt.y, params, prompt), float)  # [B, n]
         shares = np.abs(gradients) / np.maximum(np.abs(gradients).sum(1, keepdims=True), 1e-12)
         shares = shares if gradients.any() else shares * np.nan  # without gradients no shares
-        ridge = _ridge_gradients(prompt, context.distribution.noise_var * context.distribution.d)
+        ridge = _ridge_gradients(prompt, penalty)
         norms = np.linalg.norm(gradients, axis=1) * np.linalg.norm(ridge, axis=1)
         largest.append(shares.max(1).mean())
         cosines.append(((gradients * ridge).sum(1) / np.maximum(norms, 1e-12)).mean())

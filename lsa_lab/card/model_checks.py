@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import jax
@@ -14,7 +13,6 @@ from lsa_lab.card.batches import PromptDistribution, draw_batch
 from lsa_lab.card.model_under_test import (
     ModelUnderTest,
     UnfitError,
-    find_dtype,
     hash_program,
     make_batch_tokens,
 )
@@ -56,35 +54,37 @@ def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -
     Raises UnfitError if a check fails.
     """
     check_leaves(params)
-    dtype = find_dtype(params)
+    dtypes = [jnp.asarray(leaf).dtype for leaf in jax.tree.leaves(params)]
+    dtypes = [kind for kind in dtypes if jnp.issubdtype(kind, jnp.floating)]
+    dtype = jnp.result_type(*dtypes or [float])  # tokens get that of the weights
     batch = draw_batch(np.random.default_rng(0), PromptDistribution(d), 3, n).prompt
     batch = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), batch)
     tokens = make_batch_tokens(batch, causal)
     predict = _make_predict(forward, params, tokens[0], causal)
     for length in (max(d // 2, 1) + 1, _LENGTH_FACTOR * n + 1):
-        other = jnp.zeros((length, tokens.shape[2]), dtype)
         message = (
             f"the forward runs on {n + 1} tokens and not on {length}: a card uses prompts of d/2 "
             f"to {_LENGTH_FACTOR}n demonstrations; give tables of positions that many rows, or a "
             "rule for later positions"
         )
-        _attempt(message, partial(jax.eval_shape, predict, params, other))
+        other = jnp.zeros((length, tokens.shape[2]), dtype)
+        _attempt(message, jax.eval_shape, predict, params, other)
     rule = getattr(getattr(forward, "__self__", None), "rule", None)  # of a built-in layer
     predict_batch = jax.jit(jax.vmap(predict, (None, 0)))
     rule = rule if isinstance(rule, str) else None
     model = ModelUnderTest(predict, causal, d, n, dtype, predict_batch, rule)
     predictions = _check_batches(model, params, tokens)
     gradient = jax.grad(lambda inputs: predict(params, inputs)[-1, -1])
-    _attempt(_MESSAGES["derivative"], lambda: jax.eval_shape(gradient, tokens[0]))
+    _attempt(_MESSAGES["derivative"], jax.eval_shape, gradient, tokens[0])
     if causal:
         _check_causal(model, params, tokens, predictions)
     return model
 
 
-def _attempt(message: str, call: Callable[[], Any]) -> Any:
+def _attempt(message: str, function: Callable, *arguments: Any) -> Any:
     """Return the result of a call; raise UnfitError with the message if it raises anything."""
     try:
-        return call()
+        return function(*arguments)
     except Exception as error:
         raise UnfitError(f"{message} ({type(error).__name__}: {error})") from error
 

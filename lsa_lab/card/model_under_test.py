@@ -1,7 +1,7 @@
 """A model under test: its predictions for many prompts at once."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -50,11 +50,14 @@ class ModelUnderTest:
         """Return the predictions after each layer at x_place, from the ``place`` pairs before."""
         return self._predict_prefix(params, batch, place)[:, 1:, -1]
 
-    def predict_places(self, params: Any, batch: Prompt, places: list[int]) -> np.ndarray:  # [B, P]
+    def predict_places(
+        self, params: Any, batch: Prompt, places: int | Sequence[int]
+    ) -> np.ndarray:  # [B, P], [B] for one place
         """Return the predictions at some places, that at place t from the t pairs before it."""
         if self.causal:
             return self._predict_prefix(params, batch, batch.x.shape[1])[:, -1][:, places]
-        return np.stack([self._predict_prefix(params, batch, t)[:, -1, -1] for t in places], 1)
+        rows = [self._predict_prefix(params, batch, t)[:, -1, -1] for t in np.ravel(places)]
+        return np.stack(rows, 1) if np.ndim(places) else rows[0]
 
     def _predict_prefix(self, params: Any, batch: Prompt, place: int) -> np.ndarray:
         """Return the predictions from ``place`` pairs; a causal model reads the whole prompt."""
@@ -97,10 +100,3 @@ def hash_program(predict: Callable, params: Any, tokens: Array) -> str:
     """Return the sha256 of the traced model; "" if it calls Python code, which has no trace."""
     text = jax.jit(lambda *arguments: predict(*arguments)).lower(params, tokens).as_text()
     return "" if "python_cpu_callback" in text else hashlib.sha256(text.encode()).hexdigest()
-
-
-def find_dtype(params: Any) -> Any:
-    """Return the dtype of the weights, which tokens get too; the default float without weights."""
-    dtypes = [jnp.asarray(leaf).dtype for leaf in jax.tree.leaves(params)]
-    dtypes = [dtype for dtype in dtypes if jnp.issubdtype(dtype, jnp.floating)]
-    return jnp.result_type(*dtypes) if dtypes else jnp.result_type(float)

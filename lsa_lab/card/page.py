@@ -6,17 +6,13 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lsa_lab.card import summary
 from lsa_lab.card.identity import LIKE
 from lsa_lab.card.tasks import TASKS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _COLOURS = {"holds": "#009E73", "fails": "#D55E00", "undecided": "#767676", "": "#0072B2"}
 _STYLE: Any = {
@@ -46,21 +42,18 @@ def render_page(
     environment.filters |= {"number": summary.format_number, "finite": np.isfinite}
     values: dict[str, Any] = {"kind": kind, "rows": rows, "body": body}
     if body is not None:
+        others = [row for row in summary.load_committed() if row["name"] != body["name"]]
+        pictures = {} if kind == "notebook" else _draw_pictures(body)
         values |= {
-            "rows": [
-                summary.make_row(body),
-                *(row for row in summary.load_committed() if row["name"] != body["name"]),
-            ],
+            "rows": [summary.make_row(body), *others],
             "headline": summary.format_headline(body),
-            "task": TASKS[body["task"]],
+            "task": TASKS[body["task"]][0],
             "lines": summary.summarise(body),
             "trial": summary.describe_trial(body),
-            "pictures": {} if kind == "notebook" else {
-                group: Markup(picture) for group, picture in _draw_pictures(body).items()
-            },
+            "pictures": {group: Markup(picture) for group, picture in pictures.items()},
             "kept": partial(summary.count_kept, body),
             "docs": _find_docs(folder),
-        }  # fmt: skip
+        }
     return environment.get_template("card.html").render(**values)
 
 
@@ -91,9 +84,8 @@ def _draw_pictures(body: dict[str, Any]) -> dict[str, str]:
 
     with matplotlib.rc_context(_STYLE):
         pictures = {"curve": _draw_risks(body), "length": _draw_growth(body)}
-        rules = body["curves"].get("rules")
-        if rules and "distances" in rules[-1]:
-            pictures["rules"] = _draw_rules(rules)
+        if "rules" in body["curves"]:
+            pictures["rules"] = _draw_rules(body["curves"]["rules"])
         if "training" in body["curves"]:
             pictures["training"] = _draw_training(body)
         for group in dict.fromkeys(probe["group"] for probe in body["probes"]):
@@ -103,16 +95,14 @@ def _draw_pictures(body: dict[str, Any]) -> dict[str, str]:
         return pictures
 
 
-def _make_axes(height: float, **settings: Any) -> "tuple[Figure, Axes]":
+def _make_axes(height: float, **settings: Any) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     figure = Figure((_WIDTH, height))
-    ax = figure.add_subplot()
-    ax.set(**settings)
-    return figure, ax
+    return figure, figure.add_subplot(**settings)
 
 
-def _to_svg(figure: "Figure") -> str:
+def _to_svg(figure: Any) -> str:
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata=dict.fromkeys(_METADATA))
     return file.getvalue()[file.getvalue().index("<svg") :]
@@ -120,11 +110,11 @@ def _to_svg(figure: "Figure") -> str:
 
 def _to_array(rows: Any) -> np.ndarray:
     """Return numbers of card.json as an array, NaN where one is not finite."""
-    numbers = np.array([[float(value) for value in row] for row in rows])
+    numbers = np.array(rows, float)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def _draw_runs(ax: "Axes", x: Sequence[float], runs: Any) -> None:
+def _draw_runs(ax: Any, x: Sequence[float], runs: Any) -> None:
     lines = _to_array(runs)
     ax.plot(x, lines.T, color=_COLOURS[""], lw=0.7, alpha=0.5)
     ax.plot([], [], color=_COLOURS[""], label="each run")
@@ -197,7 +187,7 @@ def _draw_samples(probes: list[dict[str, Any]], linear: bool) -> str:
     """Draw the runs of each probe as points, with median, null, and the allowed side of a bound."""
     figure, ax = _make_axes(0.42 * len(probes) + 0.4, xscale="linear" if linear else "log")
     for y, probe in enumerate(reversed(probes)):
-        samples = _to_array([probe["samples"]])[0]
+        samples = _to_array(probe["samples"])
         samples = samples if linear else np.maximum(samples, 1e-9)
         colour, null = _COLOURS[probe["verdict"]], probe["null"]
         ax.scatter(samples, np.full(len(samples), y), s=14, color=colour, alpha=0.6, lw=0)

@@ -6,24 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtr
 
 Interval = tuple[float, float]
 
 
 def max_misses(num_samples: int, level: float) -> int:
     """Return the largest m with P(Binomial(R, 1/2) <= m) <= level, -1 if there is none."""
-    counts = [math.comb(num_samples, k) for k in range(num_samples + 1)]
-    return int((np.cumsum(counts) <= level * 2**num_samples).sum()) - 1
-
-
-def mean_interval(samples: np.ndarray) -> Interval:  # [R]
-    """Return Student's interval for the mean of R runs, everything if there is one run."""
-    if len(samples) < 2:
-        return -math.inf, math.inf
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(len(samples) - 1, 0.975)) * samples.std(ddof=1) / len(samples) ** 0.5
-    return float(samples.mean() - half), float(samples.mean() + half)
+    return int((bdtr(np.arange(num_samples + 1), num_samples, 0.5) <= level).sum()) - 1
 
 
 def median_interval(samples: np.ndarray | Sequence[float]) -> Interval | None:
@@ -68,10 +58,11 @@ def make_probe(
     group: str,
     says: str,
     samples: Sequence[float] | np.ndarray,  # [R]
+    answers: np.ndarray | float = 0.0,  # the predictions that the samples were computed from
     *,
-    answers: np.ndarray | None = None,  # the predictions that the samples were computed from
     at_least: float | None = None,
     at_most: float | None = None,
+    null: np.ndarray | Sequence[float] | float | None = None,  # its median counts
     note: str = "",
     **fields: Any,
 ) -> Probe:
@@ -80,20 +71,20 @@ def make_probe(
     A sample that is NaN is undefined, and the probe has no verdict. An infinite sample is one of a
     run with predictions that are not finite, and keeps no upper bound.
     """
-    samples = np.asarray(samples, float)
-    defined, notes = samples[~np.isnan(samples)], [note] if note else []
-    if answers is not None and not np.isfinite(answers).all():
-        notes.append(f"diverged in {int((~np.isfinite(answers)).sum())} of {answers.size} prompts")
+    samples, finite = np.asarray(samples, float), np.isfinite(answers)
+    defined, notes, kept, verdict = samples[~np.isnan(samples)], [note] if note else [], None, ""
+    if not finite.all():
+        notes.append(f"diverged in {int((~finite).sum())} of {finite.size} prompts")
     if len(defined) < len(samples):
         notes.append(f"undefined in {len(samples) - len(defined)} of {len(samples)} runs")
-    kept, verdict = None, ""
     if at_least is not None or at_most is not None:
         floor = -math.inf if at_least is None else at_least
         ceiling = math.inf if at_most is None else at_most
         kept = int(((floor <= defined) & (defined <= ceiling)).sum())
         verdict = decide(kept, len(samples)) if len(defined) == len(samples) else ""
     value = float(np.median(defined)) if len(defined) else math.nan
+    null = None if null is None else float(np.median(null))
     return Probe(
         name, group, says, value, tuple(samples.tolist()), median_interval(defined), at_least,
-        at_most, kept, verdict, note="; ".join(notes), **fields,
+        at_most, kept, verdict, null, note="; ".join(notes), **fields,
     )  # fmt: skip

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -99,17 +98,6 @@ TIERS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TrainingResult:
-    """The params of each run, the learning rate, and the course of the training."""
-
-    params: list[Any]
-    rate: float
-    late_risk_ratios: np.ndarray  # [R, C+1], of _make_late_risk after each STRIDE
-    losses: np.ndarray  # [R, steps], before each step
-    seconds: float
-
-
 def train_runs(
     model: ModelUnderTest,
     init: Callable[[Array], Any],
@@ -117,14 +105,14 @@ def train_runs(
     tasks: np.ndarray | None,
     folder: Path | None,
     log: Callable[[str], None],
-) -> TrainingResult:
-    """Train ``tier.runs`` seeds by Adam with a warm-up, a cosine and a clipped gradient.
+) -> tuple[Run, float]:
+    """Train ``tier.runs`` seeds, and return them and the learning rate.
 
-    The learning rate is that of ``tier.rates`` with the smallest loss over the last fifth of a
-    shorter pilot training of another seed. With a folder, a killed training resumes from its
-    checkpoints.
+    It is that of ``tier.rates`` with the smallest loss over the last fifth of a shorter pilot
+    training of another seed. With a folder, a killed training resumes from its checkpoints. The
+    runs are watched by ``_make_late_risk`` after each STRIDE.
     """
-    start, root, rates = time.monotonic(), jax.random.key(0), np.array(tier.rates)
+    root, rates = jax.random.key(0), np.array(tier.rates)
     pilot_files, run_files = (
         None if folder is None else Files(checkpoint=folder / f"{name}.ckpt")
         for name in ("pilot", "runs")
@@ -145,9 +133,7 @@ def train_runs(
     rates = np.full(tier.runs, rate)
     run = _fit_runs(training, tier.steps, init, keys, rates, run_files, late_risk)
     refuse_divergence(run.status, "the training of the card", needs_all=True)
-    params = [jax.tree.map(itemgetter(r), run.params) for r in range(tier.runs)]
-    history, seconds = run.history, time.monotonic() - start
-    return TrainingResult(params, rate, history["watch"], history["loss"], seconds)
+    return run, rate
 
 
 def _make_late_risk(
@@ -264,11 +250,11 @@ def _estimate_time(
 
     Raises UnfitError if the first gradient is not finite.
     """
-    seconds = []
+    times = [time.monotonic()]
     for _ in range(2):  # the first call also compiles
-        start = time.monotonic()
         run = _fit_runs(training, STRIDE, init, keys, rates)
-        seconds.append(time.monotonic() - start)
+        times.append(time.monotonic())
+    first, second = np.diff(times)
     statuses: Any = run.status
     if any(status.kind == "diverged" and not status.step for status in statuses):
         raise UnfitError(
@@ -276,12 +262,11 @@ def _estimate_time(
             "explode, which smaller steps or keys of length 1 prevent; or a root or a norm at 0 "
             "needs a separate case on both sides of jnp.where"
         )
-    per_step = seconds[1] / (STRIDE * len(rates))
+    per_step, regression = second / (STRIDE * len(rates)), tier.task == "regression"
     steps = tier.runs * tier.steps + len(rates) * tier.pilot_steps * (len(rates) > 1)
     probe_steps = _PROBE_STEPS * tier.runs * tier.prompts / tier.batch
-    if tier.tracking and tier.task == "regression":
-        probe_steps += _TRACKING_STEPS * tier.runs * tier.steps
-    programs = _COMPILATIONS if tier.task == "regression" else _COMPILATIONS / 2
-    parts = per_step * steps, per_step * probe_steps, programs * (seconds[0] - seconds[1])
+    probe_steps += _TRACKING_STEPS * tier.runs * tier.steps * (tier.tracking and regression)
+    compiling = _COMPILATIONS * (first - second) * (1 if regression else 0.5)
+    parts = per_step * steps, per_step * probe_steps, compiling
     words = "about {:.0f} s more: {:.0f} of training, {:.0f} of probes, {:.0f} of compiling"
     return words.format(sum(parts), *parts)

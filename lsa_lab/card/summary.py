@@ -57,9 +57,7 @@ def find_break(body: dict[str, Any]) -> int | None:
 
 def find_strength(body: dict[str, Any]) -> dict[str, Any] | None:
     """Return the first probe, hardest first, whose bound every run keeps; None if there is none."""
-    if not did_learn(body):
-        return None
-    for group in _STRENGTHS:
+    for group in _STRENGTHS if did_learn(body) else ():
         for probe in reversed([probe for probe in body["probes"] if probe["group"] == group]):
             kept = probe["verdict"] and probe["kept"] == len(probe["samples"])
             if kept and (group != "tracking" or probe["value"] >= _TRACKED):
@@ -132,14 +130,14 @@ def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
 def _describe_weakness(body: dict[str, Any]) -> str:
     bounded = [probe for probe in body["probes"] if probe["verdict"]]
     failed = [probe for probe in bounded if probe["verdict"] == "fails"]
+    text = f"{len(failed)} of {len(bounded)} bounds fail"
+    if not failed:
+        return text
 
     def excess(probe: dict[str, Any]) -> float:
         value, floor = float(probe["value"]), probe["at_least"]
         return value / probe["at_most"] if floor is None else float(floor / max(value, 1e-9))
 
-    text = f"{len(failed)} of {len(bounded)} bounds fail"
-    if not failed:
-        return text
     worst = max(failed, key=excess)
     return f"{text}; farthest from its bound: {worst['name']}, {format_number(worst['value'])}"
 

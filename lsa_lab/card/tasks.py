@@ -24,12 +24,18 @@ from lsa_lab.prompts import Prompt
 from lsa_lab.tasks import markov
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 
-TASKS = {  # what the labels are, for the page
-    "regression": "y is linear in x plus noise",
-    "drift": "y is linear in x plus noise with weights that drift",
-    "recall": "y is a value stored for x",
-    "nested": "y is linear in x plus noise, in half of the prompts in few coordinates",
-    "bigrams": "x is a symbol of a Markov chain and y tells whether the first symbol follows",
+TASKS = {  # what the labels are, for the page; and the baseline, which the Bayes rule beats
+    "regression": ("y is linear in x plus noise", ""),
+    "drift": ("y is linear in x plus noise with weights that drift", "ridge"),
+    "recall": ("y is a value stored for x", "ridge"),
+    "nested": (
+        "y is linear in x plus noise, in half of the prompts in few coordinates",
+        "the best rule that is linear in the labels",
+    ),
+    "bigrams": (
+        "x is a symbol of a Markov chain and y tells whether the first symbol follows",
+        "the frequency of symbol 0",
+    ),
 }
 LEVELS = np.array([-3, -1, 1, 3]) / 5**0.5  # the values of recall
 

@@ -10,7 +10,7 @@ import pytest
 
 from lsa_lab import estimators
 from lsa_lab.card import Tier, identify, mechanism
-from lsa_lab.card.batches import PromptDistribution, bayes_predictions, draw_batch
+from lsa_lab.card.batches import PromptDistribution
 from lsa_lab.card.evaluation import EvaluationContext
 from lsa_lab.card.identity import NONE, find_nearest_rules
 from lsa_lab.card.model_checks import prepare_model
@@ -117,9 +117,16 @@ def as_layers(*rules):
     return forward
 
 
+def find_rules(forward, runs, size=8, tasks=None):
+    """Return the nearest rule after each layer of a model of the query alone."""
+    model = prepare_model(forward, (), D, 24, causal=False)
+    return find_nearest_rules(
+        model, [()] * runs, PromptDistribution(D, NOISE, tasks=tasks), 24, size
+    )
+
+
 def test_known_rules_get_their_names_in_20_of_20_seeds():
-    model = prepare_model(as_layers(*NAMED.values()), (), D, 24, causal=False)
-    found = find_nearest_rules(model, [()] * 20, PromptDistribution(D, NOISE), 24, 8)
+    found = find_rules(as_layers(*NAMED.values()), 20)
     assert [nearest.title for nearest in found] == list(NAMED)
     assert [nearest.agreeing for nearest in found] == [20] * len(NAMED)
     by_name = dict(zip(NAMED, found, strict=True))
@@ -136,9 +143,7 @@ def test_absurd_models_have_no_rule():
 
     layers = as_layers(memoriser, predict_5_elsewhere)
     for forward in (layers, lambda params, tokens: broken(tokens)):
-        model = prepare_model(forward, (), D, 24, causal=False)
-        found = find_nearest_rules(model, [()] * 8, PromptDistribution(D, NOISE), 24, 8)
-        assert {nearest.title for nearest in found} == {NONE}
+        assert {nearest.title for nearest in find_rules(forward, 8)} == {NONE}
 
 
 class Layer:
@@ -164,15 +169,12 @@ def test_the_page_gets_all_distances_and_the_rule_of_the_design():
 
 
 def test_a_model_of_few_tasks_is_bayes_over_these_tasks():
-    model = prepare_model(lambda params, tokens: pretrained(tokens), (), D, 24, causal=False)
-    distribution = PromptDistribution(D, NOISE, tasks=TASKS)
-    (nearest,) = find_nearest_rules(model, [()] * 4, distribution, 24, 32)
+    (nearest,) = find_rules(lambda params, tokens: pretrained(tokens), 4, 32, TASKS)
     assert nearest.title == "Bayes over the pretraining tasks"
 
 
 def test_a_name_is_undecided_where_runs_disagree_or_the_distance_is_wide():
-    model = prepare_model(lambda params, tokens: ridge(tokens), (), D, 24, causal=False)
-    (nearest,) = find_nearest_rules(model, [()] * 8, PromptDistribution(D, NOISE), 24, 8)
+    (nearest,) = find_rules(lambda params, tokens: ridge(tokens), 8)
     assert nearest.title == "ridge"
     assert dataclasses.replace(nearest, agreeing=2).title == "undecided: ridge"
     wide = dataclasses.replace(nearest, interval=(0.0, 0.2), distance=0.05)
@@ -215,12 +217,3 @@ def test_labels_have_the_scale_of_the_task():
     assert (constant.title, constant.point) == ("a constant", f"{7 / 20 / D**0.5:.3f}")
     assert ridge.title == "ridge"
     assert float(ridge.point.split()[1]) == pytest.approx(1.0, rel=0.05)  # of σ²/s², which is Bayes
-
-
-def test_the_kalman_filter_is_best_where_weights_drift():
-    distribution = PromptDistribution(D, NOISE, persistence=0.9)
-    batch = draw_batch(np.random.default_rng(0), distribution, 2000, 24)
-    rules = [PromptDistribution(D, NOISE, persistence=keep) for keep in (0.9, 1.0, 0.7)]
-    errors = [bayes_predictions(batch, rule)[:, -1] - batch.targets[:, -1] for rule in rules]
-    filtered, ridge_risk, hasty = ((error**2).mean() for error in errors)
-    assert filtered < min(ridge_risk, hasty)
