@@ -19,12 +19,11 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.card import cost, leaderboard, mechanism, page, probes, recipe, summary
-from lsa_lab.card.evaluation import EvaluationContext
+from lsa_lab.card.evaluation import EvaluationContext, Probe
 from lsa_lab.card.identity import NUM_PROMPT_SETS
 from lsa_lab.card.leaderboard import SCHEMA
 from lsa_lab.card.model_checks import Forward, check_leaves, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, hash_program
-from lsa_lab.card.probe import Probe
 from lsa_lab.card.recipe import TIERS, Tier
 from lsa_lab.files import write_file
 from lsa_lab.models import recurrent, transformer
@@ -201,9 +200,14 @@ def report_card(
     }
     cards: list[Card] = []
     for i, model in enumerate(models):
-        part = None if folder is None else Path(folder) / (f"ablation {i}" if i else "")
-        context, training_facts = _make_context(model, init, params, size, table, part, log)
-        context = dataclasses.replace(context, states=None if i else states)
+        context = EvaluationContext(
+            model, [params] * NUM_PROMPT_SETS, size, size.distribution(table),
+            None if i else states, init,
+        )  # fmt: skip
+        training_facts: dict[str, Any] = {"trained": init is not None}
+        if init is not None:
+            part = None if folder is None else Path(folder) / (f"ablation {i}" if i else "")
+            context, training_facts = _train(context, part, log)
         measured = _measure_probes(context, log)
         risks = measured[f"risk over Bayes, n = {size.n}"].samples
         median_run = int(np.argsort(risks, kind="stable")[(len(risks) - 1) // 2])
@@ -219,27 +223,18 @@ def report_card(
     return dataclasses.replace(cards[0], ablations=dict(zip(ablate or {}, cards[1:], strict=True)))
 
 
-def _make_context(
-    model: ModelUnderTest,
-    init: Callable[[Array], Any] | None,
-    params: Any,
-    size: Tier,
-    table: np.ndarray | None,
-    folder: Path | None,
-    log: Callable[[str], None],
+def _train(
+    context: EvaluationContext, folder: Path | None, log: Callable[[str], None]
 ) -> tuple[EvaluationContext, dict[str, Any]]:
-    """Train the runs if there is an init; return the context of the probes and facts."""
-    distribution, start = size.distribution(table), time.monotonic()
-    if init is None:
-        runs = [params] * NUM_PROMPT_SETS
-        return EvaluationContext(model, runs, size, distribution), {"trained": False}
+    """Return the context with the trained runs, and facts about the training."""
+    start, size, table = time.monotonic(), context.tier, context.distribution.tasks
     resumed = folder is not None and any(folder.glob("*.ckpt*"))
-    run, rate = recipe.train_runs(model, init, size, table, folder, log)
+    assert context.init is not None
+    run, rate = recipe.train_runs(context.model, context.init, size, table, folder, log)
     seconds = time.monotonic() - start  # of this process
     runs = [jax.tree.map(itemgetter(r), run.params) for r in range(size.runs)]
-    context = EvaluationContext(model, runs, size, distribution, init=init, training=run)
     facts = {"trained": True, "rate": rate, "training_seconds": seconds, "resumed": resumed}
-    return context, facts
+    return dataclasses.replace(context, params=runs, training=run), facts
 
 
 def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> dict[str, Probe]:

@@ -12,9 +12,8 @@ import optax
 from jax import Array
 
 from lsa_lab.analyses.clipping import truncate
-from lsa_lab.card.evaluation import EvaluationContext
+from lsa_lab.card.evaluation import EvaluationContext, Probe, make_probe
 from lsa_lab.card.mechanism import relative_changes
-from lsa_lab.card.probe import Probe, make_probe
 from lsa_lab.card.probes import find_accuracy
 from lsa_lab.card.recipe import STRIDE
 from lsa_lab.training import Training, fit

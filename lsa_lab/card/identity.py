@@ -9,9 +9,9 @@ from scipy.special import stdtrit
 
 from lsa_lab.arguments import check_at_least
 from lsa_lab.card.batches import PromptDistribution
+from lsa_lab.card.evaluation import Interval
 from lsa_lab.card.model_checks import Forward, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, take_prefix
-from lsa_lab.card.probe import Interval
 from lsa_lab.card.prompt_sets import MANY, NUM_SETS, ORDER, draw_prompt_sets, take_differences
 from lsa_lab.card.rules import Family, PromptTable, make_families
 from lsa_lab.tasks.linear import LinearTask

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lsa_lab.card import page, summary
-from lsa_lab.card.probe import Probe
+from lsa_lab.card.evaluation import Probe
 from lsa_lab.files import write_file
 
 SCHEMA = 2  # of card.json, described in docs/card.md

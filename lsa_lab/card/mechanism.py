@@ -15,9 +15,8 @@ from lsa_lab.card.batches import (
     make_batch,
     permute,
 )
-from lsa_lab.card.evaluation import EvaluationContext, mean_squared_errors
+from lsa_lab.card.evaluation import EvaluationContext, Probe, make_probe, mean_squared_errors
 from lsa_lab.card.identity import LIKE, NONE, PROMPT_SETS, NearestRule, find_nearest_rules
-from lsa_lab.card.probe import Probe, make_probe
 
 _GRADIENT_PROMPTS = 64  # prompts of a run for label gradients
 _LEAST_LABEL_SUM = 0.2  # sum of the coefficients of both labels, below which no share is defined

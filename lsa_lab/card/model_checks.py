@@ -90,7 +90,7 @@ def _attempt(message: str, function: Callable, *arguments: Any) -> Any:
 
 
 def check_leaves(params: Any, trained: bool = False) -> None:
-    """Raise UnfitError for a leaf that is not numeric or, to be ``trained``, not a float."""
+    """Raise UnfitError for a leaf that is no number, NaN or, to be ``trained``, not a float."""
     for path, leaf in jax.tree.leaves_with_path(params):
         name, dtype = f"params{jax.tree_util.keystr(path)}", getattr(leaf, "dtype", None)
         if not isinstance(leaf, bool | int | float | complex) and dtype is None:
@@ -98,6 +98,8 @@ def check_leaves(params: Any, trained: bool = False) -> None:
                 f"{name} is a {type(leaf).__name__}: params hold arrays alone; keep other values "
                 "in the forward, those of an equinox module by eqx.partition(model, eqx.is_array)"
             )
+        if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
+            raise UnfitError(f"{name} holds NaN: give weights of a training that stayed finite")
         if trained and not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
             raise UnfitError(
                 f"{name} is {jnp.result_type(leaf)}, which has no gradient: make it a float, or "
@@ -141,10 +143,6 @@ def _check_batches(model: ModelUnderTest, params: Any, tokens: Array) -> np.ndar
 
     first, second, other_batch = _attempt(_MESSAGES["vmap"], predict_twice)
     if not np.isfinite(first).all():
-        for path, leaf in jax.tree.leaves_with_path(params):
-            if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
-                name = f"params{jax.tree_util.keystr(path)}"
-                raise UnfitError(f"{name} holds NaN: give weights of a training that stayed finite")
         raise UnfitError(_MESSAGES["finite"])
     if not np.array_equal(first, second):
         raise UnfitError(_MESSAGES["calls"])

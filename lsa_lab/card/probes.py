@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lsa_lab.card.batches import Batch, PromptDistribution, baseline_predictions
-from lsa_lab.card.evaluation import EvaluationContext, get_targets
-from lsa_lab.card.probe import Probe, make_probe
+from lsa_lab.card.evaluation import EvaluationContext, Probe, get_targets, make_probe
 from lsa_lab.card.tasks import LEVELS, TASKS, count_simple, half_life_gate
 from lsa_lab.estimators import sparse_posterior_mean
 from lsa_lab.theory import learning_curves

@@ -118,11 +118,11 @@ def train_runs(
         for name in ("pilot", "runs")
     )
     training = _make_training(model, tier, tasks)
-    keys = jnp.stack([jax.random.fold_in(root, _PILOT_SEED)] * len(rates))
+    keys, rate = jnp.stack([jax.random.fold_in(root, _PILOT_SEED)] * len(rates)), tier.rates[0]
     log(_estimate_time(training, init, tier, keys, rates))
-    rate = float(rates[0])
     if len(rates) > 1:
-        pilot = _fit_runs(training, tier.pilot_steps, init, keys, rates, pilot_files)
+        short = replace(training, steps=tier.pilot_steps)
+        pilot = _fit_runs(short, init, keys, rates, files=pilot_files)
         losses = pilot.history["loss"][:, -max(tier.pilot_steps // 5, 1) :].mean(1)
         if not np.isfinite(losses).any():
             refuse_divergence(pilot.status, "the pilot of the card")
@@ -130,8 +130,7 @@ def train_runs(
     log(f"learning rate {rate:g} of {', '.join(f'{r:g}' for r in rates)}")
     keys = jax.random.split(jax.random.fold_in(root, _RUN_SEED), tier.runs)
     late_risk = _make_late_risk(model, tier.distribution(tasks), tier.n)
-    rates = np.full(tier.runs, rate)
-    run = _fit_runs(training, tier.steps, init, keys, rates, run_files, late_risk)
+    run = _fit_runs(training, init, keys, [rate] * tier.runs, files=run_files, watch=late_risk)
     refuse_divergence(run.status, "the training of the card", needs_all=True)
     return run, rate
 
@@ -188,20 +187,11 @@ def _make_training(model: ModelUnderTest, tier: Tier, tasks: np.ndarray | None) 
     )
 
 
-def _fit_runs(
-    training: Training,
-    steps: int,
-    init: Callable,
-    keys: Array,
-    rates: np.ndarray,
-    files: Files | None = None,
-    watch: Callable | None = None,
-) -> Run:
+def _fit_runs(training: Training, init: Callable, keys: Array, rates: Any, **options: Any) -> Run:
     params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[init(key) for key in keys])
     data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys)
-    settings = jnp.asarray(rates), jnp.full(len(rates), float(steps))
-    recipe = replace(training, steps=steps)
-    return fit(recipe, params, data_keys, per_run=settings, watch=watch, files=files, chunk=STRIDE)
+    settings = jnp.asarray(rates), jnp.full(len(rates), float(training.steps))
+    return fit(training, params, data_keys, per_run=settings, chunk=STRIDE, **options)
 
 
 def make_loss(model: ModelUnderTest, tier: Tier) -> Callable[[Any, Prompt], Array]:
@@ -243,16 +233,14 @@ def sample_prompts(
     return np.asarray(make_batch_tokens(batch, True)), np.asarray(_collect_labels(batch))
 
 
-def _estimate_time(
-    training: Training, init: Callable, tier: Tier, keys: Array, rates: np.ndarray
-) -> str:
+def _estimate_time(training: Training, init: Callable, tier: Tier, keys: Any, rates: Any) -> str:
     """Return the seconds of the card as text, estimated from the first steps of the pilot.
 
     Raises UnfitError if the first gradient is not finite.
     """
     times = [time.monotonic()]
     for _ in range(2):  # the first call also compiles
-        run = _fit_runs(training, STRIDE, init, keys, rates)
+        run = _fit_runs(replace(training, steps=STRIDE), init, keys, rates)
         times.append(time.monotonic())
     first, second = np.diff(times)
     statuses: Any = run.status

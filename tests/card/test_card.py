@@ -15,11 +15,11 @@ from lsa_lab.card import (
     Card,
     UnfitError,
     cost,
+    evaluation,
     layers,
     leaderboard,
     mechanism,
     page,
-    probe,
     probes,
     recipe,
     report_card,
@@ -150,32 +150,34 @@ def test_one_of_eight_runs_may_miss_a_bound():
     for verdict, cases in verdicts.items():
         for kept, size in cases:
             samples = [0.5] * kept + [2.0] * (size - kept)
-            assert probe.make_probe("", "", "", samples, at_most=1).verdict == verdict
+            assert evaluation.make_probe("", "", "", samples, at_most=1).verdict == verdict
 
 
 @pytest.mark.parametrize(("size", "rank"), [(5, None), (6, 1), (8, 1), (9, 2), (12, 3)])
 def test_the_interval_of_a_median_is_of_order_statistics(size, rank):
     samples = np.random.default_rng(0).permutation(size) + 1.0
-    interval = probe.median_interval(samples)
+    interval = evaluation.median_interval(samples)
     assert interval == (None if rank is None else (rank, size + 1 - rank))
 
 
 def test_numbers_that_are_not_finite_or_undefined_are_counted():
     answers = np.zeros((3, 4))
     answers[0, :2] = np.inf
-    diverged = probe.make_probe("", "", "", [np.inf, 1.0, 1.0], answers, at_most=2)
+    diverged = evaluation.make_probe("", "", "", [np.inf, 1.0, 1.0], answers, at_most=2)
     assert (diverged.value, diverged.kept, diverged.verdict) == (1, 2, "undecided")
     assert diverged.note == "diverged in 2 of 12 prompts"
-    undefined = probe.make_probe("", "", "", [np.nan, 1.0, 1.0], at_most=2)
+    undefined = evaluation.make_probe("", "", "", [np.nan, 1.0, 1.0], at_most=2)
     assert (undefined.verdict, undefined.note) == ("", "undefined in 1 of 3 runs")
 
 
 def make_body(ratios, **changes):
     """Return a card of four runs with these ratios of the risk at 4, 8 and 16 demonstrations."""
     runs = [[ratio * factor for ratio in ratios] for factor in (0.9, 1, 1, 1.1)]
-    last = probe.make_probe("risk over Bayes, n = 8", "risk", "", np.array(runs)[:, 1], null=20.0)
-    rule = probe.Probe("nearest rule", "rule", "", "ridge")
-    tracked = probe.make_probe("parity of 64 signs", "tracking", "", [0.97] * 4, at_least=0.9)
+    last = evaluation.make_probe(
+        "risk over Bayes, n = 8", "risk", "", np.array(runs)[:, 1], null=20.0
+    )
+    rule = evaluation.Probe("nearest rule", "rule", "", "ridge")
+    tracked = evaluation.make_probe("parity of 64 signs", "tracking", "", [0.97] * 4, at_least=0.9)
     growth = {"growth": {"lengths": (4, 8, 16), "runs": runs}}
     facts = {"name": "a", "n": 8, "d": 1, "steps": 2000, "trained": True, "tier": "laptop"}
     return Card({p.name: p for p in (last, rule, tracked)}, growth, facts | changes).to_json()
