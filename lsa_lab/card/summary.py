@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
-from statistics import median
 from typing import Any
+
+import numpy as np
 
 from lsa_lab.card.cost import STATE_PROBE
 from lsa_lab.card.recipe import TIERS
@@ -48,11 +49,9 @@ def did_learn(body: dict[str, Any]) -> bool:
 def find_break(body: dict[str, Any]) -> int | None:
     """Return the first measured length with a median risk above twice the Bayes risk, or None."""
     growth = body["curves"]["growth"]
-    columns = zip(*growth["runs"], strict=True)
-    for length, column in zip(growth["lengths"], columns, strict=True):
-        if median(map(float, column)) > BREAK:
-            return int(length)
-    return None
+    medians = np.median(np.array(growth["runs"], float), 0)
+    pairs = zip(growth["lengths"], medians, strict=True)
+    return next((length for length, risk in pairs if risk > BREAK), None)
 
 
 def find_strength(body: dict[str, Any]) -> dict[str, Any] | None:
