@@ -98,17 +98,17 @@ def draw_batch(
 def _draw_weights(
     rng: np.random.Generator, distribution: PromptDistribution, size: int, n: int
 ) -> np.ndarray:  # [B, n+1, d], or [B, 1, d] if all places share one w
-    d, counts = distribution.d, distribution.sparsity
+    d, counts, ranks = distribution.d, np.asarray(distribution.d), np.arange(distribution.d)
     if distribution.tasks is not None:
         return distribution.tasks[rng.integers(len(distribution.tasks), size=size)][:, None]
     weights = rng.normal(size=(size, 1, d)) / np.sqrt(d)
-    ranks: Any = np.arange(d)
     if distribution.task == "nested":
         is_simple = rng.random((size, 1, 1)) < distribution.simple_share
         counts = np.where(is_simple, count_simple(d), d)
-    elif counts is not None:
+    elif distribution.sparsity is not None:
+        counts = np.asarray(distribution.sparsity)
         ranks = rng.permuted(np.tile(ranks, (size, 1)), axis=1)[:, None]
-    if counts is not None:
+    if (counts < d).any():
         return np.where(ranks < counts, weights, 0) * np.sqrt(d / counts)
     if distribution.persistence == 1:
         return weights

@@ -56,7 +56,7 @@ def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -
     check_leaves(params)
     dtypes = [jnp.asarray(leaf).dtype for leaf in jax.tree.leaves(params)]
     dtypes = [kind for kind in dtypes if jnp.issubdtype(kind, jnp.floating)]
-    dtype = jnp.result_type(*dtypes or [float])  # tokens get that of the weights
+    dtype = jnp.result_type(*dtypes) if dtypes else jnp.result_type(float)  # of tokens too
     batch = draw_batch(np.random.default_rng(0), PromptDistribution(d), 3, n).prompt
     batch = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), batch)
     tokens = make_batch_tokens(batch, causal)

@@ -56,7 +56,7 @@ class ModelUnderTest:
         """Return the predictions at some places, that at place t from the t pairs before it."""
         if self.causal:
             return self._predict_prefix(params, batch, batch.x.shape[1])[:, -1][:, places]
-        rows = [self._predict_prefix(params, batch, t)[:, -1, -1] for t in np.ravel(places)]
+        rows = [self._predict_prefix(params, batch, int(t))[:, -1, -1] for t in np.ravel(places)]
         return np.stack(rows, 1) if np.ndim(places) else rows[0]
 
     def _predict_prefix(self, params: Any, batch: Prompt, place: int) -> np.ndarray:
