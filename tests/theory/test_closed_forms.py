@@ -19,6 +19,7 @@ def test_the_bound_at_its_limits_and_at_any_little_noise():
     np.testing.assert_allclose(risk.rotation_invariant_bound(4, 9, 1e12), 1.0)
     scaled = 3.0 * risk.rotation_invariant_bound(4, 9, 0.5 / 3.0)
     np.testing.assert_allclose(risk.rotation_invariant_bound(4, 9, 0.5, 3.0), scaled)
+    np.testing.assert_allclose(risk.min_norm(4, 9, 2.0, 4.0), 4 * risk.min_norm(4, 9, 0.5))
     little = risk.rotation_invariant_bound(8, 8, 1e-22)
     for exponent in (26, 30, 40, 100):
         less = risk.rotation_invariant_bound(8, 8, 10.0**-exponent)
@@ -38,6 +39,7 @@ def test_a_curve_that_grows_without_end_ends_at_infinity_and_a_ratio_after_a_blo
     curve = jit_numpy(learning_curves.lms, static_argnums=(0, 1))(500, 3, 0.2, 10.0)
     assert (np.diff(curve[:10]) > 0).all()
     assert (curve[-100:] == np.inf).all()
+    assert not np.isnan(curve).any()
     depths = np.array([0.5, 2.0, 5.0])
     ratio = amplification.one_coordinate_ratio(0.125, np.array([2.0, 1.0]), 0.0, depths)
     assert np.isfinite(ratio[0])

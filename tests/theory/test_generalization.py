@@ -27,7 +27,8 @@ def test_the_bound_is_the_root_of_the_mean_of_its_summands_and_centring_lowers_i
 
 
 def test_a_run_that_diverged_has_no_bound_and_no_update_the_bound_zero():
-    broken = np.full((L, E, E), np.nan)
+    broken = UPDATES[0].copy()
+    broken[0, 0, 0] = np.nan
     assert np.isnan(generalization.trajectory_bound(broken, 0.1, 1.0, 20))
     assert generalization.trajectory_bound(np.zeros_like(broken), 0.1, 1.0, 20) == 0
 
