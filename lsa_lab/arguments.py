@@ -60,13 +60,8 @@ def set_counts(config: Any, names: str, least: int = 1) -> None:
     """Turn the named counts of a frozen config into Python's, which JSON has and which widen no
     dtype; None stays."""
     for name in names.split():
-        count = getattr(config, name)
-        if count is None:
-            continue
-        count = check_whole(count, name)
-        if count < least:
-            raise ValueError(f"{name} is {count}; the nearest valid value is {least}")
-        object.__setattr__(config, name, count)
+        if (count := getattr(config, name)) is not None:
+            object.__setattr__(config, name, check_at_least(count, name, least))
 
 
 def check_size(size: int, count: int, what: str = "demonstrations", name: str = "size") -> int:

@@ -6,7 +6,7 @@ from typing import Literal
 import jax
 import numpy as np
 
-from lsa_lab.arguments import check_choice, check_positive, check_whole, set_counts
+from lsa_lab.arguments import check_at_least, check_choice, check_positive, check_whole, set_counts
 from lsa_lab.models.blocks import Kernel, Keys
 
 
@@ -85,8 +85,7 @@ class Config:
                 f"heads is {self.heads}, {len(self.heads)} counts for num_layers = "
                 f"{self.num_layers}; the nearest valid value is {nearest}"
             )
-        if min(self.head_counts) < 1:
-            raise ValueError(f"heads is {min(self.head_counts)}; the nearest valid value is 1")
+        check_at_least(min(self.head_counts), "heads")
 
     @property
     def head_counts(self) -> tuple[int, ...]:  # L of them

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from lsa_lab.arguments import check_finite, check_size, is_concrete
+from lsa_lab.arguments import check_finite, check_range, check_size, is_concrete
 from lsa_lab.prompts import to_native_order
 from lsa_lab.scaling import scale_near_one
 
@@ -34,8 +34,7 @@ def determinantal(points: Array, size: int, ridge: float = 0.0) -> Array:  # [m,
     """
     points, size = _check(points, size)
     p = points.shape[1]
-    if is_concrete(ridge) and not 0 <= ridge < float("inf"):
-        raise ValueError(f"ridge = {ridge}: expected a finite number >= 0")
+    check_range(ridge, "ridge")
     if is_concrete(ridge) and np.asarray(ridge).astype(points.dtype) == 0 and size > p:
         raise ValueError(
             f"size = {size} of points of width {p}: their determinant is 0; give a ridge > 0"

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from lsa_lab.arguments import Real, as_floats, check_eigenvalues
+from lsa_lab.arguments import Real, as_floats, check_eigenvalues, check_positive
 from lsa_lab.theory.domains import check, check_sizes
 from lsa_lab.theory.wishart import SPLITS, wishart_quadrature
 
@@ -100,8 +100,7 @@ def rotation_invariant_bound(
     """
     n, d = check_sizes(n, d, noise_var)
     noise_var, signal_norm_sq = float(noise_var), float(signal_norm_sq)
-    if not 0 < signal_norm_sq < math.inf:
-        raise ValueError(f"signal_norm_sq = {signal_norm_sq}: it is positive and finite")
+    check_positive(signal_norm_sq, "signal_norm_sq")
     penalty = noise_var * d / signal_norm_sq
     splits = max(SPLITS, math.ceil(-math.log(penalty, 16))) if penalty > 0 else SPLITS
     eigenvalues, expected_counts = wishart_quadrature(n, d, splits)
