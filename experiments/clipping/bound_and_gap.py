@@ -19,6 +19,7 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from experiments.clipping import clipped
+from experiments.models import tasks
 from experiments.models.model import prepare_prompt
 from experiments.models.named import choose_models
 from experiments.models.tasks import distribution
@@ -69,10 +70,7 @@ TIERS = {
 
 
 def draw_pairs(key, config):  # -> [G, B, N + m, e], noise [G, B, N + m]
-    """Draw pairs of one task w ~ N(0, I) for each group; noise of variance 1 is still to be added.
-
-    The first N are demonstrations, the others the population; all places of the grid share them.
-    """
+    """Draw N demonstrations and m others of a task w ~ N(0, I) for each group, and their noise."""
     task = LinearTask(max(config.shots) + config.population, config.d)
     *keys, key_noise = jax.random.split(key, 3)
 
@@ -96,8 +94,7 @@ def descend(params, second_moment, noise):  # [L, e, e] -> [e, e], [L, e, e]
 
 
 def measure_prompt(rows, normal, n, step_sizes, config):  # [N + m, e] -> [1 + c, 2], [.., L, e, e]
-    """Return the risks on population and demonstrations, and the updates, without noise and at
-    each c."""
+    """Return the risks on population and demonstrations, and updates, without noise and by c."""
     largest, b = max(config.shots), config.largest_loss
     shares = jnp.where(jnp.arange(largest, dtype=float) < n, 1 / n, 0.0)  # of the first n
     moment = (rows[:largest].T * shares[None]) @ rows[:largest]
@@ -113,7 +110,6 @@ def measure_prompt(rows, normal, n, step_sizes, config):  # [N + m, e] -> [1 + c
 
 
 def measure_place(place, rows, eps, normal, config):  # -> {name: [G] or [G, c]}
-    """Return gaps, bounds and costs of the noise, of each task at one place of the grid."""
     noise, n, depth = place
     # The step that is best if there is one: the others are idle layers, with steps of size 0.
     step = n / (n + config.d + 1 + noise**2)
@@ -137,8 +133,9 @@ def measure_place(place, rows, eps, normal, config):  # -> {name: [G] or [G, c]}
     return jax.lax.map(measure_task, (rows, eps, normal), batch_size=8)  # some at a time: memory
 
 
-def measure_grid(config):  # -> {name: (dims, array)}
-    places = jnp.asarray([*itertools.product(config.noises, config.shots, config.depths)], float)
+def measure_grid(config):  # -> Dataset
+    grid = dict(zip(GRID, (config.noises, config.shots, config.depths), strict=True))
+    places = jnp.asarray([*itertools.product(*grid.values())], float)
 
     @jax.jit
     def run(key):
@@ -149,14 +146,12 @@ def measure_grid(config):  # -> {name: (dims, array)}
         data = dict(rows=rows, eps=eps, normal=normal, config=config)
         return jax.lax.map(partial(measure_place, **data), tuple(places.T))
 
-    shape = len(config.noises), len(config.shots), len(config.depths)
-    return {
-        name: (
-            (*GRID, "task", "update_noise")[: values.ndim + 2],
-            np.asarray(values).reshape(*shape, *values.shape[1:]),
-        )
-        for name, values in run(jax.random.key(config.seed)).items()
-    }
+    rows = jax.device_get(run(jax.random.key(config.seed)))
+    dims, shape = (*GRID, "task", "update_noise"), [*map(len, grid.values())]
+    data = {n: (dims[: x.ndim + 2], x.reshape(*shape, *x.shape[1:])) for n, x in rows.items()}
+    names = {name: list(x) for name, x in grid.items()}
+    names["update_noise"] = list(config.update_noises)
+    return xr.Dataset(data | {"largest_loss": config.largest_loss}, names)
 
 
 def measure_stack(spec, params, pairs, config):  # Prompt [B] of n + m pairs
@@ -179,11 +174,8 @@ def measure_stack(spec, params, pairs, config):  # Prompt [B] of n + m pairs
 
 @partial(jax.jit, static_argnums=(0, 3))
 def measure_stacks(spec, params, pairs, config):  # leaves [R, E, ...], Prompt [R, B]
-    """Return the measures of ``measure_stack`` for every run after every edit."""
-
     def measure_run(row):
-        params, pairs = row
-        return jax.lax.map(lambda one: measure_stack(spec, one, pairs, config), params)
+        return jax.lax.map(lambda one: measure_stack(spec, one, row[1], config), row[0])
 
     return jax.lax.map(measure_run, (params, pairs))
 
@@ -197,7 +189,6 @@ def rises(after, before):
 
 
 def measure_truncations(config, runs):  # -> Dataset
-    """Measure what truncations and random edits do to the bound, the updates and the risk."""
     spec = runs.spec
     params = jax.tree.map(lambda leaf: leaf.astype(float), clipped.load_params(runs))
     count, width, depth = len(params.w_kq), spec.token_width, spec.architecture.depth
@@ -209,7 +200,7 @@ def measure_truncations(config, runs):  # -> Dataset
     keys = jax.random.split(jax.random.key(config.seed + 1))
     disturbed = clipped.disturb_all(keys[0], params, edited)
     task = distribution(spec.task, max(spec.task.lengths) + config.edited_population)
-    pairs = clipped.draw_prompts(keys[1], task, count, config.edited_prompts)
+    pairs = tasks.draw_runs(keys[1], task, count, config.edited_prompts)
     measures = [measure_stacks(spec, each, pairs, config) for each in (edited, disturbed)]
     bound, risk, sums = (np.stack(leaves, axis=1) for leaves in zip(*measures, strict=True))
     losses = np.minimum(pairs.y[:, :, max(spec.task.lengths) :] ** 2, config.largest_loss)
@@ -229,14 +220,8 @@ def measure_truncations(config, runs):  # -> Dataset
 
 
 def compute(config, models):
-    axes = zip(GRID, (config.noises, config.shots, config.depths), strict=True)
-    axes = {name: list(values) for name, values in axes}
-    descent = xr.Dataset(
-        measure_grid(config) | {"largest_loss": config.largest_loss},
-        axes | {"update_noise": list(config.update_noises)},
-    )
     edits = measure_truncations(config, models[MODEL])
-    return xr.DataTree.from_dict({"descent": descent, "edits": edits})
+    return xr.DataTree.from_dict({"descent": measure_grid(config), "edits": edits})
 
 
 def choose_by_others(values):  # [R, ..., c] -> [R, ...]
@@ -358,73 +343,58 @@ CLAIMS = (
              quantity=f"{TRUNCATIONS} in which truncation raises the bound, {RANDOM}",
              sample=partial(bound_rises, less_random=True), at_most=0.0, null=LESS),
     remark_4("risk_falls", statement="Where truncation lowers the bound, it lowers the risk more "
-             "often than random edits of the same norm",
-             quantity="of truncations with a lower bound, the share with a lower risk, less the "
-             "share in which a random edit of the same norm lowers the risk",
-             sample=risk_falls, at_least=0.0, null=LESS),
+             "often than random edits of the same norm", quantity="of truncations with a lower "
+             "bound, the share with a lower risk, less the share in which a random edit of the "
+             "same norm lowers the risk", sample=risk_falls, at_least=0.0, null=LESS),
     remark_6("updates_rise", statement="Truncation of a matrix of a trained stack raises the sum "
              "of squared updates less often than random edits of the same norm",
              quantity=f"{TRUNCATIONS}, and of prompts, in which truncation raises it, {RANDOM}",
              sample=partial(sum_rises, less_random=True), at_most=0.0, null=LESS),
     remark_6("updates_rise_share", statement="Most truncations of a matrix of a trained stack "
-             "lower the sum of squared updates",
-             quantity=f"{TRUNCATIONS}, and of prompts, in which it rises",
-             sample=sum_rises, at_most=0.5, null="updates_rise"),
+             "lower the sum of squared updates", quantity=f"{TRUNCATIONS}, and of prompts, in "
+             "which it rises", sample=sum_rises, at_most=0.5, null="updates_rise"),
 )  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.8, (1, 2))
-    plot_grid(axes[0], result["descent"])
-    plot_rises(axes[1], result["edits"])
-    best = [np.exp(np.log(best_bound(result, shots)).mean()) for shots in config.shots]
-    bounds, counts = (x.mean() for x in rank_gaps(result))
-    edits = result["edits"]
-    return figure, (
-        "With the size c of the noise that makes it smallest, the bound is "
-        f"{min(best):.2g} to {max(best):.2g} times the largest possible loss. At equal n its rank "
-        f"correlation with the gap is {bounds:.2f}, that of the number of layers {counts:.2f}. "
-        "Truncating a matrix of trained linear attention "
-        f"raises the bound in {bound_rises(result).mean():.0%} of cases and the sum of squared "
-        f"updates in {sum_rises(result).mean():.0%}. Points in a are means over "
-        f"{config.tasks} tasks at one place of the grid; bars in b are 95 % intervals over "
-        f"{edits.sizes['run']} trainings, {int(edits['left_out'])} left out."
-    )
-
-
-def plot_grid(ax, descent):
-    """Draw the best bound over the gap, both over the largest loss, at every place of the grid."""
+    figure, (left, right) = plotting.figure(6.75, 2.8, (1, 2))
+    descent = result["descent"]
     best = find_best_bounds(descent).mean("task")
     gaps = (descent["gap"] / descent["largest_loss"]).mean("task")
     for n, color, marker in zip(descent["shots"].values, plotting.COLOURS, "osD^vP", strict=False):
         x, y = (values.sel(shots=n).values.ravel() for values in (gaps, best))
-        ax.plot(x, y, marker, color=color, mfc="none", ms=4, label=f"n = {n:g}")
-    ax.axhline(1, color="grey", lw=0.8, ls=":", label="largest loss")
+        left.plot(x, y, marker, color=color, mfc="none", ms=4, label=f"n = {n:g}")
+    left.axhline(1, color="grey", lw=0.8, ls=":", label="largest loss")
     top = np.linspace(0, 1.05 * float(gaps.max()), 200)
-    plotting.line(ax, top, top, "gap")
-    plotting.log_axes(ax, y=True)
-    ax.set_ylim(bottom=0.002)
-    ax.set(xlabel="gap / largest loss", ylabel="bound / largest loss", title="Bound and gap")
-    ax.legend(ncol=2)
-
-
-def plot_rises(ax, edits):
-    """Draw the shares of edits that raise each quantity, of truncations and of random edits."""
-    quantities = {
-        "bound": bounds_that_rise(edits),
-        "sum of |G|²": edits["sum_rises"],
-        "risk": edits["risk_ratio"] > 1,
+    plotting.line(left, top, top, "gap")
+    plotting.log_axes(left, y=True)
+    left.set_ylim(bottom=0.002)
+    left.set(xlabel="gap / largest loss", ylabel="bound / largest loss", title="Bound and gap")
+    left.legend(ncol=2)
+    edits = result["edits"]
+    rises = bounds_that_rise(edits), edits["sum_rises"], edits["risk_ratio"] > 1
+    shares = {
+        edit: np.stack([each.sel(edit=edit).mean(CELLS).values for each in rises], axis=1)
+        for edit in EDITS
     }
-    looks = ((plotting.VERMILION, "o"), (plotting.GREY, "^"))
-    for i, (edit, (color, marker)) in enumerate(zip(EDITS, looks, strict=True)):
-        shares = [each.sel(edit=edit).mean(CELLS).values for each in quantities.values()]
-        places = np.arange(len(shares)) + 0.16 * i - 0.08
-        look = dict(color=color, marker=marker, ls="none", capsize=2)
-        plotting.mean_points(ax, places, np.stack(shares, axis=1), edit, **look)
-    ax.axhline(0.5, color="grey", lw=0.8, ls=":")
-    ax.set_xticks(range(len(quantities)), list(quantities))
-    ax.set(ylim=(0, 1), ylabel="share of edits that raise it", title="Edits of trained stacks")
-    ax.legend()
+    looks = plotting.looks(EDITS, "o^", (plotting.VERMILION, plotting.GREY))
+    plotting.series(right, range(3), shares, looks, shift=0.16, ls="none", capsize=2)
+    right.axhline(0.5, color="grey", lw=0.8, ls=":")
+    right.set_xticks(range(3), ("bound", "sum of |G|²", "risk"))
+    right.set(ylim=(0, 1), ylabel="share of edits that raise it", title="Edits of trained stacks")
+    right.legend()
+    best = [np.exp(np.log(best_bound(result, shots)).mean()) for shots in config.shots]
+    bounds, counts = (x.mean() for x in rank_gaps(result))
+    edits = result["edits"]
+    return figure, (
+        f"With the size c of the noise that makes it smallest, the bound is {min(best):.2g} to "
+        f"{max(best):.2g} times the largest possible loss. At equal n its rank correlation with "
+        f"the gap is {bounds:.2f}, that of the number of layers {counts:.2f}. Truncating a matrix "
+        f"of trained linear attention raises the bound in {bound_rises(result).mean():.0%} of "
+        f"cases and the sum of squared updates in {sum_rises(result).mean():.0%}. Points in a are "
+        f"means over {config.tasks} tasks at one place of the grid; bars in b are 95 % intervals "
+        f"over {edits.sizes['run']} trainings, {int(edits['left_out'])} left out."
+    )
 
 
 if __name__ == "__main__":

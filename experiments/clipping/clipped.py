@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.models.model import Model, clip_predictions
 from experiments.models.specs import Task
-from experiments.models.tasks import distribution, draw
+from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.models.matrices import matrices
 from lsa_lab.tasks.linear import LinearTask
@@ -35,10 +35,7 @@ def load_params(runs, most: int | None = None):  # -> leaves [R, ...]
 
 
 def shift_task(task: Task, shift: str, small: float, large: float) -> LinearTask:
-    """Return the task of training, or one that differs from it in its noise or in the scale of x.
-
-    Fewer shots are drawn as in training; ``shorten`` the prompts.
-    """
+    """Return the task of training, or one with other noise or scale of x; ``shorten`` for shots."""
     law = distribution(task, dtype=jnp.float32)
     scale = {"smaller inputs": small, "larger inputs": large}.get(shift, 1.0)
     noise_std = 0.0 if shift == "no noise" else task.noise_std
@@ -46,27 +43,14 @@ def shift_task(task: Task, shift: str, small: float, large: float) -> LinearTask
     return law.replace(covariance=covariance, noise_std=noise_std)
 
 
-@partial(jax.jit, static_argnums=(2, 3))
-def draw_prompts(key, task: LinearTask, runs: int, size: int):  # -> Prompt [R, B]
-    """Draw other prompts for each run: an interval over runs is then one over prompts too."""
-    return jax.vmap(partial(draw, task=task, size=size))(jax.random.split(key, runs))
-
-
 def shorten(batch, count: int):  # Prompt [R, B] -> Prompt [R, B]
-    """Return prompts of the first ``count`` demonstrations, repeated until there are n.
-
-    Attention over demonstrations alone cannot tell them from prompts of ``count``, if that divides
-    n: one compiled program serves for both.
-    """
+    """Return prompts of the first ``count`` demonstrations, repeated until there are n."""
     rows = np.arange(batch.x.shape[2]) % count
     return batch.replace(x=batch.x[:, :, rows], y=batch.y[:, :, rows])
 
 
 def edit_all(params, edits: Sequence[clipping.Edit], decompose=clipping.svd_terms):
-    """Return the params of every run after every edit: leaves [R, ...] -> [R, E, ...].
-
-    ``decompose`` may be ``clipping.sorted_magnitudes``, which prunes to as many parameters.
-    """
+    """Return the params of every run after every edit: leaves [R, ...] -> [R, E, ...]."""
     modules = tuple(dict.fromkeys(module for edit in edits for module in edit.modules))
     pieces = decompose(jax.vmap(partial(matrices, modules=modules))(params))
     first = jax.tree.map(lambda leaf: leaf[0], params)
@@ -76,15 +60,10 @@ def edit_all(params, edits: Sequence[clipping.Edit], decompose=clipping.svd_term
     return _rebuild_all(params, pieces, table)
 
 
-@jax.jit
-def _rebuild_all(params, pieces, table):  # leaves [R, ...], ranks [E, L]
-    return jax.vmap(jax.vmap(clipping.rebuild, (None, None, 0)), (0, 0, None))(
-        params, pieces, table
-    )
+_rebuild_all = jax.jit(jax.vmap(jax.vmap(clipping.rebuild, (None, None, 0)), (0, 0, None)))
 
 
 def take_edits(models, places):  # leaves [R, E, ...], [R, S] -> [R, S, ...]
-    """Return some edits of each run."""
     runs = np.arange(len(places))[:, None]
     return jax.tree.map(lambda leaf: leaf[runs, places], models)
 
@@ -101,7 +80,6 @@ def join_edits(*groups):  # each [R, E, ...] or unedited [R, ...] -> [R, sum of 
 
 @jax.jit
 def disturb_all(key, params, edited):  # [R, ...], [R, E, ...] -> [R, E, ...]
-    """Return params with a random edit in the place of each edit."""
     leaves, tree = jax.tree.flatten(params)
     keys = jax.tree.unflatten(tree, list(jax.random.split(key, len(leaves))))
 
@@ -119,46 +97,37 @@ def disturb_all(key, params, edited):  # [R, ...], [R, E, ...] -> [R, E, ...]
 
 @partial(jax.jit, static_argnums=0)
 def predict_all(spec, params, batch):  # leaves [R, E, ...], Prompt [R, B] -> [R, E, B]
-    """Return the clipped predictions of every run after every edit on the run's prompts."""
+    def predict(params, prompts):
+        return clip_predictions(Model(spec, params).predict(prompts), prompts)
 
     def predict_run(row):
-        edited, prompts = row
-        return jax.lax.map(
-            lambda params: clip_predictions(Model(spec, params).predict(prompts), prompts), edited
-        )
+        return jax.lax.map(partial(predict, prompts=row[1]), row[0])
 
     return jax.lax.map(predict_run, (params, batch))
 
 
 def compute_risks(predictions, batch) -> np.ndarray:  # [R, ..., B], Prompt [R, B] -> [R, ...]
     """Return mean squared errors; for two classes, labels ±1, four times the Brier score."""
-    target = np.asarray(batch.y_query, float)
-    target = target.reshape(len(target), *(1,) * (np.ndim(predictions) - 2), -1)
+    target = _align(np.asarray(batch.y_query, float), predictions)
     return ((np.asarray(predictions, float) - target) ** 2).mean(-1)
 
 
 def compute_accuracies(predictions, batch) -> np.ndarray:  # [R, ..., B], Prompt [R, B] -> [R, ...]
-    """Return the shares of right signs."""
-    target = np.asarray(batch.y_query) > 0
-    target = target.reshape(len(target), *(1,) * (np.ndim(predictions) - 2), -1)
+    target = _align(np.asarray(batch.y_query) > 0, predictions)
     return ((np.asarray(predictions) > 0) == target).mean(-1)
 
 
-def find_able(risks, batch, worst: float) -> np.ndarray:  # [R], Prompt [R, B] -> [R] bool
-    """Return which unedited models enter: their risk is below ``worst`` times that of predicting 0.
+def _align(target, predictions):  # [R, B], [R, ..., B] -> [R, 1 ..., B]
+    return target.reshape(len(target), *(1,) * (np.ndim(predictions) - 2), -1)
 
-    With ``worst`` = 1 a model enters if it is better than the prediction 0.
-    """
+
+def find_able(risks, batch, worst: float) -> np.ndarray:  # [R], Prompt [R, B] -> [R] bool
+    """Return which unedited models enter: those below ``worst`` times the risk of predicting 0."""
     return np.asarray(risks) < worst * (np.asarray(batch.y_query, float) ** 2).mean(-1)
 
 
 def choose_layers(params, module: str, top_k: int) -> np.ndarray:  # leaves [R, ...] -> [R]
-    """Return the layer that A2's Algorithm 1 clips in each run.
-
-    It is the deepest of the ``top_k`` layers with the largest condition numbers.
-    """
-    models = [
-        jax.tree.map(lambda leaf, run=run: leaf[run], params) for run in range(len(params.w_q))
-    ]
-    numbers = np.stack([clipping.condition_numbers(model, module) for model in models])
+    """Return the deepest of the ``top_k`` layers with the largest condition numbers in each run."""
+    runs = [jax.tree.map(lambda leaf, i=i: leaf[i], params) for i in range(len(params.w_q))]
+    numbers = np.stack([clipping.condition_numbers(run, module) for run in runs])
     return np.argsort(numbers, axis=1, kind="stable")[:, -top_k:].max(1)

@@ -18,11 +18,11 @@ import xarray as xr
 
 from experiments.clipping import clipped
 from experiments.clipping.clipped import PARTS
-from experiments.models.named import choose_models
-from experiments.models.tasks import distribution
-from lsa_lab import estimators
+from experiments.models import tasks
+from experiments.models.named import NamedModels
+from experiments.models.tasks import distribution, ridge_risks
 from lsa_lab.analyses.clipping import Edit
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.lm import readings
 
 _, CLASSES = TASKS = tuple(clipped.MODELS)
@@ -32,19 +32,14 @@ DRASTIC = 0.75  # the least rate that is called drastic
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = tuple(clipped.MODELS.values())  # trained models
-    small: bool = False  # tiny models, for tests
     runs: int = 36  # trainings of each model at most
     shots: tuple[int, int] = (5, 10)  # few demonstrations, and as many as in training
     rates: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 0.875, 0.9375)
     prompts: int = 600  # of each training, the same for all edits
     worst: float = 1.0  # risk over that of predicting 0; models above it are left out
     seed: int = 5301
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -53,22 +48,6 @@ TIERS = {
     "quick": Config(runs=9, rates=(0.25, 0.75, 0.9375), prompts=150, seed=2),
     "full": Config(),
 }  # fmt: skip
-
-
-def edit_models(key, params, edits):  # leaves [R, ...] -> [R, 1 + 2E, ...]
-    """Return each model unedited, after each truncation, and after as many random edits."""
-    truncated = clipped.edit_all(params, edits)
-    return clipped.join_edits(params, truncated, clipped.disturb_all(key, params, truncated))
-
-
-@partial(jax.jit, static_argnums=1)
-def ridge_risks(batch, penalty):  # Prompt [R, B] -> [R]
-    """Return the risk of ridge regression; with the right penalty it is the Bayes rule."""
-
-    def error(prompt):
-        return (estimators.ridge(prompt, penalty) @ prompt.x_query - prompt.y_query) ** 2
-
-    return jax.vmap(jax.vmap(error))(batch).mean(1)
 
 
 def find_threshold_accuracies(answers, batch):  # [R, B], Prompt [R, B] -> [R]
@@ -80,7 +59,6 @@ def find_threshold_accuracies(answers, batch):  # [R, B], Prompt [R, B] -> [R]
 
 
 def measure_model(config, runs):  # -> Dataset (run, shots, kind, layer, part, rate)
-    """Return risks and accuracies of the trainings of one model, unedited and edited."""
     spec, params = runs.spec, clipped.load_params(runs, config.runs)
     depth, count = spec.architecture.depth, len(params.w_q)
     key = jax.random.fold_in(jax.random.key(config.seed), TASKS.index(clipped.find_task(spec)))
@@ -88,10 +66,18 @@ def measure_model(config, runs):  # -> Dataset (run, shots, kind, layer, part, r
     places = np.ndindex(depth, len(PARTS), len(config.rates))
     modules = tuple(PARTS.values())
     edits = [Edit(layer, modules[part], config.rates[rate]) for layer, part, rate in places]
-    models = edit_models(key_edits, params, edits)
+    truncated = clipped.edit_all(params, edits)
+    random = clipped.disturb_all(key_edits, params, truncated)
+    models = clipped.join_edits(params, truncated, random)
     law = distribution(spec.task, dtype=jnp.float32)
-    batch = clipped.draw_prompts(key_prompts, law, count, config.prompts)
-    rows = [measure_shots(spec, models, clipped.shorten(batch, n)) for n in config.shots]
+    batch = tasks.draw_runs(key_prompts, law, count, config.prompts)
+    rows = []
+    for n in config.shots:
+        few = clipped.shorten(batch, n)
+        answers = np.asarray(clipped.predict_all(spec, models, few))
+        row = {"risk": clipped.compute_risks(answers, few)}
+        row["accuracy"] = clipped.compute_accuracies(answers, few)
+        rows.append(row | {"threshold": find_threshold_accuracies(answers[:, 0], few)})
     tables = {name: np.stack([row[name] for row in rows], axis=1) for name in rows[0]}
     shape = (count, len(SHOTS), len(KINDS), depth, len(PARTS), len(config.rates))
     axes = ("run", "shots")
@@ -108,16 +94,6 @@ def measure_model(config, runs):  # -> Dataset (run, shots, kind, layer, part, r
     kept = np.flatnonzero(np.all(able, axis=0))
     left_out = min(config.runs, spec.training.seeds) - len(kept)
     return xr.Dataset(data | {"left_out": left_out}, coordinates).isel(run=kept)
-
-
-def measure_shots(spec, models, batch):
-    """Return risks and accuracies [R, 1 + 2E], and accuracies [R] at a threshold."""
-    answers = np.asarray(clipped.predict_all(spec, models, batch))
-    return {
-        "risk": clipped.compute_risks(answers, batch),
-        "accuracy": clipped.compute_accuracies(answers, batch),
-        "threshold": find_threshold_accuracies(answers[:, 0], batch),
-    }
 
 
 def compute(config, models):
@@ -253,9 +229,8 @@ CLAIMS = (
           "the risk after this truncation over that unedited", factor_of_best, at_most=1.0,
           over={"task": TASKS}, null="over_random"),
     ratio("over_random", "derived here", "In {task} a truncation ({edit}) leaves a lower risk than "
-          "random edits with the same norm",
-          "the risk after truncation over that after random edits", over_random, at_most=1.0,
-          over={"task": TASKS, "edit": EDITS}, null=PAIRED,
+          "random edits with the same norm", "the risk after truncation over that after random "
+          "edits", over_random, at_most=1.0, over={"task": TASKS, "edit": EDITS}, null=PAIRED,
           note="the best random edit is chosen as the best truncation is"),
     ratio("last_layer", "A2, Figure 1 (ii), deep layers", "In {task} the last layer's {part} can "
           "be truncated drastically without much loss", FACTOR, factor_of_last, at_most=1.1,
@@ -265,10 +240,9 @@ CLAIMS = (
           f"{FACTOR} in this layer over that in the last", over_last, at_least=1.0,
           over={"task": TASKS, "layer": LAYERS}, null=PAIRED),
     Claim("skill_kept", "A2, Figure 1 (ii), shallow layers", "In {task} truncating the first "
-          "layer's {part} at the largest rate leaves a guess",
-          "the share of the skill that is left; predicting 0, or a guess of the class, has none",
-          skill_kept, at_most=0.1, over={"task": TASKS, "part": tuple(PARTS)},
-          null="none: the unedited model keeps 1"),
+          "layer's {part} at the largest rate leaves a guess", "the share of the skill that is "
+          "left; predicting 0, or a guess of the class, has none", skill_kept, at_most=0.1,
+          over={"task": TASKS, "part": tuple(PARTS)}, null="none: the unedited model keeps 1"),
     ratio("few_shots", "A2, Figure 2", "In {task} drastic truncation of the attention of layer "
           "{layer} multiplies the risk by less with few shots",
           f"{FACTOR} at {FULL.shots[0]} shots over that at {FULL.shots[1]}", few_over_trained,
@@ -294,16 +268,25 @@ CLAIMS = (
 )  # fmt: skip
 
 
+LOOKS = plotting.looks(PARTS, "so", (plotting.VERMILION, plotting.BLUE))
+
+
 def plot(result, config):  # -> Figure, caption
     tasks = [task for task in TASKS if task in result.children]
     picture, axes = plotting.figure(6.75, 2.7, (1, len(tasks)), sharey=True)
     for ax, task in zip(axes, tasks, strict=True):
-        draw_layers(ax, select(result, task))
-        ax.set_title(task.capitalize())
-    low, high = axes[0].get_ylim()
-    ticks = [tick for tick in (0.5, 1, 1.5, 2, 3, 5, 10, 20, 50) if low <= tick <= high]
-    axes[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes[0].minorticks_off()
+        data = select(result, task)
+        layers = data["layer"].values
+        for i, part in enumerate(LOOKS):
+            for kind, shift in zip(KINDS, (-0.1, -0.04), strict=True):
+                look = {} if kind == KINDS[0] else dict(ls="none", mfc="white", alpha=0.7)
+                look |= dict(label=f"{part}, {kind}", lw=0.8, **LOOKS[part])
+                runs, places = drastic_factors(data, kind).sel(part=part), layers + 0.2 * i + shift
+                plotting.mean_points(ax, places, runs, statistic="ratio", **look)
+        plotting.log_axes(ax, y=True)
+        ax.axhline(1, color="grey", lw=0.8, ls=":")
+        ax.set(xlabel="layer that is edited", xticks=layers, title=task.capitalize())
+    plotting.log_axes(axes[0], y=True, y_ticks=(0.5, 1, 1.5, 2, 3, 5, 10, 20, 50))
     axes[0].set_ylabel("risk edited / unedited")
     axes[-1].legend()
     return picture, (
@@ -312,30 +295,12 @@ def plot(result, config):  # -> Figure, caption
     )
 
 
-def draw_layers(ax, data):
-    layers = data["layer"].values
-    for i, (part, color, marker) in enumerate(LOOKS):
-        for kind in KINDS:
-            plain = kind == KINDS[0]
-            look = dict(ls="-", mfc=color) if plain else dict(ls="none", mfc="white", alpha=0.7)
-            look |= dict(color=color, marker=marker, lw=0.8)
-            values = drastic_factors(data, kind).sel(part=part).transpose("run", "layer")
-            places = layers + 0.2 * i - (0.1 if plain else 0.04)
-            plotting.mean_points(ax, places, values, f"{part}, {kind}", "ratio", **look)
-    plotting.log_axes(ax, y=True)
-    ax.axhline(1, color="grey", lw=0.8, ls=":")
-    ax.set(xlabel="layer that is edited", xticks=layers)
-
-
-LOOKS = (("attention", plotting.VERMILION, "s"), ("MLP", plotting.BLUE, "o"))
-
-
 def describe(data, task) -> str:
     means = np.exp(np.log(drastic_factors(data)).mean("run")).sel(part="attention")
     if task == CLASSES:
         quality = f"an accuracy of {float(data['unedited_accuracy'].mean()):.3f}"
     else:
-        ratio = float(np.exp(np.log(data["unedited_risk"] / data["ridge"]).mean()))
+        ratio = geometric_mean(data["unedited_risk"] / data["ridge"])
         quality = f"{ratio:.2f} times the risk of ridge regression"
     return (
         f"In {task} drastic truncation of the first layer's attention multiplies the risk by "

@@ -17,10 +17,11 @@ import xarray as xr
 
 from experiments.clipping import clipped
 from experiments.clipping.clipped import PARTS, SHIFTS
-from experiments.models.named import choose_models
+from experiments.models import tasks
+from experiments.models.named import NamedModels
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.clipping import DROP, Edit
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 
 TASKS = tuple(clipped.MODELS)
 ALGORITHM, RANDOM, KEYS = SEARCHES = ("Algorithm 1", "random edits", "W_K alone")
@@ -28,9 +29,8 @@ TRAINED = SHIFTS[0]
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = tuple(clipped.MODELS.values())  # trained models
-    small: bool = False  # tiny models, for tests
     runs: int = 36  # trainings of each model at most
     # Those of A2 that keep different ranks of 16: else one truncation has several random edits.
     rates: tuple[float, ...] = (0.1, 0.5, 0.75, 0.9)
@@ -42,10 +42,6 @@ class Config:
     test: int = 2000  # others, for the one test
     worst: float = 1.0  # risk over that of predicting 0; models above it are left out
     seed: int = 5401
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -61,7 +57,7 @@ def list_edits(depth, rates, parts):  # -> [L M Q]
 
 
 def build_candidates(key, config, params, truncated):  # -> {search: leaves [R, E, ...]}
-    """Return the candidates of each search; ``truncated`` are all parts at all layers and rates."""
+    """Return the candidates of each search among truncations of all parts, layers and rates."""
     num_rates = len(config.rates)
     layers = [clipped.choose_layers(params, part, config.top_k) for part in PARTS.values()]
     starts = (np.stack(layers, axis=1) * len(PARTS) + np.arange(len(PARTS))) * num_rates  # [R, M]
@@ -73,22 +69,16 @@ def build_candidates(key, config, params, truncated):  # -> {search: leaves [R, 
 
 
 def search_shift(spec, models, sizes, validation, test):
-    """Choose the best candidate of each search on validation, and test it once.
-
-    ``models`` [R, 1 + E, ...] are the unedited ones and the candidates of searches of ``sizes``.
-    """
+    """Choose the best candidate of each search, of ``sizes``, on validation, and test it once."""
     tried = clipped.compute_risks(clipped.predict_all(spec, models, validation), validation)
-    ends = 1 + np.cumsum(sizes)
-    starts = ends - sizes
-    places = []
-    for start, end in zip(starts, ends, strict=True):
-        best = start + tried[:, start:end].argmin(1)
+    chosen, start = [np.zeros(len(tried), int)], 1  # the first is no edit
+    for size in sizes:
+        best = start + tried[:, start : start + size].argmin(1)
         better = tried[np.arange(len(tried)), best] < tried[:, 0]
-        places.append(np.where(better, best, 0))
-    chosen = np.stack([np.zeros_like(places[0]), *places], axis=1)
-    risks = clipped.compute_risks(
-        clipped.predict_all(spec, clipped.take_edits(models, chosen), test), test
-    )
+        chosen, start = [*chosen, np.where(better, best, 0)], start + size
+    chosen = np.stack(chosen, axis=1)
+    answers = clipped.predict_all(spec, clipped.take_edits(models, chosen), test)
+    risks = clipped.compute_risks(answers, test)
     return {
         "validation": np.take_along_axis(tried, chosen[:, 1:], 1) / tried[:, :1],
         "tested": risks[:, 1:] / risks[:, :1],
@@ -97,26 +87,13 @@ def search_shift(spec, models, sizes, validation, test):
     }
 
 
-def draw_shift(key, shift, spec, count, config):  # -> Prompt [R, B], Prompt [R, B']
-    law = clipped.shift_task(spec.task, shift, config.small_inputs, config.large_inputs)
-    batch = clipped.draw_prompts(key, law, count, config.validation + config.test)
-    batch = clipped.shorten(batch, config.few) if shift == "fewer shots" else batch
-    ends = slice(config.validation), slice(config.validation, None)
-    return [jax.tree.map(lambda leaf, end=end: leaf[:, end], batch) for end in ends]
-
-
 def compare_edits(spec, params, truncated, config, batch):
-    """Return the factors of truncation and of pruning [R], and of dropping each layer [R, L].
-
-    The first two are geometric means over layers, parts and rates.
-    """
+    """Return the mean factors of truncation and of pruning [R], and of dropping a layer [R, L]."""
     depth, parts = spec.architecture.depth, tuple(PARTS.values())
     edits = list_edits(depth, config.rates, parts)
     dropped = [Edit(layer, parts, DROP) for layer in range(depth)]
-    models = clipped.join_edits(
-        params, truncated, clipped.edit_all(params, edits, clipping.sorted_magnitudes),
-        clipped.edit_all(params, dropped),
-    )  # fmt: skip
+    pruned = clipped.edit_all(params, edits, clipping.sorted_magnitudes)
+    models = clipped.join_edits(params, truncated, pruned, clipped.edit_all(params, dropped))
     risks = clipped.compute_risks(clipped.predict_all(spec, models, batch), batch)
     logs = np.log(risks[:, 1:] / risks[:, :1])
     first, pruned, drops = np.split(logs, [len(edits), 2 * len(edits)], axis=1)
@@ -129,7 +106,12 @@ def measure_model(config, runs):  # -> Dataset (shift, run, search)
     count, depth = params.w_k.shape[:2]
     key = jax.random.fold_in(jax.random.key(config.seed), TASKS.index(clipped.find_task(spec)))
     key_edits, *keys = jax.random.split(key, 1 + len(SHIFTS))
-    prompts = [draw_shift(*pair, spec, count, config) for pair in zip(keys, SHIFTS, strict=True)]
+    prompts, ends = [], (slice(config.validation), slice(config.validation, None))
+    for key, shift in zip(keys, SHIFTS, strict=True):
+        law = clipped.shift_task(spec.task, shift, config.small_inputs, config.large_inputs)
+        batch = tasks.draw_runs(key, law, count, config.validation + config.test)
+        batch = clipped.shorten(batch, config.few) if shift == "fewer shots" else batch
+        prompts.append([jax.tree.map(lambda leaf, end=end: leaf[:, end], batch) for end in ends])
     edits = list_edits(depth, config.rates, PARTS.values())
     truncated = clipped.edit_all(params, edits)
     candidates = build_candidates(key_edits, config, params, truncated)
@@ -198,9 +180,8 @@ ratio = partial(Claim, statistic="ratio")
 SHIFTED = {"task": TASKS, "shift": SHIFTS}
 CLAIMS = (
     ratio("algorithm", "A2, Figure 4", "Algorithm 1 lowers the risk in {task}, {shift}, by 1 % or "
-          "more",
-          "the risk on test prompts after the edit that validation chose over that unedited",
-          factor_on_test, at_most=0.99, over=SHIFTED, null="over_random",
+          "more", "the risk on test prompts after the edit that validation chose over that "
+          "unedited", factor_on_test, at_most=0.99, over=SHIFTED, null="over_random",
           note="no edit is one of the choices, and has the ratio 1"),
     ratio("over_random", "derived here", "Algorithm 1 leaves a lower risk in {task}, {shift}, "
           "than the same search among random edits with the same norm",
@@ -224,17 +205,14 @@ CLAIMS = (
 def plot(result, config):  # -> Figure, caption
     tasks = [task for task in TASKS if task in result.children]
     picture, axes = plotting.figure(6.75, 2.7, (1, len(tasks)), sharey=True)
-    looks = {ALGORITHM: (plotting.VERMILION, "s"), RANDOM: (plotting.GREY, "o")}
-    looks[KEYS] = plotting.BLUE, "^"
+    looks = plotting.looks(SEARCHES, "so^", (plotting.VERMILION, plotting.GREY, plotting.BLUE))
     sentences = []
     for ax, task in zip(axes, tasks, strict=True):
         chosen = [shift for shift in SHIFTS if select_able(result, task, shift) is not None]
-        for i, (search, (color, marker)) in enumerate(looks.items()):
-            for place, shift in enumerate(chosen):
-                factors = factor_on_test(result, task, shift, search)[:, None]
-                label = search if place == 0 else None
-                look = dict(color=color, marker=marker, ls="none", capsize=2)
-                plotting.mean_points(ax, [place + 0.2 * (i - 1)], factors, label, "ratio", **look)
+        for place, shift in enumerate(chosen):
+            factors = {s: factor_on_test(result, task, shift, s)[:, None] for s in SEARCHES}
+            look = dict(ls="none", capsize=2) | ({} if place == 0 else {"label": None})
+            plotting.series(ax, [place], factors, looks, "ratio", 0.2, **look)
         ax.axhline(1, color="grey", lw=0.8, ls=":")
         ax.set_xticks(range(len(chosen)), [shift.replace(" ", "\n") for shift in chosen])
         ax.set_title(task.capitalize())
@@ -248,9 +226,9 @@ def plot(result, config):  # -> Figure, caption
 
 
 def describe(result, task, shifts) -> str:
-    factors = {s: np.exp(np.log(factor_on_test(result, task, s)).mean()) for s in shifts}
+    factors = {shift: geometric_mean(factor_on_test(result, task, shift)) for shift in shifts}
     best = min(factors, key=factors.get)
-    random = np.exp(np.log(factor_on_test(result, task, best, RANDOM)).mean())
+    random = geometric_mean(factor_on_test(result, task, best, RANDOM))
     dropped = np.exp(np.log(select_able(result, task)["dropped"]).mean("run"))
     left_out = [shift for shift in SHIFTS if shift not in shifts]
     missing = f" ({', '.join(left_out)}: left out, worse than predicting 0)" if left_out else ""

@@ -18,7 +18,8 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from experiments.clipping import clipped
-from experiments.models.named import choose_models
+from experiments.models import tasks
+from experiments.models.named import NamedModels
 from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.lab import Claim, main, plotting
@@ -31,17 +32,12 @@ STAGES = ("before", "after")  # training
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = NAMES  # trained models
-    small: bool = False  # tiny models, for tests
     rate: float = 0.75  # share of the singular values that is cut
     prompts: int = 4096  # for each model
     worst: float = 1.0  # a model enters below this multiple of the risk of the answer 0
     seed: int = 1411
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -54,14 +50,12 @@ TIERS = {
 @jax.jit
 @jax.vmap
 def measure_conditions(params):  # leaves [R, ...] -> [R, L, M]
-    """Return the condition number of every matrix."""
     stacks = matrices(params, list(MODULES.values()))
     numbers = [clipping.condition_number(stacks[name]) for name in MODULES.values()]
     return jnp.stack(numbers, axis=-1)
 
 
 def measure(config, runs):  # -> Dataset
-    """Measure condition numbers before and after training, and the harm of clipping a matrix."""
     spec, params = runs.spec, clipped.load_params(runs)
     initial = jax.tree.map(lambda leaf: leaf[runs.finished[0]], runs.initial)
     depth, count = spec.architecture.depth, len(params.w_q)
@@ -69,7 +63,7 @@ def measure(config, runs):  # -> Dataset
     edits = [clipping.Edit(0, "w_q", 0.0)]  # nothing is cut
     edits += [clipping.Edit(*place, config.rate) for place in places]
     task = distribution(spec.task, dtype=jnp.float32)
-    batch = clipped.draw_prompts(jax.random.key(config.seed), task, count, config.prompts)
+    batch = tasks.draw_runs(jax.random.key(config.seed), task, count, config.prompts)
     predictions = clipped.predict_all(spec, clipped.edit_all(params, edits), batch)
     risks = clipped.compute_risks(predictions, batch)
     harm = (risks[:, 1:] / risks[:, :1]).reshape(count, depth, -1)
@@ -164,45 +158,49 @@ figure_3 = partial(Claim, source="A2, Figure 3", over=MODELS, statistic="ratio",
 figure_4 = partial(Claim, source="A2, Figure 4", over=MODELS)
 CLAIMS = (
     figure_3("deep", statement="Training raises the condition numbers of deep layers more than "
-             "those of shallow layers ({model})",
-             quantity=f"{ENDS}, {GEOMETRIC}, after training over before",
-             sample=partial(condition_ratio, compare=compare_ends), null=PAIRED),
+             "those of shallow layers ({model})", quantity=f"{ENDS}, {GEOMETRIC}, after training "
+             "over before", sample=partial(condition_ratio, compare=compare_ends), null=PAIRED),
     figure_3("deep_trained", statement="Deep layers have larger condition numbers than shallow "
              "layers ({model})", quantity=f"{ENDS}, {GEOMETRIC}, after training",
              sample=partial(condition_ratio, compare=compare_ends, trained_alone=True),
              null="deep"),
     figure_3("last", statement="Training raises the condition number of the last layer more than "
-             "those of the other layers ({model})",
-             quantity="the condition number of the last layer over those of the others, "
-             f"{GEOMETRIC}, after training over before",
+             "those of the other layers ({model})", quantity="the condition number of the last "
+             f"layer over those of the others, {GEOMETRIC}, after training over before",
              sample=partial(condition_ratio, compare=compare_last), null=PAIRED),
     figure_4("predicts", statement="We read: the larger the condition number of a matrix, the less "
-            "clipping it harms ({model})",
-            quantity="the rank correlation of condition number and harm over all matrices, each "
-            "less the mean over layers of its kind",
-            sample=partial(predict_harm, predictor="condition"), at_most=0.0, null="over_depth"),
+             "clipping it harms ({model})", quantity="the rank correlation of condition number and "
+             "harm over all matrices, each less the mean over layers of its kind",
+             sample=partial(predict_harm, predictor="condition"), at_most=0.0, null="over_depth"),
     figure_4("over_depth", statement="We read: the condition number of a matrix tells better than "
             "the depth of its layer how little clipping harms it ({model})",
             quantity="that rank correlation less the rank correlation of depth and harm",
             sample=condition_less_depth, at_most=0.0,
             null="none: the difference is paired, and 0 without an effect"),
     figure_4("chosen", statement="We read: clipping the layer with the largest condition number "
-            "harms less than clipping the last layer ({model})",
-            quantity="the harm in that layer over the harm in the last layer, geometric mean over "
-            "kinds of matrices",
-            sample=chosen_over_last, at_most=1.0, statistic="ratio", null=PAIRED),
+             "harms less than clipping the last layer ({model})", quantity="the harm in that layer "
+             "over the harm in the last layer, geometric mean over kinds of matrices",
+             sample=chosen_over_last, at_most=1.0, statistic="ratio", null=PAIRED),
 )  # fmt: skip
 
 
-LOOKS = dict(zip(MODULES, zip(plotting.COLOURS, "osD^vP", strict=True), strict=True))
+LOOKS = plotting.looks(MODULES)
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.9, (1, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.9, (1, 2))
     name = config.names[0]
     conditions, harm = (select(result, name, each) for each in ("condition", "harm"))
-    plot_conditions(axes[0], conditions)
-    plot_harm(axes[1], conditions.sel(stage="after"), harm)
+    layers, before = conditions["layer"].values, np.log(conditions.sel(stage="before")).mean("run")
+    after = {module: conditions.sel(stage="after", module=module) for module in MODULES}
+    plotting.series(left, layers, after, LOOKS, "ratio", 0.05, lw=0.8)
+    for i, module in enumerate(MODULES):
+        values, color = np.exp(before.sel(module=module)), LOOKS[module]["color"]
+        plotting.line(left, layers + 0.05 * (i - 2.5), values, color=color, style=":")
+    plotting.log_axes(left, y=True, y_ticks=(2, 5, 10, 20, 50, 100, 200, 500, 1000))
+    left.set(xlabel="layer", xticks=layers, ylabel="condition number", title="Condition numbers")
+    left.legend(ncol=2)
+    plot_harm(right, conditions.sel(stage="after"), harm)
     deep, correlation, depth = (
         [float(np.mean(function(result, model))) for model in config.names]
         for function in (
@@ -211,7 +209,7 @@ def plot(result, config):  # -> Figure, caption
             partial(predict_harm, predictor="depth"),
         )
     )
-    words = {"small transformer": "regression", "two classes": "two classes"}
+    words = {name: task for task, name in clipped.MODELS.items()}
     texts = [
         f"In models of {words[model]} training multiplies the condition numbers of the last half "
         f"of the layers, relative to the first half, by {np.exp(deep[i]):.3g}; the harm of "
@@ -228,41 +226,19 @@ def plot(result, config):  # -> Figure, caption
     )
 
 
-def plot_conditions(ax, conditions):
-    """Draw the condition number of each kind of matrix by layer."""
-    layers = conditions["layer"].values
-    for i, (module, (color, marker)) in enumerate(LOOKS.items()):
-        values = conditions.sel(module=module).transpose("run", "stage", "layer")
-        places = layers + 0.05 * (i - 2.5)
-        look = dict(color=color, marker=marker, lw=0.8)
-        after = values.sel(stage="after").values
-        plotting.mean_points(ax, places, after, module, "ratio", **look)
-        before = np.exp(np.log(values.sel(stage="before")).mean("run"))
-        plotting.line(ax, places, before, color=color, style=":")
-    plotting.log_axes(ax, y=True)
-    low, high = ax.get_ylim()
-    ticks = [tick for tick in (2, 5, 10, 20, 50, 100, 200, 500, 1000) if low <= tick <= high]
-    ax.set_yticks(ticks, [f"{tick}" for tick in ticks])
-    ax.set(xlabel="layer", xticks=layers, ylabel="condition number", title="Condition numbers")
-    ax.legend(ncol=2)
-
-
 def plot_harm(ax, conditions, harm):
-    """Draw the harm of clipping each matrix against its condition number."""
-    for module, (color, _) in LOOKS.items():
+    for module, look in LOOKS.items():
+        color = look["color"]
         x, y = (np.exp(np.log(each.sel(module=module)).mean("run")) for each in (conditions, harm))
         ax.plot(x, y, color=color, lw=0.5, alpha=0.6)
-        for layer in x["layer"].values:
-            place = x.sel(layer=layer), y.sel(layer=layer)
+        for layer, *place in zip(x["layer"].values, x.values, y.values, strict=True):
             ax.plot(*place, marker=f"${layer}$", color=color, ms=5)
         ax.plot([], [], color=color, label=module)
     ax.axhline(1, color="grey", lw=0.8, ls=":")
-    plotting.log_axes(ax, x=True, y=True)
-    for axis, limits in (("x", ax.get_xlim()), ("y", ax.get_ylim())):
-        ticks = (1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500)
-        ticks = [tick for tick in ticks if limits[0] <= tick <= limits[1]]
-        getattr(ax, f"set_{axis}ticks")(ticks, [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
+    ticks = (1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500)
+    plotting.log_axes(ax, x=True, y=True, y_ticks=ticks)
+    low, high = ax.get_xlim()
+    plotting.log_axes(ax, x=True, ticks=[tick for tick in ticks if low <= tick <= high])
     ax.set(xlabel="condition number", ylabel="risk, clipped / whole", title="Harm of clipping")
     ax.legend()
 

@@ -19,6 +19,7 @@ import xarray as xr
 
 from experiments.clipping import clipped
 from experiments.clipping.clipped import MODELS, PARTS, SHIFTS
+from experiments.models import tasks
 from experiments.models.named import choose_models
 from lsa_lab import lab
 from lsa_lab.analyses import clipping
@@ -78,24 +79,19 @@ class Edited:
         self.places = [1 + np.flatnonzero(np.repeat(row, self.shape[-1])) for row in chosen]
 
     def predict(self, edit, places, batch):  # [R, K], Prompt [R, B] -> [R, K, B]
-        """Return the predictions of each run after K of its edits."""
         rows, places = np.arange(len(self.places))[:, None], np.asarray(places)
         params = jax.tree.map(lambda leaf: leaf[rows, places], self.params[edit])
         return np.asarray(clipped.predict_all(self.spec, params, batch), float)
-
-
-def compute_scores(kind, answers, batch):  # [R, K, B] -> [R, K], the larger the better
-    """Return the accuracy of classifiers, and minus the risk of other models."""
-    if kind == CLASSES:
-        return clipped.compute_accuracies(answers, batch)
-    return -clipped.compute_risks(answers, batch)
 
 
 def search(edited, kind, edit, validation, test):  # -> answers [R, B] on validation and on test
     """Return the answers after the edit that is best on validation, of none if none gains."""
     places = np.pad(edited.places, ((0, 0), (1, 0)))  # the first is no edit
     answers = edited.predict(edit, places, validation)
-    best = compute_scores(kind, answers, validation).argmax(1)
+    if kind == CLASSES:
+        best = clipped.compute_accuracies(answers, validation).argmax(1)
+    else:
+        best = clipped.compute_risks(answers, validation).argmin(1)
     rows = np.arange(len(best))
     return answers[rows, best], edited.predict(edit, places[rows, best][:, None], test)[:, 0]
 
@@ -115,11 +111,8 @@ def to_scores(answers):  # [B] -> [B, 2]
 
 def measure_task(config, kind, edited, batch):  # -> [R, rules, readings], able [R]
     """Return what Algorithm 1 and the maps of answers reach on the test prompts of a task."""
-    cut = config.validation
-    validation, test = (
-        jax.tree.map(lambda leaf, part=part: leaf[:, part], batch)
-        for part in (slice(cut), slice(cut, None))
-    )
+    parts = slice(config.validation), slice(config.validation, None)
+    validation, test = (jax.tree.map(lambda leaf, p=p: leaf[:, p], batch) for p in parts)
     whole = np.zeros((len(edited.places), 1), int)
     plain = [edited.predict(EDITS[0], whole, part)[:, 0] for part in (validation, test)]
     found, random = (search(edited, kind, edit, validation, test) for edit in EDITS)
@@ -142,19 +135,7 @@ def measure_task(config, kind, edited, batch):  # -> [R, rules, readings], able 
     return np.array(rows), able
 
 
-def measure_shares(edited, batch):  # -> [R, 2, parts, L, rates]
-    """Return the affine share of the change that each edit makes."""
-    places = np.tile(np.arange(1 + np.prod(edited.shape)), (len(edited.places), 1))
-    answers = [edited.predict(edit, places, batch) for edit in EDITS]
-    shares = [
-        [[readings.affine_share(row[0], after) for after in row[1:]] for row in rows]
-        for rows in answers
-    ]
-    return np.moveaxis(np.reshape(shares, (len(EDITS), len(places), *edited.shape)), 0, 1)
-
-
 def measure(config, kind, runs):  # -> {name: [...]}
-    """Return what is measured of all trainings of one kind of model."""
     spec, params = runs.spec, clipped.load_params(runs, config.most)
     key, key_edits = jax.random.split(jax.random.key(config.seed + [*MODELS].index(kind)))
     edited, n = Edited(spec, params, config, key_edits), max(spec.task.lengths)
@@ -162,12 +143,16 @@ def measure(config, kind, runs):  # -> {name: [...]}
     keys = jax.random.split(key, len(config.shifts))
     for shift, key_prompts in zip(config.shifts, keys, strict=True):
         task = clipped.shift_task(spec.task, shift, config.small_scale, config.large_scale)
-        batch = clipped.draw_prompts(key_prompts, task, len(edited.places), size)
+        batch = tasks.draw_runs(key_prompts, task, len(edited.places), size)
         batch = clipped.shorten(batch, config.few if shift == "fewer shots" else n)
         rows.append(measure_task(config, kind, edited, batch))
         if shares is None:  # on the first task
             first = jax.tree.map(lambda leaf: leaf[:, : config.validation], batch)
-            shares = measure_shares(edited, first)
+            places = np.tile(np.arange(1 + np.prod(edited.shape)), (len(edited.places), 1))
+            answers = [edited.predict(edit, places, first) for edit in EDITS]
+            shares = [[[readings.affine_share(row[0], after) for after in row[1:]]
+                       for row in rows] for rows in answers]  # fmt: skip
+            shares = np.reshape(shares, (len(EDITS), len(places), *edited.shape)).swapaxes(0, 1)
     scores, able = (np.stack(each) for each in zip(*rows, strict=True))
     return {"score": scores, "able": able, "share": shares}
 
@@ -177,19 +162,12 @@ def compute(config, models):
         return measure(config, kind, models[MODELS[kind]])
 
     rows = lab.compute_each("models", config.names, run)
-    axes = {
-        "score": ("shift", "run", "rule", "reading"),
-        "able": ("shift", "run"),
-        "share": ("run", "edit", "part", "layer", "rate"),
-    }
+    axes = {"score": ("shift", "run", "rule", "reading"), "able": ("shift", "run")}
+    axes["share"] = ("run", "edit", "part", "layer", "rate")
     names = {"shift": list(config.shifts), "rule": list(RULES), "reading": list(READINGS)}
     names |= {"edit": list(EDITS), "part": list(PARTS), "rate": list(config.rates)}
-    return xr.DataTree.from_dict(
-        {
-            kind: xr.Dataset({name: (axes[name], row[name]) for name in axes}, names)
-            for kind, row in zip(config.names, rows, strict=True)
-        }
-    )
+    groups = [xr.Dataset({name: (axes[name], row[name]) for name in axes}, names) for row in rows]
+    return xr.DataTree.from_dict(dict(zip(config.names, groups, strict=True)))
 
 
 def select(result, kind, shift, reading, rule):  # -> [R]
@@ -240,9 +218,8 @@ CLAIMS = (
                "number that is best on the same validation prompts",
                sample=partial(risk_ratio, rule="Algorithm 1", other="one number"), null=PAIRED),
     regression("beyond", statement="Algorithm 1 lowers the risk of regression beyond an affine map "
-               "of the answers ({shift})",
-               quantity="the risk after Algorithm 1 and an affine map over that after an affine "
-               "map alone, each fitted on the same validation prompts",
+               "of the answers ({shift})", quantity="the risk after Algorithm 1 and an affine map "
+               "over that after an affine map alone, each fitted on the same validation prompts",
                sample=partial(risk_ratio, rule="Algorithm 1, affine map", other="affine map"),
                null="beyond_random"),
     regression("beyond_random", statement="Beyond an affine map Algorithm 1 lowers the risk of "
@@ -252,9 +229,8 @@ CLAIMS = (
                sample=partial(risk_ratio, rule="Algorithm 1, affine map",
                               other="random search, affine map"), null=PAIRED),
     classes("over_threshold", statement="Algorithm 1 raises the accuracy of two-class models more "
-            "than one searched threshold",
-            quantity="the accuracy after Algorithm 1 less that with the threshold that is best on "
-            "the same validation prompts, averaged over tasks",
+            "than one searched threshold", quantity="the accuracy after Algorithm 1 less that with "
+            "the threshold that is best on the same validation prompts, averaged over tasks",
             sample=partial(difference, reading="accuracy", rule="Algorithm 1", other="one number"),
             at_least=0.0, null=LESS),
     classes("auc", statement="Algorithm 1 changes the AUC of two-class models, which no monotone "
@@ -262,10 +238,9 @@ CLAIMS = (
             quantity="the AUC after Algorithm 1 less that without, averaged over tasks",
             sample=partial(difference, reading="AUC", rule="Algorithm 1", other="unedited"),
             at_least=-0.01, at_most=0.01, null=LESS),
-    shares("share", statement="Most of what clipping changes in the answers of models of {kind} "
-           "is an affine map of them",
-           quantity="the affine share of the change, averaged over parts, layers and rates",
-           sample=affine_share, at_least=0.5, null="share_less_random"),
+    shares("share", statement="Most of what clipping changes in the answers of models of {kind} is "
+           "an affine map of them", quantity="the affine share of the change, averaged over parts, "
+           "layers and rates", sample=affine_share, at_least=0.5, null="share_less_random"),
     shares("share_less_random", statement="Of what clipping changes in the answers of models of "
            "{kind} an affine map accounts for more than of what random edits of the same norm "
            "change", quantity="the affine share of clipping less that of random edits",
@@ -273,13 +248,23 @@ CLAIMS = (
 )  # fmt: skip
 
 
-LOOKS = {REGRESSION: (plotting.BLUE, "o"), CLASSES: (plotting.VERMILION, "s")}
+LOOKS = plotting.looks(MODELS)
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.8, (1, 2))
-    plot_shares(axes[0], result)
-    plot_gains(axes[1], result, config)
+    figure, (left, right) = plotting.figure(6.75, 2.8, (1, 2))
+    samples, looks = {}, {}
+    for kind, edit in itertools.product(result.children, EDITS):
+        part, name = result[kind].to_dataset(), f"{kind}, {edit}"
+        able = np.flatnonzero(part["able"].isel(shift=0).values)
+        samples[name] = part["share"].sel(edit=edit).mean(("part", "rate")).isel(run=able)
+        looks[name] = LOOKS[kind] | ({} if edit == EDITS[0] else dict(ls="--", mfc="white"))
+    layers = np.arange(samples[name].sizes["layer"]) + 1
+    plotting.series(left, layers, samples, looks, shift=0.06, capsize=2, lw=0.8)
+    left.set(xlabel="layer that is edited", xticks=layers, ylim=(0, 1))
+    left.set(ylabel="affine share of the change", title="Changes of the answers")
+    left.legend()
+    plot_gains(right, result, config)
     texts = []
     for kind in config.names:
         share, lead = (affine_share(result, kind, flag).mean() for flag in (False, True))
@@ -288,8 +273,7 @@ def plot(result, config):  # -> Figure, caption
             f"{share - lead:.0%} of what random edits of the same norm change"
         )
     change, threshold = (
-        difference(result, "accuracy", rule, "unedited").mean()
-        for rule in ("Algorithm 1", "one number")
+        difference(result, "accuracy", rule, "unedited").mean() for rule in RULES[1:3]
     )
     return figure, (
         f"An affine map accounts for {'; '.join(texts)}. Of two classes Algorithm 1 changes the "
@@ -300,39 +284,18 @@ def plot(result, config):  # -> Figure, caption
     )
 
 
-def plot_shares(ax, result):
-    """Draw the affine share of the change by layer."""
-    for i, (kind, edit) in enumerate(itertools.product(result.children, EDITS)):
-        part = result[kind].to_dataset()
-        able = np.flatnonzero(part["able"].isel(shift=0).values)
-        runs = part["share"].sel(edit=edit).mean(("part", "rate")).isel(run=able)
-        color, marker = LOOKS[kind]
-        face = color if edit == EDITS[0] else "white"
-        look = dict(color=color, marker=marker, mfc=face, capsize=2, lw=0.8)
-        look |= dict(ls="-" if edit == EDITS[0] else "--")
-        layers = np.arange(runs.sizes["layer"]) + 1
-        places = layers + 0.06 * (i - 1.5)
-        runs = runs.transpose("run", "layer").values
-        plotting.mean_points(ax, places, runs, f"{kind}, {edit}", **look)
-    ax.set(xlabel="layer that is edited", xticks=layers, ylim=(0, 1))
-    ax.set(ylabel="affine share of the change", title="Changes of the answers")
-    ax.legend()
-
-
 def plot_gains(ax, result, config):
-    """Draw ratios of risks of regression by task."""
     shifts = [s for s in config.shifts if risk_ratio(result, s, RULES[0], RULES[0]) is not None]
-    ratios = {
-        "one factor": ("Algorithm 1", "one number"),
-        "affine map": ("Algorithm 1, affine map", "affine map"),
-        "random edits": (RULES[5], RULES[4]),
+    rules = {
+        "over one factor": ("Algorithm 1", "one number"),
+        "over affine map": ("Algorithm 1, affine map", "affine map"),
+        "over random edits": (RULES[5], RULES[4]),
     }
-    for i, (label, rules) in enumerate(ratios.items()):
-        look = dict(color=plotting.COLOURS[i + 1], marker="osD"[i], ls="none", capsize=2)
-        for place, shift in enumerate(shifts):
-            runs = risk_ratio(result, shift, *rules)[:, None]
-            text = f"over {label}" if place == 0 else None
-            plotting.mean_points(ax, [place + 0.2 * (i - 1)], runs, text, "ratio", **look)
+    looks = plotting.looks(rules, "osD", plotting.COLOURS[1:])
+    for place, shift in enumerate(shifts):
+        runs = {name: risk_ratio(result, shift, *pair)[:, None] for name, pair in rules.items()}
+        look = dict(ls="none", capsize=2) | ({} if place == 0 else {"label": None})
+        plotting.series(ax, [place], runs, looks, "ratio", 0.2, **look)
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     ax.set_xticks(range(len(shifts)), [shift.replace(" ", "\n") for shift in shifts])
     ax.set(ylabel="risk after Algorithm 1, relative", title="Regression")

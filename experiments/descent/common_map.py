@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from experiments.models.model import Model, prepare_prompt
-from experiments.models.named import REGRESSION, choose_models
+from experiments.models.named import REGRESSION, NamedModels
 from experiments.models.tasks import distribution, draw
 from lsa_lab import prompts
 from lsa_lab.analyses.common_map import best_common_map
@@ -31,17 +31,11 @@ STATES = ("trained", "untrained")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = REGRESSION  # of trained models
-    small: bool = False  # models that train in seconds
     seeds: int = 16  # of each model
     prompts: int = 64  # of each run
     seed: int = 1046
-
-    @property
-    def models(self):
-        """The trained models, by name."""
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -51,20 +45,18 @@ TIERS = {
 }
 
 
-def measure_prompt(model, prompt):  # -> [L]
-    """Return the share of what the first t layers write that the best common map misses."""
-    read, _ = prepare_prompt(model.spec.architecture, prompt)
-    return best_common_map(prompts.tokens(read), model.forward(prompt).stream).unexplained[1:]
-
-
 @partial(jax.jit, static_argnums=(0, 3))
 def measure(spec, params, keys, size):  # params [R, ...], keys [R] -> [R, L]
-    """Return the mean of the shares over the prompts of each run."""
     task = distribution(spec.task)
 
     def measure_run(row):
         params, key = row
-        share = partial(measure_prompt, Model(spec, params))
+
+        def share(prompt):  # that the best common map of the first t layers misses [L]
+            read, _ = prepare_prompt(spec.architecture, prompt)
+            stream = Model(spec, params).forward(prompt).stream
+            return best_common_map(prompts.tokens(read), stream).unexplained[1:]
+
         return jax.vmap(share)(draw(key, task, size)).mean(0)
 
     return jax.lax.map(measure_run, (params, keys))
@@ -109,22 +101,18 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.5, (1, 2), sharey=True)
+    figure, (left, right) = plotting.figure(6.75, 2.5, (1, 2), sharey=True)
     layers, chance = result["layer"].values, 100 * float(result["chance"])
-    for ax, state in zip(axes, STATES, strict=True):
+    for ax, state in zip((left, right), STATES, strict=True):
         for name in result["model"].values:
-            runs = 100 * result["missed"].sel(model=name, state=state).transpose("run", "layer")
-            look = {**LOOKS[name], "lw": 0.8, "capsize": 2}
-            plotting.mean_points(ax, layers, runs, name, **look)
+            runs = 100 * result["missed"].sel(model=name, state=state)
+            plotting.mean_points(ax, layers, runs, name, lw=0.8, capsize=2, **LOOKS[name])
         ax.axhline(chance, color="grey", lw=0.8, ls=":", label="unrelated to the tokens")
         ax.set(xlabel="layer", title=f"{state.capitalize()} models", xticks=layers, ylim=(-3, 100))
-    axes[0].set_ylabel("% of the writes that no map explains")
-    axes[1].legend(loc=(0.45, 0.06))
-    values = [
-        f"{100 * missed(result, name).mean():.2g} % ({name})"
-        for name in config.names
-        if name != "linear attention"
-    ]
+    left.set_ylabel("% of the writes that no map explains")
+    right.legend(loc=(0.45, 0.06))
+    names = [name for name in config.names if name != "linear attention"]
+    values = [f"{100 * missed(result, name).mean():.2g} % ({name})" for name in names]
     exact = 100 * float(result["missed"].sel(model="linear attention").max())
     return figure, (
         "The best common map of a prompt's tokens misses, of what all layers of trained models "

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from scipy.optimize import minimize
 
 from experiments.descent import linear_stacks
 from lsa_lab import lab
@@ -54,10 +55,7 @@ TIERS = {
 
 
 def list_tasks(config):  # -> [3, d, d], [3]
-    """Return a root C of Σ = C Cᵀ and the standard deviation of the noise, for every task.
-
-    The rotated Σ is U D² Uᵀ with D = (1, 1, 1/2, 1/4, 1, ...) and a fixed rotation U.
-    """
+    """Return a root C of Σ = C Cᵀ and the standard deviation of the noise, for every task."""
     d = config.d
     rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
     rotated = rotation * np.resize([1.0, 1.0, 0.5, 0.25, 1.0], d)
@@ -82,7 +80,6 @@ paint = jax.jit(colour)
 
 
 def train(config, depth, kind):  # -> Params [T R, ...], which diverged [T R]
-    """Train stacks on all tasks; tied and free ones of one depth see the same prompts."""
     roots, noise_stds = (np.repeat(leaf, config.runs, axis=0) for leaf in list_tasks(config))
     per_run = tuple(jnp.asarray(leaf, jnp.float32) for leaf in (roots, noise_stds))
     shape = dict(layers=depth) if kind == "free" else dict(layers=1, loops=depth)
@@ -104,22 +101,16 @@ def mean_squared_error(params, batch):  # -> []
 measure_risk = compiled(mean_squared_error)
 
 
-def build_plus_plus(theta, d):
-    """Return GD++ with the step sizes and the γ of theta [2, L] as a stack."""
+def build_plus_plus(theta, d):  # step sizes and γ [2, L] -> Params [L, ...]
     return constructions.gradient_descent_plus_plus(*theta, d)
 
 
 def tune_plus_plus(config, depth, noise_std):  # -> [2, L]
-    """Return the numbers of GD++ that have the least risk on one set of white prompts.
-
-    They are fitted from unequal step sizes: equal ones are a saddle of this symmetric problem.
-    """
-    from scipy.optimize import minimize
-
+    """Return the numbers of GD++ that have the least risk on one set of white prompts."""
     key = jax.random.fold_in(jax.random.key(config.seed), 1000 + depth)
     batch = draw(key, noise_std, config, config.tuning_prompts)
     objective = tuning_objective(depth, config.d)
-    starts = [
+    starts = [  # unequal step sizes: equal ones are a saddle
         np.concatenate([np.linspace(0.3, last, depth), np.full(depth, gamma)])
         for last, gamma in ((0.9, 0.1), (0.9, 0.4), (3.0, 0.4))
     ]
@@ -129,16 +120,14 @@ def tune_plus_plus(config, depth, noise_std):  # -> [2, L]
 
 @cache
 def tuning_objective(depth, d):
-    """Return the program for the risk of GD++ and its gradient."""
-
     def risk(theta, batch):
         return mean_squared_error(build_plus_plus(theta.reshape(2, depth), d), batch)
 
     return compiled(jax.value_and_grad(risk))
 
 
-def measure(config, depth, stacks, plus_plus, item):  # -> a dictionary of risks of one run
-    """Measure stacks on test prompts of the run; GD++ reads the same prompts, but white."""
+def measure(config, depth, stacks, plus_plus, item):  # -> {name: []}
+    """Return risks on test prompts of the run; GD++ reads the same prompts, but white."""
     task, run = item
     roots, noise_stds = list_tasks(config)
     key = jax.random.fold_in(jax.random.key(config.seed + 1), 1000 * depth + 100 * task + run)
@@ -160,14 +149,14 @@ def compute(config, models):
         plus_plus = [build_plus_plus(jnp.asarray(tuned[v]), config.d) for v in noise_vars.tolist()]
         function = partial(measure, config, depth, stacks, plus_plus)
         risks = lab.compute_each(f"risks of {depth} layers", items, function)
-        names = {name: np.array([risk[name] for risk in risks]) for name in risks[0]}
-        rows.append({name: risk.reshape(len(TASKS), -1) for name, risk in names.items()})
+        dims = dict.fromkeys(risks[0], ("task", "run"))
+        rows.append(lab.stack_rows(risks, dims, (len(TASKS), config.runs)))
     depths, axes = list(config.depths), ("depth", "task", "run")
     best = [best_descent_at(config.n, config.d, v, depths[-1])[depths] for v in noise_vars]
     data = {
-        "risk": (axes, np.stack([row["free"] for row in rows])),
-        "plus_plus": (axes, np.stack([row["plus_plus"] for row in rows])),
-        "tied": (axes[1:], rows[depths.index(config.tied_depth)]["tied"]),
+        "risk": (axes, np.stack([row["free"][1] for row in rows])),
+        "plus_plus": (axes, np.stack([row["plus_plus"][1] for row in rows])),
+        "tied": rows[depths.index(config.tied_depth)]["tied"],
         "descent": (("task", "depth"), np.stack(best)),
     }
     return xr.Dataset(data, {"task": list(TASKS), "depth": depths})
@@ -211,15 +200,13 @@ CLAIMS = (
            "the risk of a stack over that of GD++ on the same prompts",
            over_plus_plus, at_least=1 / 1.1, at_most=1.1, over=DEEP, simultaneous=True,
            null="none: the ratio is paired, and 1 without a difference", note=AS_ZERO),
-    median("tied", "derived here",
-           "On {task} prompts, without label noise, two layers that share their weights have more "
-           "risk than two free ones", "the risk of a tied stack over that of a free one",
-           partial(tied_over_free, depth=2), at_least=1.0, over={"task": TASKS[:2]},
-           simultaneous=True, null="none: the ratio is paired, and 1 without a difference",
-           note=AS_ZERO),
-    median("tied_noisy", "derived here",
-           f"With label noise of variance {FULL.noise_var:g} two layers that share their weights "
-           "have at most 1.1 times the risk of free ones",
+    median("tied", "derived here", "On {task} prompts, without label noise, two layers that share "
+           "their weights have more risk than two free ones", "the risk of a tied stack over that "
+           "of a free one", partial(tied_over_free, depth=2), at_least=1.0,
+           over={"task": TASKS[:2]}, simultaneous=True, null="none: the ratio is paired, and 1 "
+           "without a difference", note=AS_ZERO),
+    median("tied_noisy", "derived here", f"With label noise of variance {FULL.noise_var:g} two "
+           "layers that share their weights have at most 1.1 times the risk of free ones",
            "the risk of a tied stack over that of a free one",
            partial(tied_over_free, task="noisy", depth=2), at_most=1.1,
            null="none: the ratio is paired, and 1 without a difference", note=AS_ZERO),
@@ -227,9 +214,31 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2), width_ratios=(1.8, 1))
-    plot_depths(axes[0], result)
-    plot_tied(axes[1], result)
+    figure, (left, right) = plotting.figure(6.75, 2.7, (1, 2), width_ratios=(1.8, 1))
+    depths = result["depth"].values
+    for i, (task, look) in enumerate(LOOKS.items()):
+        ratios = (result["risk"] / result["descent"]).sel(task=task).transpose("depth", "run")
+        for depth, runs in zip(depths, ratios.values, strict=True):
+            places = depth + 0.2 * (i - 1) + 0.06 * np.linspace(-1, 1, len(runs))
+            label = f"trained, {task}" if depth == depths[0] else None
+            left.plot(places, runs, label=label, **look, **DOTS)
+    for task, style in (("white", "-"), ("noisy", ":")):
+        gains = (result["plus_plus"].mean("run") / result["descent"]).sel(task=task)
+        color = plotting.METHOD["GD++"]["color"]
+        plotting.line(left, depths, gains.sel(depth=depths), f"GD++, {task}", color, style)
+    left.axhline(1, color=plotting.METHOD["descent"]["color"], lw=1.2, label="best descent")
+    plotting.log_axes(left, y=True)
+    left.set(xticks=depths, xlabel="layers, or steps", ylabel="risk / that of the best descent")
+    left.set_title("Risk by depth")
+    left.legend(loc="lower left")
+    for i, (task, look) in enumerate(LOOKS.items()):
+        runs = tied_over_free(result, task, 2)
+        right.plot(i + 0.25 * np.linspace(-1, 1, len(runs)), runs, **look, **DOTS)
+        right.plot(i, np.median(runs), "_", color="black", ms=16)
+    right.axhline(1, color="grey", lw=0.8, ls=":")
+    plotting.log_axes(right, y=True)
+    right.set_xticks(range(len(TASKS)), TASKS)
+    right.set(ylabel="risk, tied / free", title="Two tied layers", xlim=(-0.6, 2.6))
     last = config.depths[-1]
     white, noisy = (float(np.median(over_descent(result, t, last))) for t in ("white", "noisy"))
     failed = int((result["risk"] >= 1).sum() + (result["tied"] >= 1).sum())
@@ -241,42 +250,8 @@ def plot(result, config):  # -> Figure, caption
     )
 
 
-LOOKS = {
-    "white": (plotting.BLUE, "o"),
-    "rotated": (plotting.SKY, "s"),
-    "noisy": (plotting.VERMILION, "^"),
-}
-
-
-def plot_depths(ax, result):
-    depths = result["depth"].values
-    for i, (task, (color, marker)) in enumerate(LOOKS.items()):
-        ratios = (result["risk"] / result["descent"]).sel(task=task).transpose("depth", "run")
-        for depth, runs in zip(depths, ratios.values, strict=True):
-            places = depth + 0.2 * (i - 1) + 0.06 * np.linspace(-1, 1, len(runs))
-            label = f"trained, {task}" if depth == depths[0] else None
-            ax.plot(places, runs, marker, color=color, mfc="none", ms=3, mew=0.6, label=label)
-    for task, style in (("white", "-"), ("noisy", ":")):
-        gains = (result["plus_plus"].mean("run") / result["descent"]).sel(task=task)
-        color = plotting.METHOD["GD++"]["color"]
-        plotting.line(ax, depths, gains.sel(depth=depths), f"GD++, {task}", color, style)
-    ax.axhline(1, color=plotting.METHOD["descent"]["color"], lw=1.2, label="best descent")
-    plotting.log_axes(ax, y=True)
-    ax.set(xticks=depths, xlabel="layers, or steps", ylabel="risk / that of the best descent")
-    ax.set_title("Risk by depth")
-    ax.legend(loc="lower left")
-
-
-def plot_tied(ax, result):
-    for i, (task, (color, marker)) in enumerate(LOOKS.items()):
-        runs = tied_over_free(result, task, 2)
-        places = i + 0.25 * np.linspace(-1, 1, len(runs))
-        ax.plot(places, runs, marker, color=color, mfc="none", ms=3, mew=0.6)
-        ax.plot(i, np.median(runs), "_", color="black", ms=16)
-    ax.axhline(1, color="grey", lw=0.8, ls=":")
-    plotting.log_axes(ax, y=True)
-    ax.set_xticks(range(len(TASKS)), TASKS)
-    ax.set(ylabel="risk, tied / free", title="Two tied layers", xlim=(-0.6, 2.6))
+LOOKS = plotting.looks(TASKS, "os^", (plotting.BLUE, plotting.SKY, plotting.VERMILION))
+DOTS = dict(ls="", mfc="none", ms=3, mew=0.6)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,6 @@ class Config:
 
     @property
     def models(self):
-        """The trained models, by name."""
         return choose_models(MODELS, small=self.small)
 
 
@@ -93,8 +92,7 @@ def answer_as_control(prompts, parameters):  # Prompt [R, B], of GD++ [R, ...] -
     return jax.vmap(jax.vmap(answer, (0, None)))(prompts, parameters)
 
 
-def list_starts(depth, d):
-    """Return the parameters of each rule before they are fitted."""
+def list_starts(depth, d):  # -> {rule: parameters}
     steps = jnp.linspace(0.3, 0.9, depth, dtype=jnp.float32)  # equal ones are a saddle
     return {
         "GD": steps,
@@ -106,16 +104,12 @@ def list_starts(depth, d):
 
 
 def choose(answers, config, *, fitting):
-    """Return the prompts that rules are fitted to, or the fresh ones, and the answers to them."""
     part = slice(config.fitting_prompts) if fitting else slice(config.fitting_prompts, None)
     return jax.tree.map(lambda rows: rows[:, part], answers)
 
 
 def fit_rules(config, answers, label):  # Prompt [R, B] and answers -> parameters [R, ...]
-    """Return the parameters with which each rule predicts most like the last layer of each run.
-
-    Only ridge regression, which has no steps, is fitted to every layer.
-    """
+    """Return the parameters with which each rule predicts most like the last layer of each run."""
     prompts, targets, weights = choose(answers, config, fitting=True)
     runs, size, depth, d = weights.shape
 
@@ -125,17 +119,16 @@ def fit_rules(config, answers, label):  # Prompt [R, B] and answers -> parameter
 
     def loss(parameters, batch, _):
         prompts, targets = batch
-        ridge = partial(PATHS["ridge"], logs=parameters["ridge"])
+        ridge = partial(PATHS["ridge"], logs=parameters["ridge"])  # fitted to every layer
         by_layer = jax.vmap(lambda prompt: ridge(prompt) @ prompt.x_query)(prompts)  # [B, L+1]
         total = ((by_layer - targets) ** 2).mean(0).sum()
         for name in [*PATHS][:-1]:
             total += alignment.mismatch(PATHS[name], parameters[name], prompts, targets[:, -1])
         return total
 
-    schedule = optax.cosine_decay_schedule(0.05, config.fitting_steps)
-    training = Training(
-        loss, sample, lambda _: optax.adam(schedule), config.fitting_steps, label=label
-    )
+    steps = config.fitting_steps
+    optimizer = optax.adam(optax.cosine_decay_schedule(0.05, steps))
+    training = Training(loss, sample, lambda _: optimizer, steps, label=label)
     starts = jax.tree.map(lambda x: jnp.stack([x] * runs), list_starts(depth - 1, d))
     keys = jax.random.split(jax.random.key(config.seed + 1), runs)
     run = fit(training, starts, keys, per_run=(prompts, targets), **lab.checkpoint(label))
@@ -145,15 +138,13 @@ def fit_rules(config, answers, label):  # Prompt [R, B] and answers -> parameter
 
 @jax.jit
 def measure_distances(parameters, answers):  # -> [R, rules, L], [R], [R]
-    """Return the relative distances of layer t to step t, t >= 1, and the risks of the last layer
-    and of ridge regression as it was fitted."""
+    """Return relative distances of layer t to step t, and the risks of the last layer and ridge."""
 
     def compare(prompt, predictions, weights, parameters):
         paths = jnp.stack([path(prompt, parameters[name]) for name, path in PATHS.items()])
         apart = jnp.linalg.norm(weights[None] - paths, axis=-1)[:, 1:]  # [rules, L]
-        risks = [
-            (x - prompt.y_query) ** 2 for x in (predictions[-1], paths[-1, -1] @ prompt.x_query)
-        ]
+        answers = predictions[-1], paths[-1, -1] @ prompt.x_query
+        risks = [(answer - prompt.y_query) ** 2 for answer in answers]
         return apart, jnp.linalg.norm(weights, axis=-1)[1:], *risks
 
     def compare_run(row):
@@ -176,8 +167,8 @@ def compute(config, models):
         rules[name] = fit_rules(config, answers[name], f"rules of {name}")
     answers[CONTROL] = answer_as_control(answers[MODELS[0]][0], rules[MODELS[0]]["GD++"])
     rules[CONTROL] = fit_rules(config, answers[CONTROL], f"rules of {CONTROL}")
-    measured = [measure_distances(rules[name], choose(answers[name], config, fitting=False))
-                for name in answers]  # fmt: skip
+    fresh = {name: choose(rows, config, fitting=False) for name, rows in answers.items()}
+    measured = [measure_distances(rules[name], rows) for name, rows in fresh.items()]
     distance, risk, ridge = (np.stack(rows, dtype=float) for rows in zip(*measured, strict=True))
     data = {
         "distance": (("model", "run", "rule", "layer"), distance),
@@ -214,10 +205,9 @@ CLAIMS = (
           "the layers are GD++ as it was fitted to linear attention",
           partial(ridge_less_plus_plus, model=CONTROL), at_least=0.0,
           null="none: this claim is the null of another claim"),
-    Claim("near", "von Oswald et al. 2212.07677",
-          "The last layer of trained {model} is within 10 % of one of five known rules",
-          f"{DISTANCE} the rule that is nearest to the other runs, as a share of its sensitivity",
-          distance_to_nearest, at_most=0.1, over={"model": MODELS},
+    Claim("near", "von Oswald et al. 2212.07677", "The last layer of trained {model} is within 10 "
+          "% of one of five known rules", f"{DISTANCE} the rule that is nearest to the other runs, "
+          "as a share of its sensitivity", distance_to_nearest, at_most=0.1, over={"model": MODELS},
           null="none: a rule without relation to the layer has a distance near 1"),
 )  # fmt: skip
 
@@ -231,17 +221,15 @@ LOOKS = {
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 3), sharey=True)
+    figure, (left, middle, right) = plotting.figure(6.75, 2.6, (1, 3), sharey=True)
     layers = result["layer"].values
-    for ax, model in zip(axes, result["model"].values, strict=True):
-        for i, (rule, look) in enumerate(LOOKS.items()):
-            runs = result["distance"].sel(model=model, rule=rule).transpose("run", "layer")
-            look = {**look, "lw": 0.8, "capsize": 2}
-            plotting.mean_points(ax, layers + 0.05 * (i - 2), runs, rule, **look)
+    for ax, model in zip((left, middle, right), result["model"].values, strict=True):
+        runs = {rule: result["distance"].sel(model=model, rule=rule) for rule in LOOKS}
+        plotting.series(ax, layers, runs, LOOKS, shift=0.05, lw=0.8, capsize=2)
         plotting.log_axes(ax, y=True)
         ax.set(xlabel="layer, or step", title=model[0].upper() + model[1:], xticks=layers)
-    axes[0].set_ylabel("relative distance of ∂ŷ/∂x")
-    axes[0].legend()
+    left.set_ylabel("relative distance of ∂ŷ/∂x")
+    left.legend()
     texts = []
     for model in MODELS:
         ridge, plus_plus = (100 * last_distance(result, model, x).mean() for x in ("ridge", "GD++"))
@@ -249,10 +237,9 @@ def plot(result, config):  # -> Figure, caption
     ratio = np.exp(np.log(result["risk"] / result["ridge_risk"]).mean("run"))
     linear, softmax = (float(ratio.sel(model=model)) for model in MODELS)
     return figure, (
-        f"Distances of the last layer from ridge regression and GD++: {'; '.join(texts)}. "
-        f"The models have {linear:.3g} and {softmax:.3g} times the risk of the ridge regression "
-        f"fitted to them. In c the layers are GD++ itself. Points are means of {config.seeds} "
-        "seeds."
+        f"Distances of the last layer from ridge regression and GD++: {'; '.join(texts)}. The "
+        f"models have {linear:.3g} and {softmax:.3g} times the risk of the ridge regression fitted "
+        f"to them. In c the layers are GD++ itself. Points are means of {config.seeds} seeds."
     )
 
 

@@ -5,8 +5,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
+from experiments.training import build_adam
 from lsa_lab import lab
 from lsa_lab.models import linear_attention
 from lsa_lab.models.moments import predictions_from_moments
@@ -20,15 +20,12 @@ def repeat(params, times):  # leaves [..., L, H, e, e] -> [..., times L, H, e, e
 def train(label, key, sample, per_run, config, *, d, layers, loops=1):  # -> Params [R, ...], [R]
     """Return stacks of ``layers`` trained to run ``loops`` times, L in all; and which diverged.
 
-    ``sample(key, leaves)`` draws moments, queries and targets of a batch for a run with these
-    leaves of ``per_run``. The peak of the learning rate falls, and the number of steps grows, with
-    the number of layers that run.
+    ``sample(key, leaves)`` draws moments, queries and targets for a run with leaves of ``per_run``.
     """
     depth = layers * loops
     rate, steps = config.learning_rate / depth, config.steps_per_layer * depth
-    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps, rate / 100)
     # Rare prompts have enormous gradients in deep stacks: clip them, and forget them soon.
-    optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
+    optimizer = build_adam(rate, steps, end=rate / 100, clip=0.1)
 
     def loss(params, batch, _):
         moments, x_queries, targets = batch
@@ -39,12 +36,8 @@ def train(label, key, sample, per_run, config, *, d, layers, loops=1):  # -> Par
     key_init, key_data = jax.random.split(key)
     count = len(jax.tree.leaves(per_run)[0])
     init = partial(linear_attention.init, num_layers=layers, num_heads=1, d=d, scale=0.1)
-    run = fit(
-        training,
-        jax.vmap(partial(init, dtype=jnp.float32))(jax.random.split(key_init, count)),
-        jax.random.split(key_data, count),
-        per_run=per_run,
-        **lab.checkpoint(label),
-    )
+    start = jax.vmap(partial(init, dtype=jnp.float32))(jax.random.split(key_init, count))
+    keys = jax.random.split(key_data, count)
+    run = fit(training, start, keys, per_run=per_run, **lab.checkpoint(label))
     params = jax.tree.map(lambda leaf: np.asarray(leaf, float), repeat(run.params, loops))
     return params, np.array([status.kind == "diverged" for status in run.status])

@@ -19,7 +19,7 @@ import xarray as xr
 
 from experiments.descent import linear_stacks
 from lsa_lab import random
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models import linear_attention
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
 
@@ -69,7 +69,7 @@ def train(config):  # -> Params [states, R', ...]
 
 
 def draw_task(key, config):  # -> w [d], C [e, e]
-    """Draw a task, and C with C Cᵀ = E e_i e_iᵀ for tokens e_i = (x, w·x + noise), x ~ N(0, I)."""
+    """Draw a task, and C with C Cᵀ = E e_i e_iᵀ for its tokens e_i, x ~ N(0, I)."""
     d = config.d
     w = jax.random.normal(key, (d,)) / d**0.5
     rows = jnp.concatenate([jnp.eye(d), w[None]])
@@ -77,10 +77,7 @@ def draw_task(key, config):  # -> w [d], C [e, e]
 
 
 def draw_moments(key, n, e, size, gaussian):  # -> [B, e, e]
-    """Draw S for tokens N(0, I): Z Zᵀ/n with n columns Z, or a Gaussian matrix alike.
-
-    This is I + N/√n; the symmetric N has variance 2 on the diagonal and 1 elsewhere.
-    """
+    """Draw S for n tokens N(0, I), or a Gaussian matrix with the same mean and covariance."""
     if not gaussian:
         factor = jnp.moveaxis(random.wishart_factor(key, n, e, size), -1, 0)
         return factor @ factor.mT / n
@@ -102,8 +99,8 @@ def excess_kurtosis(values):  # [B, ...] -> [...]
 
 
 def measure_noise(config, n, params, key):
-    """Return of one task [L] the excess kurtosis of what an update adds to the answer to a query,
-    the same of one step of descent [], and [L] the share of noise, E|G - E G|² / E|G|²."""
+    """Return of one task [L] the excess kurtosis of what an update adds to an answer, [] the same
+    of one step of descent, and [L] the share of noise, E|G - E G|² / E|G|²."""
     key_task, key_query, key_prompts = jax.random.split(key, 3)
     _, root = draw_task(key_task, config)
     white = draw_moments(key_prompts, n, config.d + 1, config.prompts, gaussian=False)
@@ -127,20 +124,16 @@ def measure_risks(config, params, key):  # -> [paths]
         for key, kind in ((key_wishart, False), (key_gaussian, True))
     ]
     (same, fresh), (one_draw, eq4) = ((x[:, :1], x[:, 1:]) for x in draws)
-    kinds = jnp.stack(
-        [jnp.broadcast_to(x, fresh.shape) for x in (same, one_draw, fresh, eq4, jnp.eye(e))]
-    )
+    kinds = same, one_draw, fresh, eq4, jnp.eye(e)
+    kinds = jnp.stack([jnp.broadcast_to(x, fresh.shape) for x in kinds])
     maps = jax.vmap(jax.vmap(partial(descend, params)))(root @ kinds @ root.T)
     errors = ((-maps[:, :, -1, -1, :-1] - w[None, None]) ** 2).sum(-1)  # [paths, B]
     return jnp.minimum(jnp.where(jnp.isnan(errors), jnp.inf, errors), w @ w).mean(1)
 
 
 def over_tasks(function, config, params, key):  # params [R, ...] -> the results [R, ...]
-    """Return the mean over the tasks of each run."""
-
     def measure_run(row):
-        params, keys = row
-        values = jax.lax.map(partial(function, params), keys)
+        values = jax.lax.map(partial(function, row[0]), row[1])
         return jax.tree.map(lambda value: value.mean(0), values)
 
     keys = jax.random.split(key, (len(params.w_kq), config.tasks))
@@ -194,29 +187,24 @@ PAIRED = "none: the ratio is paired, and 1 without a difference"
 RISK = "the risk |w_L - w|², of each prompt at most that of the answer 0, of"
 SHARE = "the share of noise, E|G - E G|² / E|G|² over prompts of a task, mean over layers and tasks"
 CLAIMS = (
-    Claim("gaussian", "A2, Assumption 1",
-          "The noise of updates in trained linear stacks is as near to Gaussian as that of one "
-          "step of descent", "the excess kurtosis, over prompts of a task, of what an update adds "
-          "to an answer, mean over layers and tasks, less that of one step of descent",
-          excess_less_step, at_least=-0.1, at_most=0.1, statistic="median",
+    Claim("gaussian", "A2, Assumption 1", "The noise of updates in trained linear stacks is as "
+          "near to Gaussian as that of one step of descent", "the excess kurtosis, over prompts of "
+          "a task, of what an update adds to an answer, mean over layers and tasks, less that of "
+          "one step of descent", excess_less_step, at_least=-0.1, at_most=0.1, statistic="median",
           null="none: the difference is paired, and 0 without one"),
-    Claim("tests_like_the_stack", "A2, Remark 3",
-          "Descent with Gaussian noise, a draw for each layer (Eq. 4), tests like the trained "
-          "stack",
-          f"{RISK} that descent over that of the stack",
-          partial(risk_ratio, path=EQ4, base=MODEL), **ALIKE, null=PAIRED),
+    Claim("tests_like_the_stack", "A2, Remark 3", "Descent with Gaussian noise, a draw for each "
+          "layer (Eq. 4), tests like the trained stack", f"{RISK} that descent over that of the "
+          "stack", partial(risk_ratio, path=EQ4, base=MODEL), **ALIKE, null=PAIRED),
     Claim("tests_like_sgd", "A2, Remark 3",
           "Descent with Gaussian noise, a draw for each layer (Eq. 4), tests like stochastic "
           "gradient descent", f"{RISK} that descent over that of descent with fresh demonstrations "
           "in each layer", partial(risk_ratio, path=EQ4, base=SGD), **ALIKE, null=PAIRED),
-    Claim("stack_like_sgd", "A2, Remark 3",
-          "The trained stack tests like stochastic gradient descent",
-          f"{RISK} the stack over that of descent with fresh demonstrations in each layer",
-          partial(risk_ratio, path=MODEL, base=SGD), **ALIKE, null=PAIRED),
-    Claim("less_with_shots", "A2, Appendix C.4",
-          "With twice the demonstrations there is less noise in the updates",
-          f"{SHARE}, at 2n over that at n", share_by_shots, at_most=1.0, statistic="ratio",
-          null="none: the ratio is paired, and 1 without a difference"),
+    Claim("stack_like_sgd", "A2, Remark 3", "The trained stack tests like stochastic gradient "
+          "descent", f"{RISK} the stack over that of descent with fresh demonstrations in each "
+          "layer", partial(risk_ratio, path=MODEL, base=SGD), **ALIKE, null=PAIRED),
+    Claim("less_with_shots", "A2, Appendix C.4", "With twice the demonstrations there is less "
+          "noise in the updates", f"{SHARE}, at 2n over that at n", share_by_shots, at_most=1.0,
+          statistic="ratio", null="none: the ratio is paired, and 1 without a difference"),
     Claim("less_with_training", "A2, Appendix C.4", "Training takes noise out of the updates",
           f"{SHARE}, after training less before", share_by_training, at_most=0.0,
           null="none: the difference is paired, and 0 without one"),
@@ -224,14 +212,31 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.5, (1, 2))
-    plot_excess(axes[0], result)
-    plot_risks(axes[1], result)
+    figure, (left, right) = plotting.figure(6.75, 2.5, (1, 2))
+    for x in result["layer"].values:
+        runs = result["excess"].sel(layer=x).values
+        left.plot(x + 0.2 * np.linspace(-1, 1, len(runs)), runs, **DOTS)
+        left.plot(x, np.median(runs), "_", color="black", ms=16)
+    step = float(result["step_excess"].median())
+    left.axhline(step, color=plotting.METHOD["descent"]["color"], label="one step of descent")
+    left.axhline(0, color="grey", lw=0.8, ls=":", label="Gaussian")
+    left.set_yscale("symlog", linthresh=1.0)
+    left.set_yticks((0, 1, 10, 100), ("0", "1", "10", "100"))
+    left.set_ylim(-0.6, None)
+    left.set(xlabel="layer", ylabel="excess kurtosis", xticks=result["layer"])
+    left.set_title("Noise of the updates")
+    left.legend(loc="upper left")
+    for row, path in enumerate(PATHS[1:]):
+        runs = risk_ratio(result, path, MODEL)
+        right.plot(runs, row + 0.2 * np.linspace(-1, 1, len(runs)), **DOTS)
+        right.plot(np.median(runs), row, "|", color="black", ms=14)
+    right.axvline(1, color="grey", lw=0.8, ls=":")
+    plotting.log_axes(right, x=True)
+    right.set(yticks=range(len(PATHS) - 1), yticklabels=PATHS[1:], ylim=(len(PATHS) - 1.4, -0.6))
+    right.set(xlabel="risk / that of the stack", title="Descent with other noise")
     last = float(result["excess"].isel(layer=-1).median())
     step = float(result["step_excess"].median())
-    eq4, sgd = (
-        float(np.exp(np.log(risk_ratio(result, path, MODEL)).mean())) for path in (EQ4, SGD)
-    )
+    eq4, sgd = (geometric_mean(risk_ratio(result, path, MODEL)) for path in (EQ4, SGD))
     return figure, (
         f"The noise of the last layer's update has an excess kurtosis of {last:.3g}, that of one "
         f"step of descent {step:.2g}; Gaussian noise has 0. Descent with the stack's weights that "
@@ -241,33 +246,7 @@ def plot(result, config):  # -> Figure, caption
     )
 
 
-def plot_excess(ax, result):
-    color, runs = plotting.METHOD["linear"]["color"], result["excess"].transpose("run", "layer")
-    for x, column in zip(result["layer"].values, runs.values.T, strict=True):
-        places = x + 0.2 * np.linspace(-1, 1, len(column))
-        ax.plot(places, column, "o", color=color, mfc="none", ms=3, mew=0.6)
-        ax.plot(x, np.median(column), "_", color="black", ms=16)
-    step = float(result["step_excess"].median())
-    ax.axhline(step, color=plotting.METHOD["descent"]["color"], label="one step of descent")
-    ax.axhline(0, color="grey", lw=0.8, ls=":", label="Gaussian")
-    ax.set_yscale("symlog", linthresh=1.0)
-    ax.set_yticks((0, 1, 10, 100), ("0", "1", "10", "100"))
-    ax.set_ylim(-0.6, None)
-    ax.set(xlabel="layer", ylabel="excess kurtosis", xticks=result["layer"])
-    ax.set_title("Noise of the updates")
-    ax.legend(loc="upper left")
-
-
-def plot_risks(ax, result):
-    for row, path in enumerate(PATHS[1:]):
-        runs = risk_ratio(result, path, MODEL)
-        places = row + 0.2 * np.linspace(-1, 1, len(runs))
-        ax.plot(runs, places, "o", color=plotting.BLUE, mfc="none", ms=3, mew=0.6)
-        ax.plot(np.median(runs), row, "|", color="black", ms=14)
-    ax.axvline(1, color="grey", lw=0.8, ls=":")
-    plotting.log_axes(ax, x=True)
-    ax.set(yticks=range(len(PATHS) - 1), yticklabels=PATHS[1:], ylim=(len(PATHS) - 1.4, -0.6))
-    ax.set(xlabel="risk / that of the stack", title="Descent with other noise")
+DOTS = dict(marker="o", ls="", color=plotting.BLUE, mfc="none", ms=3, mew=0.6)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,10 @@ import numpy as np
 import xarray as xr
 
 from experiments.models.model import Model
+from experiments.models.runs import refuse_divergence
 from experiments.models.specs import dense_spec
-from experiments.models.tasks import distribution, draw
-from lsa_lab import estimators
-from lsa_lab.lab import Claim, main, plotting
+from experiments.models.tasks import distribution, draw, ridge_risks
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 
 NORMS = ("without norms", "with norms")
 SHRUNK = ("writes", "answers")
@@ -67,20 +67,12 @@ TIERS = {
 
 
 def draw_prompts(key, task, noise_std, config):  # -> Prompt [R, B]
-    """Draw test prompts of each pair."""
     task, keys = distribution(task, noise_std=noise_std), jax.random.split(key, config.pairs)
     return jax.lax.map(partial(draw, task=task, size=config.test_prompts), keys)
 
 
-def shrink(params, factor):
-    """Return the same model, all of whose layers write ``factor`` times as much."""
-    return params.replace(w_o=factor * params.w_o)
-
-
 @partial(jax.jit, static_argnums=0)
 def measure_path(spec, path, batch):  # leaves [R, P, ...], Prompt [R, B] -> [R, P]
-    """Return the risk of each run at each of its checkpoints."""
-
     def risk(params, batch):
         return Model(spec, params).errors(batch).mean()
 
@@ -94,29 +86,19 @@ def measure_shrunk(spec, params, batch, factors):  # leaves [R, ...], Prompt [R,
     def measure_run(row):
         params, batch = row
         model = Model(spec, params)
+
+        def shrink(factor):  # all that the layers write
+            return Model(spec, params.replace(w_o=factor * params.w_o)).errors(batch).mean()
+
         answers = factors[:, None] * model.predict(batch)[None]
-        writes = jax.lax.map(
-            lambda factor: Model(spec, shrink(params, factor)).errors(batch).mean(), factors
-        )
+        writes = jax.lax.map(shrink, factors)
         return jnp.stack([writes, ((answers - batch.y_query[None]) ** 2).mean(1)])
 
     return jax.lax.map(measure_run, (params, batch))
 
 
-@partial(jax.jit, static_argnums=1)
-def ridge_risks(batch, penalty):  # Prompt [R, B] -> [R]
-    """Return the risk of ridge regression; with the right penalty it is the Bayes rule."""
-
-    def error(prompt):
-        return (estimators.ridge(prompt, penalty) @ prompt.x_query - prompt.y_query) ** 2
-
-    return jax.vmap(jax.vmap(error))(batch).mean(1)
-
-
 def compute(config, models):
-    for name, runs in models.items():
-        if not runs.finished.all():
-            raise ArithmeticError(f"{int((~runs.finished).sum())} trainings {name} diverged")
+    refuse_divergence(models)
     task = models[NORMS[0]].spec.task
     keys = jax.random.split(jax.random.key(config.seed + 1))
     usual = draw_prompts(keys[0], task, config.noise_std, config)
@@ -167,30 +149,48 @@ NOISY = f"on labels with {FULL.noisier:g} times the noise of training"
 CHOSEN = "by the factor that is best for the other trainings"
 CLAIMS = (
     ratio("norms", statement="We read: a norm before each layer lowers the risk of softmax "
-          "attention that is trained alike",
-          quantity="the risk with norms over that without, of one seed on the same prompts",
-          sample=norm_ratio, at_most=1.0,
+          "attention that is trained alike", quantity="the risk with norms over that without, of "
+          "one seed on the same prompts", sample=norm_ratio, at_most=1.0,
           null="none: the ratio is paired, and 1 without a difference"),
     ratio("smaller_updates", statement=f"We read: {NOISY} smaller updates lower the risk of "
           "softmax attention without norms",
           quantity=f"the risk with all writes shrunk, {CHOSEN}, over that unshrunk",
           sample=partial(best_shrunk, part="writes"), at_most=1.0, null="beside_answers"),
     ratio("beside_answers", statement=f"We read: {NOISY} shrinking what the layers write lowers "
-          "the risk more than shrinking the answers alone",
-          quantity=f"the risk with all writes shrunk over that with the answers shrunk, each "
-          f"{CHOSEN}", sample=writes_over_answers, at_most=1.0,
-          null="none: the ratio is paired, and 1 without a difference"),
+          "the risk more than shrinking the answers alone", quantity="the risk with all writes "
+          f"shrunk over that with the answers shrunk, each {CHOSEN}", sample=writes_over_answers,
+          at_most=1.0, null="none: the ratio is paired, and 1 without a difference"),
 )  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 2))
-    plot_training(axes[0], result)
-    plot_factors(axes[1], result)
-    norms, writes, answers = (
-        np.exp(np.log(ratios).mean())
-        for ratios in (norm_ratio(result), *(best_shrunk(result, part) for part in SHRUNK))
+    figure, (left, right) = plotting.figure(6.75, 2.6, (1, 2))
+    for norm, look in LOOKS.items():
+        ratios = (result["risk"] / result["ridge"]).sel(norm=norm).isel(step=slice(1, None))
+        face = look["color"] if norm == NORMS[0] else "white"
+        look = {**look, "label": norm, "mfc": face, "capsize": 2}
+        thousands, runs = ratios["step"] / 1000, ratios.transpose("run", "step")
+        plotting.mean_points(left, thousands, runs, statistic="ratio", lw=0.8, **look)
+    plotting.line(
+        left, [0, float(result["step"][-1]) / 1000], [1, 1], "ridge regression", style=":"
     )
+    plotting.log_axes(left, y=True)
+    highest = float((result["risk"] / result["ridge"]).isel(step=1).max())
+    ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20) if tick < highest]
+    left.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    left.set(xlabel="thousands of steps", ylabel="risk / ridge's", title="Risk in training")
+    left.legend()
+    names = {"all writes": "writes", "the answers alone": "answers"}
+    runs = {name: shrunk_ratios(result, part) for name, part in names.items()}
+    looks = plotting.looks(names, "s^", (plotting.VERMILION, plotting.GREY))
+    plotting.series(right, result["factor"][1:], runs, looks, "ratio", capsize=2, lw=0.8)
+    right.axhline(1, color="grey", lw=0.8, ls=":")
+    right.set(xlabel="factor of what is shrunk", ylabel="risk / that unshrunk")
+    right.set_xticks(result["factor"].values[1:])
+    right.set_title("Shrinking, on noisy labels")
+    right.legend()
+    norms = geometric_mean(norm_ratio(result))
+    writes, answers = (geometric_mean(best_shrunk(result, part)) for part in SHRUNK)
     ridge = np.exp(np.log(result["risk"].isel(step=-1) / result["ridge"]).mean("run"))
     ends = " and ".join(f"{float(ridge.sel(norm=norm)):.3g} {norm}" for norm in NORMS)
     return figure, (
@@ -201,39 +201,7 @@ def plot(result, config):  # -> Figure, caption
     )
 
 
-LOOKS = dict(
-    zip(NORMS, (plotting.METHOD["softmax"], plotting.METHOD["softmax, norm"]), strict=True)
-)
-
-
-def plot_training(ax, result):
-    for norm, look in LOOKS.items():
-        ratios = (result["risk"] / result["ridge"]).sel(norm=norm).isel(step=slice(1, None))
-        face = look["color"] if norm == NORMS[0] else "white"
-        look = {**look, "label": norm, "mfc": face, "capsize": 2}
-        thousands, runs = ratios["step"] / 1000, ratios.transpose("run", "step")
-        plotting.mean_points(ax, thousands, runs, statistic="ratio", lw=0.8, **look)
-    plotting.line(ax, [0, float(result["step"][-1]) / 1000], [1, 1], "ridge regression", style=":")
-    plotting.log_axes(ax, y=True)
-    highest = float((result["risk"] / result["ridge"]).isel(step=1).max())
-    ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20) if tick < highest]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set(xlabel="thousands of steps", ylabel="risk / ridge's", title="Risk in training")
-    ax.legend()
-
-
-def plot_factors(ax, result):
-    looks = ((plotting.VERMILION, "s"), (plotting.GREY, "^"))
-    for part, (color, marker) in zip(SHRUNK, looks, strict=True):
-        look = {"color": color, "marker": marker, "capsize": 2, "lw": 0.8}
-        label = {"writes": "all writes", "answers": "the answers alone"}[part]
-        factors, runs = result["factor"][1:], shrunk_ratios(result, part)
-        plotting.mean_points(ax, factors, runs, label, "ratio", **look)
-    ax.axhline(1, color="grey", lw=0.8, ls=":")
-    ax.set(xlabel="factor of what is shrunk", ylabel="risk / that unshrunk")
-    ax.set_xticks(result["factor"].values[1:])
-    ax.set_title("Shrinking, on noisy labels")
-    ax.legend()
+LOOKS = {NORMS[0]: plotting.METHOD["softmax"], NORMS[1]: plotting.METHOD["softmax, norm"]}
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from experiments.models.model import Model
 from experiments.models.named import choose_models
 from experiments.models.tasks import distribution, draw
 from lsa_lab import estimators, prompts
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.models.trace import predict
 from lsa_lab.tasks.linear import sample, sample_weights
@@ -44,7 +44,6 @@ class Config:
 
     @property
     def models(self):
-        """The trained model, by name."""
         return choose_models((CAUSAL,), small=self.small)
 
 
@@ -56,7 +55,7 @@ TIERS = {
 
 
 def build_stacks(config, runs):  # -> {stack: (predict of params and Prompt [B], params [R, ...])}
-    """Return the trained seeds that did not diverge, and as many other stacks of the same width."""
+    """Return the trained seeds that did not diverge, and as many other stacks."""
     task, kept = runs.spec.task, np.flatnonzero(runs.finished[-1])[: config.seeds]
     trained = runs.models(seeds=kept).cast_float64().params
     stacks = {"trained": (lambda params, batch: Model(runs.spec, params).predict(batch), trained)}
@@ -110,10 +109,7 @@ def measure_share(stack, task, config, key):  # -> [R]
 
 
 def move(prompt, place, noise):  # Prompt, [], [] -> Prompt
-    """Replace the first demonstration by the query and its answer with noise, at this place.
-
-    The other demonstrations keep their order.
-    """
+    """Replace the first demonstration by the query and its answer with noise, at this place."""
     x = prompt.x.at[0].set(prompt.x_query)
     y = prompt.y.at[0].set(prompt.y_query + noise)
     order = jnp.arange(len(prompt.y))
@@ -122,8 +118,8 @@ def move(prompt, place, noise):  # Prompt, [], [] -> Prompt
 
 
 def measure_places(answer_batch, batch, noise):  # Prompt [B], [B] -> [readings, n]
-    """Return the mean squared error by the place of the query's own demonstration, its label exact
-    and noisy, and the root mean square of ∂ŷ/∂y_i of the prompts as they are."""
+    """Return errors by the place of the query's own demonstration, its label exact and noisy, and
+    the root mean square of ∂ŷ/∂y_i of the prompts as they are."""
 
     def move_to(place):
         moved = (jax.vmap(move, (0, None, 0))(batch, place, c * noise) for c in (0.0, 1.0))
@@ -135,7 +131,6 @@ def measure_places(answer_batch, batch, noise):  # Prompt [B], [B] -> [readings,
 
 
 def measure_worth(stack, task, config, key):  # -> [R, readings, n], [R], [R]
-    """Return the measures by place of every run, its risk, and that of ridge regression."""
     answer_batch, params = stack
     penalty = (task.noise_std / task.weight_std) ** 2 / task.n
 
@@ -146,9 +141,8 @@ def measure_worth(stack, task, config, key):  # -> [R, readings, n], [R], [R]
         noise = task.noise_std * jax.random.normal(key_noise, batch.y_query.shape)
         measured = measure_places(partial(answer_batch, params), batch, noise)
         ridge = jax.vmap(lambda prompt: estimators.ridge(prompt, penalty) @ prompt.x_query)
-        risks = [jnp.mean((answers - batch.y_query) ** 2) for answers in
-                 (answer_batch(params, batch), ridge(batch))]  # fmt: skip
-        return measured, *risks
+        answers = answer_batch(params, batch), ridge(batch)
+        return measured, *(jnp.mean((answer - batch.y_query) ** 2) for answer in answers)
 
     keys = jax.random.split(key, len(jax.tree.leaves(params)[0]))
     return jax.jit(partial(jax.lax.map, measure_run))((params, keys))
@@ -193,9 +187,8 @@ CLAIMS = (
            "the answer by a tenth or more of what other demonstrations do",
            quantity=SHARE, sample=partial(share, stack="trained"), at_least=0.1, null=NO_MASK),
     remark("share_untrained", statement="In causal stacks of two layers ({stack}) the order moves "
-           "the answer by a tenth or more of what other demonstrations do",
-           quantity=SHARE, sample=share, over={"stack": STACKS[1:]}, at_least=0.1,
-           null=NO_MASK),
+           "the answer by a tenth or more of what other demonstrations do", quantity=SHARE,
+           sample=share, over={"stack": STACKS[1:]}, at_least=0.1, null=NO_MASK),
     remark("worth_at_the_ends", statement="We read: a demonstration in the {end} place counts "
            "more to trained causal attention than in the middle ({reading})",
            quantity="the worth of a demonstration in this place less that in the middle half of "
@@ -207,36 +200,15 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.5, (1, 2), width_ratios=(1, 1.6))
-    plot_shares(axes[0], result)
-    plot_places(axes[1], result)
-    moved = 100 * float(share(result, "trained").mean())
-    first, last = (-100 * worth_at(result, "exact", end).mean() for end in ENDS)
-    noisy = -100 * worth_at(result, "noisy", "last").mean()
-    ratio = float(np.exp(np.log(result["risk"].sel(asked="trained") / result["ridge"]).mean()))
-    return figure, (
-        f"In trained causal attention a new order changes the answer by {moved:.2g} % of the "
-        "change by new demonstrations. A demonstration with the query's covariates changes the "
-        f"error by {first:+.2g} % at the first place and by {last:+.2g} % at the last, compared "
-        f"with a place in the middle; if its label is noisy, by {noisy:+.2g} % at the last. The "
-        f"models have {ratio:.3g} times the risk of ridge regression."
-    )
-
-
-def plot_shares(ax, result):
+    figure, (left, right) = plotting.figure(6.75, 2.5, (1, 2), width_ratios=(1, 1.6))
     looks = ("softmax, causal", "softmax, causal", "linear, causal", "descent")
     for i, (stack, name) in enumerate(zip(STACKS, looks, strict=True)):
-        runs, look = 100 * share(result, stack), plotting.METHOD[name]
-        places = i + 0.2 * np.linspace(-1, 1, len(runs))
-        ax.plot(places, runs, ls="", mfc="none", ms=3, mew=0.6, **look)
-        ax.plot(i, runs.mean(), "_", color="black", ms=16)
-    names = [stack.replace(" ", "\n") for stack in STACKS]
-    ax.set_xticks(range(len(STACKS)), names)
-    ax.set(ylabel="% of the spread over demonstrations", ylim=(0, None))
-    ax.set_title("Spread over orders")
-
-
-def plot_places(ax, result):
+        runs, look = 100 * share(result, stack), dict(ls="", mfc="none", ms=3, mew=0.6)
+        left.plot(i + 0.2 * np.linspace(-1, 1, len(runs)), runs, **look, **plotting.METHOD[name])
+        left.plot(i, runs.mean(), "_", color="black", ms=16)
+    left.set_xticks(range(len(STACKS)), [stack.replace(" ", "\n") for stack in STACKS])
+    left.set(ylabel="% of the spread over demonstrations", ylim=(0, None))
+    left.set_title("Spread over orders")
     places, color = result["place"].values, plotting.METHOD["softmax, causal"]["color"]
     curves = (
         ("trained, exact label", "trained", "exact", color, "-"),
@@ -244,14 +216,26 @@ def plot_places(ax, result):
         ("descent, exact label", "descent", "exact", plotting.METHOD["descent"]["color"], ":"),
     )
     for label, asked, reading, shade, style in curves:
-        values = result["by_place"].sel(asked=asked, reading=reading).transpose("run", "place")
-        runs = values / values.mean("place")
+        values = result["by_place"].sel(asked=asked, reading=reading)
         look = dict(color=shade, ls=style, lw=1, marker="o", ms=2)
-        plotting.mean_points(ax, places, runs, label, **look)
-    ax.axhline(1, color="grey", lw=0.6)
-    ax.set(xlabel="place of the query's own demonstration", ylabel="error / its mean over places")
-    ax.set_title("Error by place")
-    ax.legend()
+        plotting.mean_points(right, places, values / values.mean("place"), label, **look)
+    right.axhline(1, color="grey", lw=0.6)
+    right.set(
+        xlabel="place of the query's own demonstration", ylabel="error / its mean over places"
+    )
+    right.set_title("Error by place")
+    right.legend()
+    moved = 100 * float(share(result, "trained").mean())
+    first, last = (-100 * worth_at(result, "exact", end).mean() for end in ENDS)
+    noisy = -100 * worth_at(result, "noisy", "last").mean()
+    ratio = geometric_mean(result["risk"].sel(asked="trained") / result["ridge"])
+    return figure, (
+        f"In trained causal attention a new order changes the answer by {moved:.2g} % of the "
+        "change by new demonstrations. A demonstration with the query's covariates changes the "
+        f"error by {first:+.2g} % at the first place and by {last:+.2g} % at the last, compared "
+        f"with a place in the middle; if its label is noisy, by {noisy:+.2g} % at the last. The "
+        f"models have {ratio:.3g} times the risk of ridge regression."
+    )
 
 
 if __name__ == "__main__":

@@ -14,17 +14,16 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
 
+from experiments import training
+from experiments.descent.linear_stacks import repeat
 from lsa_lab import lab
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.moments import compiler_options, layer_maps, predictions_from_moments
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
 from lsa_lab.theory.iteration import iterated_risk
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
 
 MODELS = ("one layer", "loop")  # trained for one step, and for ``loops`` steps
 
@@ -51,27 +50,18 @@ TIERS = {
 }
 
 
-def repeat(params, times):  # leaves [1, ...] -> [times, ...]
-    return jax.tree.map(lambda leaf: jnp.repeat(leaf, times, axis=0), params)
-
-
 def train(config, loops):  # -> Params [noises R, ...]
-    """Train one layer that is applied ``loops`` times, ``runs`` times for each noise."""
     count, e = len(config.noises) * config.runs, config.d + 1
     rng = np.random.default_rng([config.seed, loops])
     # A start with the sign of descent: from others a layer may end at a worse minimum
     # (one_layer_optimum).
-    descent = 0.1 * np.stack(
-        [np.diag([1.0] * config.d + [0.0]), np.diag([0.0] * config.d + [-1.0])]
-    )
+    signs = [1.0] * config.d + [0.0], [0.0] * config.d + [-1.0]
+    descent = 0.1 * np.stack([np.diag(row) for row in signs])
     noise = 0.02 * rng.normal(size=(2, count, 1, 1, e, e))
     w_kq, w_pv = descent[:, None, None, None] + noise
     # One step never reads the label slot of the query and writes nothing else that is read: these
     # entries have no gradient, and would act from the second step on.
     w_kq[..., -1], w_pv[..., :-1, :] = 0.0, 0.0
-    rate, steps = config.learning_rate, config.steps
-    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps)
-    optimizer = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(schedule, b2=0.99))
 
     def sample(key, noise_std):
         task = LinearTask(config.n, config.d, noise_std=noise_std, weight_std=config.d**-0.5)
@@ -82,14 +72,12 @@ def train(config, loops):  # -> Params [noises R, ...]
         errors = predictions_from_moments(repeat(params, loops), moments, x_queries) - targets
         return jnp.mean(errors**2)
 
-    label = f"{loops} steps"
-    training = Training(loss, sample, lambda noise_std: optimizer, steps, label=label)
     noise_stds = jnp.repeat(jnp.sqrt(jnp.asarray(config.noises, jnp.float32)), config.runs)
     keys = jax.random.split(jax.random.key(rng.integers(2**31)), count)
-    params = Params(jnp.asarray(w_kq, jnp.float32), jnp.asarray(w_pv, jnp.float32))
-    run = fit(training, params, keys, per_run=noise_stds, **lab.checkpoint(label))
-    refuse_divergence(run.status, label, needs_all=True)
-    return jax.tree.map(lambda leaf: np.asarray(leaf, float), run.params)
+    start = Params(jnp.asarray(w_kq, jnp.float32), jnp.asarray(w_pv, jnp.float32))
+    optimizer = training.build_adam(config.learning_rate, config.steps, clip=0.1)
+    recipe = loss, sample, optimizer, config.steps
+    return training.train(f"{loops} steps", *recipe, start, keys, noise_stds, needs_all=True)
 
 
 def draw_prompts(rng, config, noise_var):  # -> moments [B, e, e], w [B, d]
@@ -112,23 +100,17 @@ def iterate(params, moments, w, times):  # -> [B, times + 1]
     return jax.lax.map(one, (moments, w), batch_size=100)
 
 
-def least_squares(moments, w):  # -> [B]
-    weights = np.linalg.solve(moments[:, :-1, :-1], moments[:, :-1, -1:])[..., 0]
-    return np.sum((weights - w) ** 2, axis=-1)
-
-
 def measure(config, params, item):  # -> a dictionary of summaries of one run
     """Return mean, median and maximum over prompts of the risk after each number of steps."""
     noise, run = item
     rng = np.random.default_rng([config.seed, 7, noise, run])
     moments, w = draw_prompts(rng, config, config.noises[noise])
     row = noise * config.runs + run
-    risks = []
-    for each in params:
-        layer = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), each)
-        risks.append(np.asarray(iterate(layer, moments, w, config.most)))
+    layers = [jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), each) for each in params]
+    risks = np.stack([iterate(layer, moments, w, config.most) for layer in layers])
     risks = np.where(np.isfinite(risks), risks, np.inf)  # of prompts that diverge
-    end = least_squares(moments, w)
+    least_squares = np.linalg.solve(moments[:, :-1, :-1], moments[:, :-1, -1:])[..., 0]
+    end = np.sum((least_squares - w) ** 2, axis=-1)
     return {
         "mean": risks.mean(1),
         "median": np.median(risks, axis=1),
@@ -141,12 +123,10 @@ def compute(config, models):
     params = [train(config, loops) for loops in (1, config.loops)]
     items = [(i, r) for i in range(len(config.noises)) for r in range(config.runs)]
     rows = lab.compute_each("test prompts", items, partial(measure, config, params))
-    shape, data = (len(config.noises), config.runs), {}
-    axes = {"mean": ("model", "steps"), "median": ("model", "steps"), "diverged": ("model",)}
-    axes["least_squares"] = ("statistic",)
-    for name, own in axes.items():
-        values = np.stack([row[name] for row in rows])
-        data[name] = (("noise", "run", *own), values.reshape(*shape, *values.shape[1:]))
+    grid = "noise", "run"
+    dims = dict.fromkeys(("mean", "median"), (*grid, "model", "steps"))
+    dims |= {"diverged": (*grid, "model"), "least_squares": (*grid, "statistic")}
+    data = lab.stack_rows(rows, dims, (len(config.noises), config.runs))
     closed = [iterated_risk(config.n, config.d, noise, config.most) for noise in config.noises]
     data["closed_form"] = (("noise", "steps"), np.stack(closed))
     coordinates = {"noise": list(config.noises), "model": list(MODELS)}
@@ -155,7 +135,6 @@ def compute(config, models):
 
 
 def predictions(config):
-    """Return the closed form of the risk, and the best number of applications, to be registered."""
     curves = {noise: iterated_risk(config.n, config.d, noise, 16) for noise in config.noises}
     return {
         f"noise {noise}": {"best": int(curve.argmin()), "risks": [float(r) for r in curve]}
@@ -242,26 +221,26 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 2), sharey=True)
+    figure, (left, right) = plotting.figure(6.75, 2.6, (1, 2), sharey=True)
     steps = result["steps"].values
     shown = 2 ** np.arange(int(np.log2(config.most)) + 1)
     for noise, color in zip(config.noises, plotting.COLOURS[3:], strict=False):
         label, closed = f"noise {noise:g}", result["closed_form"].sel(noise=noise)
         end = result["least_squares"].sel(noise=noise, statistic="median").mean()
-        plotting.line(axes[0], steps[1:], closed[1:], label, color)
-        plotting.line(axes[1], steps[1:], np.full(len(steps) - 1, end), None, color, ":")
-        for ax, name in zip(axes, ("mean", "median"), strict=True):
+        plotting.line(left, steps[1:], closed[1:], label, color)
+        plotting.line(right, steps[1:], np.full(len(steps) - 1, end), None, color, ":")
+        for ax, name in zip((left, right), ("mean", "median"), strict=True):
             runs = select(result, noise, name=name)[:, shown]
             finite = np.isfinite(runs).all(0) & (runs.mean(0) < 1e3)
             look = {"fmt": "o", "color": color, "mfc": "white"}
-            own = label if ax is axes[1] else None
+            own = label if ax is right else None
             plotting.mean_points(ax, shown[finite], runs[:, finite], own, "ratio", **look)
     lowest = min(float(result[name].min()) for name in ("closed_form", "median"))
-    for ax, title in zip(axes, ("Mean over prompts", "Median over prompts"), strict=True):
+    for ax, title in zip((left, right), ("Mean over prompts", "Median over prompts"), strict=True):
         plotting.log_axes(ax, x=True, y=True, ticks=shown)
         ax.set(xlabel="times that the layer is applied", title=title, ylim=(lowest / 2, 10))
         ax.legend()
-    axes[0].set_ylabel("risk")
+    left.set_ylabel("risk")
     noise = config.noises[-1]
     best, cost = best_length(result, noise), end_over_least(result, noise)
     return figure, (

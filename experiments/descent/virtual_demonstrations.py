@@ -19,7 +19,7 @@ import optax
 import xarray as xr
 
 from experiments.models.model import Model, prepare_prompt
-from experiments.models.named import REGRESSION, choose_models
+from experiments.models.named import REGRESSION, NamedModels
 from experiments.models.tasks import distribution, draw
 from lsa_lab import lab
 from lsa_lab.analyses import patches
@@ -28,17 +28,12 @@ from lsa_lab.models.moments import layer_maps
 from lsa_lab.prompts import Prompt, second_moment
 
 NAMES = (REGRESSION[0], REGRESSION[1], REGRESSION[3])  # linear, softmax, softmax with norms and MLP
-LOOKS = {
-    NAMES[0]: plotting.METHOD["linear"],
-    NAMES[1]: plotting.METHOD["softmax"],
-    NAMES[2]: {**plotting.METHOD["softmax, norm, MLP"], "color": plotting.COLOURS[2]},
-}
+LOOKS = plotting.looks(NAMES, "osP")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = NAMES  # of trained models
-    small: bool = False  # models that train in seconds
     seeds: int = 16  # of each model
     sizes: tuple[int, ...] = (1, 2, 4, 7)  # virtual demonstrations; d + 1 = 7
     fitted_prompts: int = 4  # of each run, whose demonstrations are replaced
@@ -51,11 +46,6 @@ class Config:
     test_queries: int = 256  # on which answers are compared
     seed: int = 1071
 
-    @property
-    def models(self):
-        """The trained models, by name."""
-        return choose_models(self.names, small=self.small)
-
 
 TIERS = {
     "smoke": Config(NAMES[:2], small=True, seeds=2, sizes=(1, 3), fitted_prompts=2, steps=3,
@@ -67,7 +57,6 @@ TIERS = {
 
 
 def answers(model, x, y, queries):  # [k, d], [k], [Q, d] -> [Q]
-    """Return the answers to queries after the same demonstrations."""
     if model.spec.architecture.merged:  # linear in the query: one layer map serves all of them
         moment = second_moment(Prompt(x, y, queries[0], jnp.zeros_like(y[0])))
         return -queries @ layer_maps(model.params, moment)[-1, -1, :-1]
@@ -76,13 +65,11 @@ def answers(model, x, y, queries):  # [k, d], [k], [Q, d] -> [Q]
 
 
 def relative_error(model, demonstrations, queries, targets):  # -> []
-    """Return the mean squared difference from the answers f over the mean of f²."""
     errors = answers(model, *demonstrations, queries) - targets
     return jnp.sum(errors**2) / jnp.sum(targets**2)
 
 
 def fit(model, start, queries, targets, key, config):  # -> x [k, d], y [k]
-    """Fit demonstrations to the answers at these queries by Adam, on some of them at each step."""
     schedule = optax.cosine_decay_schedule(config.learning_rate, config.steps)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))
 
@@ -101,11 +88,7 @@ def fit(model, start, queries, targets, key, config):  # -> x [k, d], y [k]
 
 @partial(jax.jit, static_argnums=(0, 4, 5))
 def replace(spec, params, batch, key, size, config):  # Prompt [P] -> three errors [P]
-    """Return relative errors of fitted demonstrations, of those at their start, and of d + 1.
-
-    The start is a random subset of the prompt, scaled so that the eigenvalues of its second moment
-    are about as large; d + 1 are those that are exact in linear attention.
-    """
+    """Return relative errors of fitted demonstrations, of their start, and of exact ones."""
     model = Model(spec, params)
 
     def one(row):
@@ -118,9 +101,8 @@ def replace(spec, params, batch, key, size, config):  # Prompt [P] -> three erro
         count = config.queries + config.test_queries
         queries = jax.random.normal(keys[1], (count, d), prompt.x.dtype)
         targets = answers(model, prompt.x, prompt.y, queries)
-        (seen, new), (known, held_out) = (
-            jnp.split(rows, [config.queries]) for rows in (queries, targets)
-        )
+        split = (jnp.split(rows, [config.queries]) for rows in (queries, targets))
+        (seen, new), (known, held_out) = split
         fitted = fit(model, start, seen, known, keys[2], config)
         compared = fitted, start, (exact.x, exact.y)
         return [relative_error(model, each, new, held_out) for each in compared]
@@ -130,11 +112,8 @@ def replace(spec, params, batch, key, size, config):  # Prompt [P] -> three erro
 
 @partial(jax.jit, static_argnums=(0, 4))
 def patch(spec, params, batch, key, config):  # -> [2, sizes]
-    """Return the share of answers that a patch carries to new queries, mean over prompts.
-
-    Second, the share of the best linear map of the answers that is left by a random projection of
-    the patch's rank, which has nothing to do with the patch's queries.
-    """
+    """Return the share of answers that a patch carries to new queries, mean over prompts, and that
+    of the best linear map of the answers after a random projection of the patch's rank."""
     model = Model(spec, params)
 
     def one(row):
@@ -149,19 +128,16 @@ def patch(spec, params, batch, key, config):  # -> [2, sizes]
         shares = []
         for size in config.patch_sizes:
             projection = jnp.linalg.pinv(others[:size]) @ others[:size]
-            for each in (patches.least_squares_patch(inputs[:size], writes[:size]),
-                         best @ projection):  # fmt: skip
-                shares.append(patches.carried_share(each, tested, targets))
+            fitted = patches.least_squares_patch(inputs[:size], writes[:size])
+            maps = fitted, best @ projection
+            shares += [patches.carried_share(each, tested, targets) for each in maps]
         return jnp.reshape(jnp.stack(shares), (-1, 2)).T
 
     return jax.lax.map(one, (batch, jax.random.split(key, len(batch.y)))).mean(0)
 
 
 def draw_prompts(spec, params, key, size):  # -> Prompt [size]
-    """Draw prompts, in the units in which the model's layers read them.
-
-    Raises ArithmeticError if the model is worse than the answer 0.
-    """
+    """Draw prompts as the model reads them; refuse a model that is worse than the answer 0."""
     batch = draw(key, distribution(spec.task, dtype=jnp.float32), size)
     error = float(Model(spec, params).errors(batch).mean() / (batch.y_query**2).mean())
     if spec.training.steps > 5 and not error < 1:  # smoke tier: not trained
@@ -169,7 +145,7 @@ def draw_prompts(spec, params, key, size):  # -> Prompt [size]
     return jax.vmap(partial(prepare_prompt, spec.architecture))(batch)[0]
 
 
-def measure(config, models, item):  # -> a dictionary of errors and shares of one run
+def measure(config, models, item):  # -> {"share": [2, sizes], "error": [K, 3, P]} of one run
     name, seed = item
     runs = models[name]
     params = jax.tree.map(jnp.asarray, runs.models(seeds=seed).params)
@@ -181,7 +157,7 @@ def measure(config, models, item):  # -> a dictionary of errors and shares of on
     shares = patch(spec, params, batch, keys[1], config)
     few = jax.tree.map(lambda leaf: leaf[: config.fitted_prompts], batch)
     errors = [replace(spec, params, few, keys[2], size, config) for size in config.sizes]
-    return {"share": np.asarray(shares), "error": np.asarray(errors)}  # [2, sizes], [K, 3, P]
+    return {"share": np.asarray(shares, float), "error": np.asarray(errors, float)}
 
 
 def compute(config, models):
@@ -190,12 +166,9 @@ def compute(config, models):
             raise ArithmeticError(f"trainings of {name} diverged")
     items = [(name, seed) for name in config.names for seed in range(config.seeds)]
     rows = lab.compute_each("virtual demonstrations", items, partial(measure, config, models))
-    data = {}
-    axes = {"share": ("kind", "queries"), "error": ("size", "source", "prompt")}
-    for key, names in axes.items():
-        values = np.stack([row[key] for row in rows]).astype(float)
-        shape = (len(config.names), config.seeds, *values.shape[1:])
-        data[key] = (("model", "run", *names), values.reshape(shape))
+    dims = {"share": ("model", "run", "kind", "queries")}
+    dims["error"] = ("model", "run", "size", "source", "prompt")
+    data = lab.stack_rows(rows, dims, (len(config.names), config.seeds))
     coordinates = {"model": list(config.names), "size": list(config.sizes)}
     coordinates |= {"queries": list(config.patch_sizes), "kind": ["patch", "projection"]}
     coordinates["source"] = ["fitted", "subset", "moment"]
@@ -204,7 +177,6 @@ def compute(config, models):
 
 
 def predictions(config):
-    """Return what theory gives, to be registered: relative errors and shares."""
     d = config.models[config.names[0]].task.d
     shares = {f"{m} queries": min(m / d, 1.0) for m in config.patch_sizes}
     linear = {"1 fitted demonstration": 0.0, f"{d + 1} of the second moment": 0.0}
@@ -261,9 +233,8 @@ CLAIMS = (
     median("one_key", "derived here", "In softmax attention one demonstration gives no part of the "
            "answers, since every query reads it with the weight 1", f"the {RELATIVE}",
            partial(error, model=NAMES[1], size=1), at_least=0.9),
-    median("enough", "derived here", "In {model} models d + 1 fitted demonstrations are enough, "
-           "as they are in linear attention", f"the {RELATIVE}", error, at_most=0.05,
-           over=NONLINEAR),
+    median("enough", "derived here", "In {model} models d + 1 fitted demonstrations are enough, as "
+           "they are in linear attention", f"the {RELATIVE}", error, at_most=0.05, over=NONLINEAR),
     median("needed", "derived here", "In {model} models a few fitted demonstrations give all but "
            "1/20 of the answers", f"the fewest of {FULL.sizes} that do, or all of the prompt",
            needed, over={"model": NAMES}, note="an estimate"),
@@ -287,9 +258,28 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2))
-    plot_errors(axes[0], result)
-    plot_shares(axes[1], result)
+    figure, (left, right) = plotting.figure(6.75, 2.7, (1, 2))
+    sizes = result["size"].values
+    for name in result["model"].values:
+        for source, style in (("fitted", {"label": name}), ("subset", {"mfc": "white", "lw": 0})):
+            runs = np.stack([error(result, name, size, source) for size in sizes], axis=1)
+            look = LOOKS[name] | dict(lw=0.8, capsize=2) | style
+            plotting.mean_points(left, sizes, np.maximum(runs, FLOOR), statistic="median", **look)
+        exact = max(np.median(error(result, name, source="moment")), FLOOR)
+        left.plot(int(result["d"]) + 1, exact, "x", color=LOOKS[name]["color"], ms=6)
+    left.axhline(1, color="grey", lw=0.8, ls=":")
+    plotting.log_axes(left, x=True, y=True, ticks=sizes)
+    left.set(xlabel="virtual demonstrations", ylabel="relative squared error")
+    left.set_title("Virtual demonstrations")
+    left.legend(loc=(0.02, 0.12))
+    queries, d = result["queries"].values, int(result["d"])
+    shares = {n: result["share"].sel(model=n, kind="patch") for n in result["model"].values}
+    plotting.series(right, queries, shares, LOOKS, shift=0.3, lw=0, capsize=2)
+    grid = np.linspace(0, queries.max(), 100)
+    plotting.line(right, grid, np.minimum(grid / d, 1), "min(m/d, 1)")
+    right.set(xlabel="queries m of a patch", ylabel="share of the answer to new queries")
+    right.set_title("Patches")
+    right.legend()
     d, models = int(result["d"]), result["model"].values
     few, many = (
         ", ".join(f"{np.median(error(result, name, size)):.2g} ({name})" for name in models)
@@ -305,36 +295,6 @@ def plot(result, config):  # -> Figure, caption
 
 
 FLOOR = 1e-6  # smaller errors are drawn here
-
-
-def plot_errors(ax, result):
-    sizes = result["size"].values
-    for name in result["model"].values:
-        look = {**LOOKS[name], "lw": 0.8, "capsize": 2}
-        for source, style in (("fitted", {"label": name}), ("subset", {"mfc": "white", "lw": 0})):
-            runs = np.stack([error(result, name, size, source) for size in sizes], axis=1)
-            runs = np.maximum(runs, FLOOR)
-            plotting.mean_points(ax, sizes, runs, statistic="median", **look | style)
-        exact = max(np.median(error(result, name, source="moment")), FLOOR)
-        ax.plot(int(result["d"]) + 1, exact, "x", color=look["color"], ms=6)
-    ax.axhline(1, color="grey", lw=0.8, ls=":")
-    plotting.log_axes(ax, x=True, y=True, ticks=sizes)
-    ax.set(xlabel="virtual demonstrations", ylabel="relative squared error")
-    ax.set_title("Virtual demonstrations")
-    ax.legend(loc=(0.02, 0.12))
-
-
-def plot_shares(ax, result):
-    queries, d = result["queries"].values, int(result["d"])
-    for i, name in enumerate(result["model"].values):
-        shares = result["share"].sel(model=name, kind="patch").transpose("run", "queries")
-        look = {**LOOKS[name], "lw": 0, "capsize": 2}
-        plotting.mean_points(ax, queries + 0.3 * (i - 1), shares, name, **look)
-    grid = np.linspace(0, queries.max(), 100)
-    plotting.line(ax, grid, np.minimum(grid / d, 1), "min(m/d, 1)")
-    ax.set(xlabel="queries m of a patch", ylabel="share of the answer to new queries")
-    ax.set_title("Patches")
-    ax.legend()
 
 
 if __name__ == "__main__":

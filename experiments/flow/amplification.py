@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from experiments.flow import measures
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import lab
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import log_sizes, token_flow
@@ -33,9 +33,8 @@ TYINGS = ("untied", "tied")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = TRAINED  # trained models
-    small: bool = False  # tiny models, for tests
     prompts: int = 128  # for each trained model
     test_prompts: int = 4096  # for each trained model, for its risk
     kinds: tuple[str, ...] = tuple(NAMES)  # of random stacks, the linear one among them
@@ -47,10 +46,6 @@ class Config:
     runs: int = 64  # random stacks of each kind
     pairs: int = 128  # of demonstrations, for each random stack
     seed: int = 1201
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 SMOKE = dict(kinds=("linear", "norm"), d=2, depth=2, gains=(0.1, 1.0), mlp_width=4, runs=6, pairs=8)
@@ -76,15 +71,8 @@ def draw_linear(rng, runs, depth, d):  # -> Params [R, L, ...]
     return linear_attention.Params(*weights / (2 * d * (d + 1) ** 0.5) ** 0.5)
 
 
-def draw_transformers(key, runs, shape):  # -> Params [R, L, ...]
-    """Draw stacks of about gain 1, whose scores are of about that size."""
-    deep = dataclasses.replace(shape, num_layers=runs * shape.num_layers)
-    layers = jax.jit(partial(transformer.init, config=deep))(key)  # all are independent
-    return jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), layers)
-
-
 def scale_matrices(params, factor):
-    """Multiply every matrix, but no scale or offset of a norm and no bias."""
+    """Multiply every matrix, but nothing of a norm and no bias."""
 
     def scale(path, leaf):
         name = jax.tree_util.keystr(path)
@@ -106,7 +94,9 @@ def draw_stacks(config, rng):  # yields name, forward, Params [R, L, ...]
             shape = transformer.Config(e, depth, 1, e, **more)
             forward, gains = partial(transformer.forward, config=shape), (1.0,)
             key = jax.random.fold_in(jax.random.key(config.seed), tag - 1)
-            base = draw_transformers(key, runs, shape)
+            deep = dataclasses.replace(shape, num_layers=runs * depth)  # all are independent
+            layers = jax.jit(partial(transformer.init, config=deep))(key)
+            base = jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), layers)
         for gain in gains:
             untied = scale_matrices(base, gain**0.5)
             tied = jax.tree.map(lambda leaf: np.broadcast_to(leaf[:, :1], leaf.shape), untied)
@@ -123,10 +113,7 @@ def split(prompt):  # -> two Prompts of one demonstration each
 
 @partial(jax.jit, static_argnames="forward")
 def measure_random(forward, params, pairs):  # Params [R, ...], Prompt [R, B] -> {name: [R, ...]}
-    """Return the disparity by layer, the share of pairs that grow, and how many overflow.
-
-    The gradient is that of the query's whole token (A1, Eq. 2), each demonstration alone.
-    """
+    """Return the disparity of the query's whole token (A1, Eq. 2), and the share that grow."""
 
     def log_ratio(params, prompt):  # -> [L]
         gradients = [token_flow(forward, params, one) for one in split(prompt)]
@@ -135,9 +122,8 @@ def measure_random(forward, params, pairs):  # Params [R, ...], Prompt [R, B] ->
 
     def run(row):
         logs = jax.vmap(partial(log_ratio, row[0]))(row[1])  # [B, L]
-        spread, dropped = disparity.median_of_finite(jnp.abs(logs))
-        grows = disparity.summarise(logs).larger
-        return {"disparity": spread, "grows": grows, "dropped": dropped}
+        spread, _ = disparity.median_of_finite(jnp.abs(logs))
+        return {"disparity": spread, "grows": disparity.summarise(logs).larger}
 
     return jax.lax.map(run, (params, pairs), batch_size=16)
 
@@ -146,15 +132,9 @@ def compute_random(config):  # -> Dataset (stack, run, layer)
     rng = np.random.default_rng(config.seed)
     pairs = draw_pairs(rng, config.runs, config.pairs, config.d)
     stacks = list(draw_stacks(config, rng))
-
-    def run(stack):
-        return jax.device_get(measure_random(*stack[1:], pairs))
-
-    rows = lab.compute_each("random stacks", stacks, run)
-    dims = {name: ("stack", "run") for name in ("grows", "dropped")}
-    dims["disparity"] = ("stack", "run", "layer")
-    names = [name for name, *_ in stacks]
-    return xr.Dataset(measures.stack_rows(rows, dims), {"stack": names})
+    rows = lab.compute_each("random stacks", stacks, lambda s: measure_random(*s[1:], pairs))
+    dims = {"grows": ("stack", "run"), "disparity": ("stack", "run", "layer")}
+    return xr.Dataset(lab.stack_rows(rows, dims), {"stack": [name for name, *_ in stacks]})
 
 
 @partial(jax.jit, static_argnames="alone")
@@ -171,7 +151,6 @@ def measure_logs(models, prompts, alone):  # Model [R], Prompt [R, B] -> [R, B, 
 
 
 def compute_trained(config, runs):  # -> {name: [R, ...]}
-    """Return the disparity by layer, alone and together, and the risks of a model's trainings."""
     models, prompts = runs.models(), measures.draw_prompts(config.seed, runs.spec, config.prompts)
     exact = jax.tree.map(lambda leaf: np.asarray(leaf, float), prompts)
     rows = {}
@@ -186,7 +165,7 @@ def compute_trained(config, runs):  # -> {name: [R, ...]}
 def compute(config, models):
     rows = lab.compute_each("trained models", [*models.values()], partial(compute_trained, config))
     dims = {mode: ("model", "run", "layer") for mode in ("alone", "together")}
-    data = measures.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
+    data = lab.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
     trained = xr.Dataset(data, {"model": list(models), "rule": ["model", "Bayes rule"]})
     return xr.DataTree.from_dict({"trained": trained, "random": compute_random(config)})
 
@@ -255,22 +234,24 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.7, (1, 2))
     for i, kind in enumerate(config.kinds):
-        draw(axes[0], select(result, f"{kind}, tied, 1", "disparity"), NAMES[kind], i)
-    axes[0].set(ylabel="disparity / that of layer 1", title="Random tied stacks, alone")
+        draw(left, select(result, f"{kind}, tied, 1", "disparity"), NAMES[kind], i)
+    left.set(ylabel="disparity / that of layer 1", title="Random tied stacks, alone")
     looks = dict(zip(TRAINED, ("linear", "softmax", "softmax, norm, MLP"), strict=True))
     trained = result["trained"].to_dataset().transpose("run", ...)
     alone = trained["alone"].sel(model=LINEAR).values
-    draw(axes[1], alone, "linear", 0, "linear attention, alone", ls="--", mfc="white")
+    draw(right, alone, "linear", 0, "linear attention, alone", ls="--", mfc="white")
     for i, model in enumerate(config.names):
-        draw(axes[1], trained["together"].sel(model=model).values, looks[model], i, model)
-    axes[1].set(title="Trained models", ylabel="disparity / that of layer 1")
-    finish(axes[0], (1, 2, 5, 10, 20, 50, 100, 200))
-    finish(axes[1], (1, 1.5, 2, 3, 4, 5, 6))
+        draw(right, trained["together"].sel(model=model).values, looks[model], i, model)
+    right.set(title="Trained models", ylabel="disparity / that of layer 1")
+    plotting.log_axes(left, y=True, y_ticks=(1, 2, 5, 10, 20, 50, 100, 200))
+    plotting.log_axes(right, y=True, y_ticks=(1, 1.5, 2, 3, 4, 5, 6))
+    for ax in (left, right):
+        ax.legend()
     growth = np.median(alone[:, -1] / alone[:, 0])
-    many = [trained["together"].sel(model=model) for model in config.names]
-    many = [float((each[:, -1] / each[:, 0]).median()) for each in many]
+    many = trained["together"].isel(layer=-1) / trained["together"].isel(layer=0)
+    many = many.median("run").values
     shares = [x for stack in LINEAR_STACKS if (x := select(result, stack, "grows")) is not None]
     shares = [100 * np.median(x) for x in shares]
     far = max(find_risk_ratio(result, model) for model in config.names)
@@ -285,20 +266,10 @@ def plot(result, config):  # -> Figure, caption
 
 def draw(ax, values, method, shift, label=None, **more):  # values [R, L]
     layers = np.arange(values.shape[1]) + 1
-    look = plotting.METHOD[method] | dict(capsize=1.5) | more
+    look = plotting.METHOD[method] | dict(label=label or method, capsize=1.5) | more
     places = layers + 0.06 * shift * (layers > 1)
-    relative = values / values[:, :1]
-    plotting.mean_points(ax, places, relative, label or method, "median", **look)
+    plotting.mean_points(ax, places, values / values[:, :1], statistic="median", **look)
     ax.set(xlabel="layer", xticks=layers)
-
-
-def finish(ax, ticks):
-    plotting.log_axes(ax, y=True)
-    low, high = ax.get_ylim()
-    ticks = [tick for tick in ticks if low <= tick <= high]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    ax.legend()
 
 
 if __name__ == "__main__":

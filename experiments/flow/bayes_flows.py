@@ -67,15 +67,14 @@ TIERS = {
 
 def make_spec(config, kernel, prior, depth):
     """Return linear attention that normalises prompts, or softmax attention in a wider stream."""
-    layers, recipe = int(depth.split()[1]), dict(batch=config.batch, checkpoints=config.parts)
-    recipe |= dict(seeds=config.runs, seed=config.seed)
+    layers, width = int(depth.split()[1]), config.width
+    recipe = dict(batch=config.batch, checkpoints=config.parts, seeds=config.runs, seed=config.seed)
     if kernel == "linear":
         recipe |= dict(steps=config.linear_steps, clip=0.1, beta_2=0.99)
         recipe |= dict(learning_rate=min(0.005, 0.016 / layers))
         shape = dict(normalise_prompt=True)
     else:
         recipe |= dict(steps=config.softmax_steps, learning_rate=0.003)
-        width = config.width
         shape = dict(key_width=width // config.heads, width=width, init_scale=0.5)
     shape |= dict(heads=config.heads, noise_std=config.noise_std, training=recipe)
     spec = dense_spec(kernel, config.d, config.n, layers, **shape)
@@ -83,40 +82,32 @@ def make_spec(config, kernel, prior, depth):
     return dataclasses.replace(spec, task=dataclasses.replace(spec.task, sparsity=sparsity))
 
 
-def square_labels(prompt, gradient, noise_var):  # [n, e] -> []
-    """Return gᵀCg for a gradient g by the labels, whose covariance is C = XXᵀ + σ²I."""
-    g = gradient[:, -1]
-    return noise_var * g @ g + jnp.sum((prompt.x.T @ g) ** 2)
-
-
 def compare_answer(answer, gradients, prompt, task):  # -> {name: [] or [L]}
-    """Return how far an answer and its gradients [L, n, e] by layer are from the Bayes rule's."""
     noise_var = task.noise_std**2
     rule = partial(measures.answer_by_bayes, noise_var=noise_var, sparsity=task.sparsity)
     best, best_gradient = measures.differentiate(rule, prompt)
+    g = (gradients[-1] - best_gradient)[:, -1]  # by the labels, whose covariance is XXᵀ + σ²I
     return {
         "correlation": measures.correlate_sizes(gradients, best_gradient),
         "answers": (answer - best) ** 2,
-        "gradients": square_labels(prompt, gradients[-1] - best_gradient, noise_var),
+        "gradients": noise_var * g @ g + jnp.sum((prompt.x.T @ g) ** 2),
         "error": (best - prompt.y_query) ** 2,
     }
 
 
 @jax.jit
 def compare_stacks(model, paths, prompts):  # leaves [R, P, ...], Prompt [R, B] -> {[R, P, ...]}
-    """Return means over prompts, for every training at each place of its path."""
-
     def measure(model, prompt):
         answer = model.predict(jax.tree.map(lambda leaf: leaf[None], prompt))[0]
         gradients = measures.compute_gradients(model, prompt)
         return compare_answer(answer, gradients, prompt, model.spec.task)
 
     def average(params, batch):
-        rows = jax.vmap(lambda prompt: measure(model.replace(params=params), prompt))(batch)
+        rows = jax.vmap(partial(measure, model.replace(params=params)))(batch)
         return jax.tree.map(lambda leaf: leaf.mean(0), rows)
 
     def run(row):
-        return jax.lax.map(lambda params: average(params, row[1]), row[0])
+        return jax.lax.map(partial(average, batch=row[1]), row[0])
 
     return jax.lax.map(run, (paths, prompts))
 
@@ -137,13 +128,11 @@ def list_rules(config):  # -> {name: Prompt -> []}
 
 
 def draw_prompts(config, spec):  # -> Prompt [R, B]
-    """Draw prompts that training has not seen, the same for all stacks of a prior."""
     batches = measures.draw_prompts(config.seed + 10**6, spec, config.prompts)
     return jax.tree.map(lambda leaf: leaf.astype(float), batches)
 
 
 def compare_rules(config, spec):  # -> {name: [rules, R]}
-    """Return what ``compare_answer`` measures, means over prompts, for rules without training."""
     rows, batches = [], draw_prompts(config, spec)
     for rule in list_rules(config).values():
 
@@ -158,7 +147,6 @@ def compare_rules(config, spec):  # -> {name: [rules, R]}
 
 
 def compare(config, runs):  # -> {name: [R, P, ...]}
-    """Compare every training of a stack with the Bayes rule, along its path."""
     paths = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), runs.path)
     model = Model(runs.spec, None)
     rows = jax.device_get(compare_stacks(model, paths, draw_prompts(config, runs.spec)))
@@ -171,11 +159,11 @@ def compute(config, models):
     rows = lab.compute_each("stacks", [*models.values()], partial(compare, config))
     dims = {name: ("stack", "run", "place") for name in rows[0]}
     dims["correlation"] = (*dims["correlation"], "layer")
-    data = measures.stack_rows(rows, dims)
+    data = lab.stack_rows(rows, dims)
     priors = {name.split(", ")[1]: runs.spec for name, runs in models.items()}
     rows = lab.compute_each("rules", [*priors.values()], partial(compare_rules, config))
     rows = [{f"rule {name}": values for name, values in row.items()} for row in rows]
-    data |= measures.stack_rows(rows, dict.fromkeys(rows[0], ("prior", "rule", "run")))
+    data |= lab.stack_rows(rows, dict.fromkeys(rows[0], ("prior", "rule", "run")))
     places = {"stack": list(models), "prior": list(priors), "rule": list(list_rules(config))}
     return xr.Dataset(data, places)
 
@@ -228,9 +216,8 @@ CLAIMS = (
     median("closer_than_descent", statement="The gradients of trained stacks ({stack}) correlate "
            "with the Bayes rule's more than those of one step of descent do",
            quantity="the correlation of log gradients at the last layer with the Bayes rule's, "
-           "less that of one step of descent on the same prompts",
-           sample=last_less_descent, at_least=0.0, over={"stack": DEEP},
-           null="none: the difference is paired"),
+           "less that of one step of descent on the same prompts", sample=last_less_descent,
+           at_least=0.0, over={"stack": DEEP}, null="none: the difference is paired"),
     median("rises", statement="From the first layer to the last, gradients of trained stacks "
            "({stack}) come to correlate with the Bayes rule's",
            quantity="the correlation of log gradients with the Bayes rule's at the last layer less "
@@ -247,9 +234,31 @@ LOOKS |= {"linear, sparse": ("linear", ":"), "softmax, sparse": ("softmax", ":")
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.8, (1, 2), sharey=True)
-    plot_paths(axes[0], result, config)
-    plot_layers(axes[1], result, config)
+    figure, (left, right) = plotting.figure(6.75, 2.8, (1, 2), sharey=True)
+    for stack in config.stacks:
+        kind, _, depth = stack.rpartition(", ")
+        method, style = LOOKS[kind]
+        look = plotting.METHOD[method] | dict(ls=style, ms=2 + int(depth.split()[1]), mfc="white")
+        last = find_last(select(result, stack))
+        left.plot(np.median(excess(result, stack), axis=0), np.median(last, axis=0), **look)
+    rules = result.isel(prior=0)
+    x = (rules["rule answers"] / rules["rule error"].mean()).mean("run")
+    y = rules["rule correlation"].mean("run")
+    for word, color in (("descent", plotting.GREEN), ("ridge", plotting.BLACK)):
+        chosen = [word in rule for rule in result["rule"].values] & (x.values > 0.01)
+        plotting.line(left, x[chosen], y[chosen], word, color, "--")
+    left.set(xscale="log", xlabel="excess over the Bayes rule's risk", title="Along training")
+    left.set_ylabel("correlation of log gradients")
+    left.legend()
+    for kind, (method, style) in LOOKS.items():
+        stacks = [stack for stack in config.stacks if stack.startswith(kind)]
+        if stacks:
+            end = select(result, stacks[-1]).isel(place=-1).values
+            end = end[:, np.isfinite(end).all(0)]
+            look = plotting.METHOD[method] | dict(ls=style, capsize=1.5)
+            plotting.mean_points(right, np.arange(end.shape[1]) + 1, end, kind, "median", **look)
+    right.set(xlabel="layer", xticks=range(1, MOST_LAYERS + 1), title="By layer, after training")
+    right.legend()
     ends = [np.median(find_last(select(result, x).isel(place=-1))) for x in config.stacks]
     best, worst = int(np.argmax(ends)), int(np.argmin(ends))
     parts = [x for stack in DENSE if (x := nonlinear_part(result, stack)) is not None]
@@ -261,38 +270,6 @@ def plot(result, config):  # -> Figure, caption
         f"{1 + max(map(np.median, parts)):.2f} times that of the answers, and equals it for rules "
         "that are linear in the labels. Larger markers are deeper stacks."
     )
-
-
-def plot_paths(ax, result, config):
-    """Draw the correlation at the last layer against the excess risk, along training."""
-    for stack in config.stacks:
-        kind, _, depth = stack.rpartition(", ")
-        method, style = LOOKS[kind]
-        look = plotting.METHOD[method] | dict(ls=style, ms=2 + int(depth.split()[1]), mfc="white")
-        last = find_last(select(result, stack))
-        ax.plot(np.median(excess(result, stack), axis=0), np.median(last, axis=0), **look)
-    rules = result.isel(prior=0)
-    x = (rules["rule answers"] / rules["rule error"].mean()).mean("run")
-    y = rules["rule correlation"].mean("run")
-    for word, color in (("descent", plotting.GREEN), ("ridge", plotting.BLACK)):
-        chosen = [word in rule for rule in result["rule"].values] & (x.values > 0.01)
-        plotting.line(ax, x[chosen], y[chosen], word, color, "--")
-    ax.set(xscale="log", xlabel="excess over the Bayes rule's risk", title="Along training")
-    ax.set_ylabel("correlation of log gradients")
-    ax.legend()
-
-
-def plot_layers(ax, result, config):
-    """Draw the correlation at every layer of the deepest stack of each kind."""
-    for kind, (method, style) in LOOKS.items():
-        stacks = [stack for stack in config.stacks if stack.startswith(kind)]
-        if stacks:
-            end = select(result, stacks[-1]).isel(place=-1).values
-            end = end[:, np.isfinite(end).all(0)]
-            look = plotting.METHOD[method] | dict(ls=style, capsize=1.5)
-            plotting.mean_points(ax, np.arange(end.shape[1]) + 1, end, kind, "median", **look)
-    ax.set(xlabel="layer", xticks=range(1, MOST_LAYERS + 1), title="By layer, after training")
-    ax.legend()
 
 
 if __name__ == "__main__":

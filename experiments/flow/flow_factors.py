@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from experiments.flow import measures
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import lab
 from lsa_lab.analyses.amplification import demonstration_flow
 from lsa_lab.lab import Claim, main, plotting
@@ -29,7 +29,7 @@ SCORES = ("gradient", "gradient × input")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     """w ~ N(0, I); covariates are sparse, E|x|² = 1."""
 
     d: int = 10  # covariates
@@ -40,26 +40,20 @@ class Config:
     runs: int = 32
     classes: int = 10  # of relevance and of novelty, by quantiles
     names: tuple[str, ...] = ("linear attention", "softmax attention", "transformer")
-    small: bool = False  # tiny models, for tests
     prompts: int = 4000  # for each trained model
     model_classes: int = 4  # of relevance and of novelty among other demonstrations
     seed: int = 1203
 
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
-
 
 SMOKE = dict(knowns=(1, 2, 3), draws=2000, runs=3, classes=3, prompts=200, model_classes=2)
 TIERS = {
-    "smoke": Config(4, **SMOKE, names=("linear attention",), small=True, seed=1),
+    "smoke": Config(d=4, **SMOKE, names=("linear attention",), small=True, seed=1),
     "quick": Config(runs=16, names=("linear attention",), prompts=1000, seed=2),
     "full": Config(),
 }
 
 
 def draw_prompts(rng, config, known):  # -> Prompt [M], w_0 [M, d]
-    """Draw prompts of one demonstration each, and the coordinates of w that the weights know."""
     shape, d = (config.draws, config.d), config.d
     w, x, x_query = rng.standard_normal((3, *shape))
     in_weights = np.argsort(rng.random(shape), axis=1) < known
@@ -69,15 +63,8 @@ def draw_prompts(rng, config, known):  # -> Prompt [M], w_0 [M, d]
     return Prompt(x[:, None], y[:, None], x_query, y_query), np.where(in_weights, w, 0)
 
 
-def best_step(config):
-    """Return 1/E|x|⁴, the step of one demonstration with the least mean error for any w_0."""
-    return 1 / (3 / (config.density * config.d) + (config.d - 1) / config.d)
-
-
 @partial(jax.jit, static_argnames="batch_size")
 def measure_effects(prompts, priors, step, batch_size):  # Prompt [M], [M, d] -> {name: [M]}
-    """Return what one demonstration does to the answer of one layer, and its two factors."""
-
     def measure(prompt, prior):
         params = constructions.prior_attention(step[None], prior)
         rows = tokens(prompt)
@@ -108,14 +95,9 @@ def bayes_contribution(prompts, priors):  # -> [M]
     return (x * unknown * prompts.x_query).sum(1) * missing / np.where(sizes > 0, sizes, 1)
 
 
-def is_zero(sizes):  # [M] -> [M]
-    return np.abs(sizes) <= 1e-12 * np.sqrt((sizes**2).mean())
-
-
-def summarise(effects, bayes, count):  # -> {name: array}
-    """Return the summary of one run; ``bayes`` is what the Bayes rule's answer gains."""
+def summarise(effects, bayes, count):  # bayes: what the Bayes rule's answer gains
     s, r = effects["s"], effects["r"]
-    irrelevant, learnt = is_zero(s), is_zero(r)
+    irrelevant, learnt = (np.abs(x) <= 1e-12 * np.sqrt((x**2).mean()) for x in (s, r))
     kinds = ~irrelevant & ~learnt, irrelevant & ~learnt, ~irrelevant & learnt
     inside = kinds[0]
     # Elsewhere both are zero up to rounding, which must not decide ranks.
@@ -129,28 +111,24 @@ def summarise(effects, bayes, count):  # -> {name: array}
         "size": np.array(sizes) / np.array(sizes)[:, :1],
         "r2": np.array(measures.fit_grid(grid)),
         "error": effects["after"][inside].mean() / effects["before"][inside].mean(),
-        "rank": np.array(
-            [measures.correlate_ranks(reduction, x) for x in (effects["gradient"], expected)]
-        ),
+        "rank": [measures.correlate_ranks(reduction, x) for x in (effects["gradient"], expected)],
     }
 
 
 def run_known(config, item):  # -> {name: [R, ...]}
-    """Return the summaries of all runs where the weights know so many coordinates."""
-    index, known = item
-    rows = []
+    (index, known), rows = item, []
+    fourth = 3 / (config.density * config.d) + (config.d - 1) / config.d  # E|x|⁴
+    # The step of one demonstration with the least mean error for any w_0.
+    step, size = np.asarray(1 / fourth), min(config.draws, 2000)
     for run in range(config.runs):
         rng = np.random.default_rng([config.seed, index, run])
         prompts, priors = draw_prompts(rng, config, known)
-        step, size = np.asarray(best_step(config)), min(config.draws, 2000)
         effects = jax.device_get(measure_effects(prompts, priors, step, size))
         rows.append(summarise(effects, bayes_contribution(prompts, priors), config.classes))
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
 def answer_twice(models, prompts):  # Model [R], Prompt [R, B] -> [2, R, B]
-    """Return the answers without the last demonstration and with it."""
-
     def answer(row):
         model, batch = row
         return jnp.stack([model.predict(jax.vmap(measures.drop_last)(batch)), model.predict(batch)])
@@ -161,10 +139,7 @@ def answer_twice(models, prompts):  # Model [R], Prompt [R, B] -> [2, R, B]
 
 
 def map_gains(before, after, best, factors, count):  # [B] x 3 -> [count, count]
-    """Return the mean of what the last demonstration takes off the error, in classes of factors.
-
-    The Bayes rule's answer stands for the target: this is the gain that the prompt lets expect.
-    """
+    """Return the mean of what the last demonstration takes off the error, in classes of factors."""
     classes = (measures.find_classes(factors[name], count) for name in ("gradient", "surprise"))
     return measures.average_cells((before - best) ** 2 - (after - best) ** 2, *classes, count)
 
@@ -176,16 +151,13 @@ def compare_model(config, runs):  # -> {name: [R, ...]}
     factors = jax.device_get(measures.measure_bayes(exact, runs.spec.task.noise_std**2))
     trained, best = runs.models(), factors["after"]
     pairs = [(factors["before"], best)]  # answers without and with it: Bayes, trained, untrained
-    pairs += [
-        answer_twice(model, prompts) for model in (trained, trained.replace(params=runs.initial))
-    ]
+    others = trained, trained.replace(params=runs.initial)
+    pairs += [answer_twice(model, prompts) for model in others]
     likeness = []
     for run in range(len(best)):
         factor = {name: values[run] for name, values in factors.items()}
-        maps = [
-            map_gains(*(x[run] for x in pair), best[run], factor, config.model_classes).ravel()
-            for pair in pairs
-        ]
+        rows = [(x[run], y[run], best[run], factor, config.model_classes) for x, y in pairs]
+        maps = [map_gains(*row).ravel() for row in rows]
         likeness.append(np.corrcoef(maps)[0, 1:])
     target = np.asarray(exact.y_query)
     risks = [((pair[1] - target) ** 2).mean(1) for pair in pairs[:2]]
@@ -197,12 +169,12 @@ def compute(config, models):
     rows = lab.compute_each("known coordinates", items, partial(run_known, config))
     dims = {"size": ("score", "kind"), "r2": ("form",), "error": (), "rank": ("predictor",)}
     dims = {name: ("known", "run", *inner) for name, inner in dims.items()}
-    data = measures.stack_rows(rows, dims)
+    data = lab.stack_rows(rows, dims)
     places = {"known": list(config.knowns), "score": list(SCORES), "kind": list(KINDS)}
     places |= {"form": ["product", "sum"], "predictor": ["gradient", "highest"]}
     rows = lab.compute_each("models", [*models.values()], partial(compare_model, config))
     dims = {"likeness": ("model", "run", "stage"), "risk": ("model", "run", "rule")}
-    compared = measures.stack_rows(rows, dims)
+    compared = lab.stack_rows(rows, dims)
     stages = {"stage": ["trained", "untrained"], "rule": ["Bayes rule", "model"]}
     many = xr.Dataset(compared, {"model": list(models), **stages})
     return xr.DataTree.from_dict({"one": xr.Dataset(data, places), "many": many})
@@ -256,10 +228,9 @@ CLAIMS = (
           lambda result: select(result, "error").values, at_most=1.0, statistic="ratio",
           null="none: the ratio is paired, and 1 without an effect"),
     Claim("product_less_sum", "A1, Open question 1", "What a demonstration takes off the error is "
-          "a product of relevance and novelty rather than a sum",
-          "R² over classes of both of the best f(s) g(r) less that of the best f(s) + g(r)",
-          product_less_sum, at_least=0.0, null="none: the difference is paired, both forms have as "
-          "many free numbers"),
+          "a product of relevance and novelty rather than a sum", "R² over classes of both of the "
+          "best f(s) g(r) less that of the best f(s) + g(r)", product_less_sum, at_least=0.0,
+          null="none: the difference is paired, both forms have as many free numbers"),
     Claim("share_of_ceiling", "A1, Effectiveness", "The size of its gradient predicts what a "
           "demonstration takes off the error", SHARE, share_of_ceiling, at_least=0.0,
           null="none: 0 without a relation"),
@@ -277,9 +248,25 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 2))
-    plot_sizes(axes[0], result)
-    plot_ranks(axes[1], result, config)
+    figure, (left, right) = plotting.figure(6.75, 2.6, (1, 2))
+    places = np.arange(len(KINDS))
+    for score, color, shift in zip(SCORES, plotting.COLOURS, (-0.18, 0.18), strict=False):
+        sizes = select(result, "size").sel(score=score).mean("run")
+        left.bar(places + shift, sizes, 0.34, color=color, label=score)
+    left.set_xticks(places, KINDS)
+    left.set(ylabel="median size, relative", title="Gradients by kind of demonstration")
+    left.legend()
+    shares = np.array(config.knowns) / config.d
+    names = {"best predictor": "highest", "gradient": "gradient"}
+    values = {label: result["one"]["rank"].sel(predictor=each) for label, each in names.items()}
+    looks = plotting.looks(names, "^o", (plotting.BLACK, plotting.BLUE))
+    plotting.series(right, shares, values, looks, capsize=2)
+    right.axhline(0, color="grey", lw=0.8)
+    right.set(
+        xlabel="share of the task that the model knows", ylabel="rank correlation with effect"
+    )
+    right.set_title("What gradients say of the effect")
+    right.legend()
     irrelevant = gradient_size(result, "irrelevant").mean()
     share = [x.mean() for x in (share_of_ceiling(result), share_of_ceiling(result, middle=False))]
     return figure, (
@@ -289,29 +276,6 @@ def plot(result, config):  # -> Figure, caption
         f"Trained models have at most {find_risk_ratio(result['many']):.2f} times the Bayes rule's "
         "risk."
     )
-
-
-def plot_sizes(ax, result):
-    places = np.arange(len(KINDS))
-    for score, color, shift in zip(SCORES, plotting.COLOURS, (-0.18, 0.18), strict=False):
-        sizes = select(result, "size").sel(score=score).mean("run")
-        ax.bar(places + shift, sizes, 0.34, color=color, label=score)
-    ax.set_xticks(places, KINDS)
-    ax.set(ylabel="median size, relative", title="Gradients by kind of demonstration")
-    ax.legend()
-
-
-def plot_ranks(ax, result, config):
-    shares = np.array(config.knowns) / config.d
-    looks = ("highest", "best predictor", "^", plotting.BLACK)
-    looks = (looks, ("gradient", "gradient", "o", plotting.BLUE))
-    for predictor, label, marker, color in looks:
-        values = result["one"]["rank"].sel(predictor=predictor).transpose("run", "known")
-        plotting.mean_points(ax, shares, values, label, marker=marker, color=color, capsize=2)
-    ax.axhline(0, color="grey", lw=0.8)
-    ax.set(xlabel="share of the task that the model knows", ylabel="rank correlation with effect")
-    ax.set_title("What gradients say of the effect")
-    ax.legend()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models.constructions import prior_attention
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import diversity, oracles, scores
@@ -68,10 +68,7 @@ class Case(NamedTuple):
 
 
 def draw_cases(rng, config, density, known, noise, duplicates):  # -> Case [R Q]
-    """Draw queries, each with a task w ~ N(0, I) and a pool.
-
-    Duplicates have the support of their original and nearly its values.
-    """
+    """Draw queries, each with a task w ~ N(0, I) and a pool, of near-duplicates or not."""
     count, m, d = config.runs * config.queries, config.pool, config.d
     x, original = rng.standard_normal((2, count, m, d))
     support = rng.random((count, m, d)) < density
@@ -102,7 +99,7 @@ def score_bm25(x, x_query, k=1.5, b=0.75):  # [m, d], [d] -> [m]
 
 
 def score_grads(case, prior):  # -> [m]
-    """Return |∂a/∂e_i|² of one layer, each demonstration alone; its step size is 1."""
+    """Return |∂a/∂e_i|² of one layer with step size 1, each demonstration alone."""
     params = prior_attention(jnp.ones(1), prior)
     encoding = scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], case.pool)
     return scores.grads(encoding, jnp.pad(case.x_query, (0, 1)))
@@ -121,7 +118,6 @@ def score_last_layer(case, depth):  # -> [m]
 
 
 def select_all(case, config):  # -> [rules, shots]
-    """Return the indices that each of RULES selects."""
     x, zeros = case.pool[:, :-1], jnp.zeros_like(case.chance)
     by_score = {
         "GradS": score_grads(case, case.prior),
@@ -153,16 +149,14 @@ def learn(case, rows, kept, depth):  # [n, e], [n] -> [d]
 
 
 def inverse_largest_eigenvalue(x):  # [n, d] -> []
-    """Return 1/λ_max of H = XᵀX/n to a percent, 0 at X = 0: λ_max is tr HP, P = H^128 / tr H^128.
-
-    Seven products are faster than batched LAPACK.
-    """
+    """Return 1/λ_max of H = XᵀX/n to a percent: λ_max is tr HP, P = H^128 / tr H^128."""
 
     def scale(matrix):
         trace = jnp.trace(matrix)
         return matrix / jnp.where(trace > 0, trace, 1)
 
     gram = x.T @ x / len(x)
+    # Seven products are faster than batched LAPACK.
     power = jax.lax.fori_loop(0, 7, lambda _, power: scale(power @ power), scale(gram))
     largest = (gram * power).sum()
     return jnp.where(largest > 0, 1 / jnp.where(largest > 0, largest, 1), 0)
@@ -170,10 +164,7 @@ def inverse_largest_eigenvalue(x):  # [n, d] -> []
 
 @partial(jax.jit, static_argnames="config")
 def measure(cases, config):  # Case [R Q] -> [R, rules], []
-    """Return the squared errors of each rule, a mean over the queries of a run.
-
-    The second number is how many choices had a score that was not finite.
-    """
+    """Return the mean squared errors of each rule, and how many choices had a score not finite."""
 
     def errors(case):
         chosen = select_all(case, config)
@@ -186,7 +177,6 @@ def measure(cases, config):  # Case [R Q] -> [R, rules], []
 
 
 def compute(config, models):
-    """Measure every rule in a grid of tasks, and in one with near-duplicates."""
     grid = config.densities, config.knowns, config.noises
     middle = tuple(values[len(values) // 2] for values in grid[:2])
     cells = [(*cell, False) for cell in itertools.product(*grid)] + [(*middle, 0.0, True)]
@@ -231,9 +221,8 @@ CLAIMS = (
           QUANTITY.format("GradS", "the rival"),
           lambda result, rival, task: ratio(result, task, "GradS", rival),
           over={"rival": RIVALS, **NOISE}),
-    below("over_relevance", "A1, Abstract",
-          "GradS selects better than relevance |x·x_query| ({task})",
-          QUANTITY.format("GradS", "relevance"),
+    below("over_relevance", "A1, Abstract", "GradS selects better than relevance |x·x_query| "
+          "({task})", QUANTITY.format("GradS", "relevance"),
           partial(ratio, rule="GradS", baseline="relevance"), over=NOISE),
     below("last_layer", "A1, Ablation of layers",
           "The gradient of the last layer selects better than that of one layer ({task})",
@@ -243,27 +232,24 @@ CLAIMS = (
           "GradS recomputed after each choice selects better than GradS computed once ({task})",
           QUANTITY.format("GradS recomputed after each choice", "GradS"),
           partial(ratio, rule=RECOMPUTED, baseline="GradS"), over={"task": TASKS}),
-    below("ours", "derived here",
-          "The size of a demonstration's contribution, |relevance × novelty|, selects better than "
-          "GradS ({task})", QUANTITY.format("contribution", "GradS"),
+    below("ours", "derived here", "The size of a demonstration's contribution, |relevance × "
+          "novelty|, selects better than GradS ({task})", QUANTITY.format("contribution", "GradS"),
           partial(ratio, rule=OURS, baseline="GradS"), over=NOISE),
 )  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 2), sharey=True)
+    figure, (left, right) = plotting.figure(6.75, 2.6, (1, 2), sharey=True)
     rivals = ("relevance", *RIVALS)
-    draw(axes[0], result, [("GradS", rival) for rival in rivals], rivals)
-    axes[0].set(ylabel="error / that of the rule below", title="GradS over other rules")
+    draw(left, result, [("GradS", rival) for rival in rivals], rivals)
+    left.set(ylabel="error / that of the rule below", title="GradS over other rules")
     pairs = [(rule, "GradS") for rule in (LAST, RECOMPUTED, OURS)]
-    draw(axes[1], result, pairs, ("last layer", "recomputed", "contribution\n(ours)"))
-    axes[1].set(title="Variants over GradS", ylabel="error / that of GradS")
-    axes[1].legend()
-    quiet, noisy = (
-        np.exp(np.log(ratio(result, task, "GradS", "relevance")).mean()) for task in TASKS[:2]
-    )
+    draw(right, result, pairs, ("last layer", "recomputed", "contribution\n(ours)"))
+    right.set(title="Variants over GradS", ylabel="error / that of GradS")
+    right.legend()
+    quiet, noisy = (geometric_mean(ratio(result, x, "GradS", "relevance")) for x in TASKS[:2])
     wins = [row["verdict"] == "holds" for row in CLAIMS[0].judge(result)]
-    again = np.exp(np.log(ratio(result, "no noise", RECOMPUTED, "GradS")).mean())
+    again = geometric_mean(ratio(result, "no noise", RECOMPUTED, "GradS"))
     return figure, (
         f"GradS leaves {quiet:.2f} times the error of selection by relevance where labels have no "
         f"noise, and {noisy:.2f} times where they have. It beats A1's baselines in {sum(wins)} "
@@ -273,18 +259,14 @@ def plot(result, config):  # -> Figure, caption
 
 
 def draw(ax, result, pairs, names):
-    looks = zip(TASKS, ("o", "s", "^"), plotting.COLOURS, strict=False)
-    for i, (task, marker, color) in enumerate(looks):
-        places = np.arange(len(pairs)) + 0.18 * (i - 1)
-        values = np.stack([ratio(result, task, *pair) for pair in pairs], axis=1)
-        look = dict(fmt=marker, color=color, capsize=2)
-        plotting.mean_points(ax, places, values, task, "ratio", **look)
+    values = {
+        task: np.stack([ratio(result, task, *pair) for pair in pairs], axis=1) for task in TASKS
+    }
+    looks = plotting.looks(TASKS, "os^")
+    plotting.series(ax, range(len(pairs)), values, looks, "ratio", 0.18, ls="", capsize=2)
     ax.axhline(1, color="grey", lw=0.8)
-    plotting.log_axes(ax, y=True)
+    plotting.log_axes(ax, y=True, y_ticks=(0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3))
     ax.set_xticks(range(len(pairs)), names, fontsize=7)
-    ticks = (0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3)
-    ax.set_yticks(ticks, map(str, ticks))
-    ax.minorticks_off()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from experiments.flow import measures
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import lab, prompts
 from lsa_lab.analyses.amplification import log_sizes, moment_flow
 from lsa_lab.lab import Claim, main, plotting
@@ -31,9 +31,8 @@ RULES = ("Eq. 2", "online", "random")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = TRAINED  # trained models, linear attention among them
-    small: bool = False  # tiny models, for tests
     prompts: int = 512  # for each trained model
     test_prompts: int = 4096  # for each trained model, for its risk
     closeness: float = 0.9  # correlation of a near-duplicate with its original
@@ -42,10 +41,6 @@ class Config:
     queries: int = 32  # for each pool
     large: int = 4096  # demonstrations of the pool in which operations are counted
     seed: int = 1204
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 SMALL = dict(prompts=4, test_prompts=16, pool=8, pools=2, queries=4, large=16)
@@ -56,16 +51,8 @@ TIERS = {
 }
 
 
-def descend_once(prompt):
-    """Return the answer of one step of descent, up to a factor that no correlation sees."""
-    return (prompt.y @ prompt.x) @ prompt.x_query
-
-
 def draw_prompts(config, spec):  # -> two Prompts [R, B]
-    """Draw prompts as in training, and the same where demonstration 1 is a near-duplicate of 0.
-
-    A near-duplicate has a label of its own, with the noise of the demonstration that it replaces.
-    """
+    """Draw prompts as in training, and the same where demonstration 1 is a near-duplicate of 0."""
     task, rng = spec.task, np.random.default_rng(config.seed)
     many, n, c = (spec.training.seeds, config.prompts), max(task.lengths), config.closeness
     x, w = rng.standard_normal((*many, n + 1, task.d)), rng.standard_normal((*many, 1, task.d))
@@ -82,16 +69,15 @@ def draw_prompts(config, spec):  # -> two Prompts [R, B]
 
 @jax.jit
 def compare_gradients(models, batches, near_batches):  # Model [R], Prompt [R, B] x 2
-    """Return correlations with the Bayes rule's log gradients, and changes by a near-duplicate.
-
-    Changes are of the log gradient of demonstration 0, by layer [R, L] and for the Bayes rule [R].
-    """
+    """Return correlations with the Bayes rule's log gradients, and the changes of the log gradient
+    of demonstration 0 by a near-duplicate."""
 
     def measure(model, prompt, near):
         bayes = partial(measures.answer_by_bayes, noise_var=model.spec.task.noise_std**2)
         gradients = measures.compute_gradients(model, prompt)
         best = measures.differentiate(bayes, prompt)[1]
-        step = measures.differentiate(descend_once, prompt)[1]
+        # One step of descent, up to a factor that no correlation sees.
+        step = measures.differentiate(lambda p: (p.y @ p.x) @ p.x_query, prompt)[1]
         pair = measures.compute_gradients(model, near), measures.differentiate(bayes, near)[1]
         changes = [log_sizes(x)[:, 0] for x in (gradients, pair[0], best[None], pair[1][None])]
         return {
@@ -117,7 +103,6 @@ def compare_model(config, runs):  # -> {name: [R, ...]}
 
 
 def draw_pool(key, config, task):  # -> Prompt of the pool, x [Q, d] and y [Q] of queries
-    """Draw a pool and queries of one task; the queries have no noise."""
     keys, d = jax.random.split(key, 4), task.d
     w = jax.random.normal(keys[0], (d,))
     x, queries = jax.random.normal(keys[1], (config.pool, d)), (config.queries, d)
@@ -126,8 +111,7 @@ def draw_pool(key, config, task):  # -> Prompt of the pool, x [Q, d] and y [Q] o
     return Prompt(x, y, x_queries[0], x_queries[0] @ w), x_queries, x_queries @ w
 
 
-def encode(params, pool):
-    """Return what Eq. 2 needs of the first layer, each demonstration alone."""
+def encode(params, pool):  # what Eq. 2 needs of the first layer
     return scores.encode(params.w_kq[0, 0], params.w_pv[0, 0], pool)
 
 
@@ -138,7 +122,6 @@ def score_online(params, pool, query_token):  # -> [m]
 
 
 def select_from_pool(config, model, key):  # -> [rules]
-    """Return the squared errors of each rule's choice, a mean over the queries of one pool."""
     task = model.spec.task
     pool, x_queries, targets = draw_pool(key, config, task)
     read, _ = prompts.normalise(pool)  # the model reads prompts in their own units
@@ -147,12 +130,9 @@ def select_from_pool(config, model, key):  # -> [rules]
 
     def measure(x_query, target, key):
         token = jnp.pad(x_query / unit, (0, 1))
-        by_rule = (
-            scores.grads(encoded, token),
-            score_online(model.params, rows, token),
-            scores.random(rows, token[:-1], key),
-        )
-        shots = max(task.lengths)
+        online = score_online(model.params, rows, token)
+        random = scores.random(rows, token[:-1], key)
+        by_rule, shots = (scores.grads(encoded, token), online, random), max(task.lengths)
         chosen = jnp.stack([scores.select(each, shots).astype(int) for each in by_rule])
         queries = [jnp.stack([value] * len(RULES)) for value in (x_query, target)]
         return (model.predict(Prompt(pool.x[chosen], pool.y[chosen], *queries)) - target) ** 2
@@ -162,10 +142,7 @@ def select_from_pool(config, model, key):  # -> [rules]
 
 
 def count_operations(params, pool, query_token):  # -> {rule: float}
-    """Return the operations of one query as the compiler counts them before it optimises.
-
-    What is made once for all queries is an argument.
-    """
+    """Return the operations of one query as the compiler counts them before it optimises."""
     calls = (scores.grads, (encode(params, pool), query_token))
     online = (score_online, (params, pool, query_token))
     lowered = [jax.jit(call).lower(*arguments) for call, arguments in (calls, online)]
@@ -192,7 +169,7 @@ def compute(config, models):
     rows = lab.compute_each("models", [*models.values()], partial(compare_model, config))
     dims = {name: ("model", "run", "layer") for name in ("correlation", "change")}
     dims |= {name: ("model", "run") for name in ("descent", "bayes_change")}
-    data = measures.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
+    data = lab.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
     many = xr.Dataset(data, {"model": list(models), "rule": ["model", "Bayes rule"]})
     offline = compute_offline(config, models[LINEAR])
     return xr.DataTree.from_dict({"many": many, "offline": offline})
@@ -266,29 +243,29 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.7, (1, 2))
     looks = dict(zip(TRAINED, ("linear", "softmax", "softmax, norm, MLP"), strict=True))
     many = result["many"].to_dataset().transpose("run", ...)
     layers = np.arange(many.sizes["layer"])
     for i, model in enumerate(config.names):
         look = plotting.METHOD[looks[model]] | dict(capsize=1.5)
-        for ax, name in zip(axes, ("correlation", "change"), strict=True):
+        for ax, name in zip((left, right), ("correlation", "change"), strict=True):
             values = many[name].sel(model=model).values
             plotting.mean_points(ax, layers + 1 + 0.05 * i, values, model, "median", **look)
     descent, bayes = (float(many[name].median()) for name in ("descent", "bayes_change"))
-    axes[0].axhline(descent, color=plotting.GREEN, ls="--", lw=1, label="one step of descent")
-    axes[1].axhline(bayes, color=plotting.BLACK, ls="--", lw=1, label="Bayes rule")
-    axes[0].set(title="Gradients beside the Bayes rule's", ylabel="correlation of log gradients")
-    axes[1].set(title="Effect of a near-duplicate", ylabel="change of log gradient")
-    for ax in axes:
+    left.axhline(descent, color=plotting.GREEN, ls="--", lw=1, label="one step of descent")
+    right.axhline(bayes, color=plotting.BLACK, ls="--", lw=1, label="Bayes rule")
+    left.set(title="Gradients beside the Bayes rule's", ylabel="correlation of log gradients")
+    right.set(title="Effect of a near-duplicate", ylabel="change of log gradient")
+    for ax in (left, right):
         ax.set(xlabel="layer", xticks=layers + 1)
-    axes[0].legend(loc="upper left")
-    axes[1].legend(loc="upper right")
-    ends = [float(many["correlation"].sel(model=m).isel(layer=-1).median()) for m in config.names]
-    starts = [float(many["correlation"].sel(model=m).isel(layer=0).median()) for m in config.names]
+    left.legend(loc="upper left")
+    right.legend(loc="upper right")
+    medians = many["correlation"].median("run").values  # [models, L]
     return figure, (
-        f"The correlation of log gradients with the Bayes rule's is at most {max(starts):.2f} "
-        f"after one layer and at least {min(ends):.2f} at the last. Demonstrations encoded for "
+        f"The correlation of log gradients with the Bayes rule's is at most "
+        f"{medians[:, 0].max():.2f} after one layer and at least {medians[:, -1].min():.2f} at the "
+        f"last. Demonstrations encoded for "
         f"Eq. 2 take {operations_ratio(result):.1%} of the operations of gradients online, and "
         f"what Eq. 2 selects has {np.exp(np.log(offline_ratio(result)).mean()):.2f} times the "
         f"excess risk. Medians over {many.sizes['run']} trainings."

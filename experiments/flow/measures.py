@@ -7,29 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import rankdata
 
+from experiments.models import tasks
 from experiments.models.model import prepare_prompt
 from lsa_lab import estimators
 from lsa_lab.analyses.amplification import flow, log_sizes
 from lsa_lab.models import moments
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import tokens
-from lsa_lab.tasks.linear import LinearTask, sample_batch
 
 
 def draw_prompts(seed, spec, count):  # -> Prompt [R, B]
-    """Draw prompts as in training, others for each of the R trainings of a model."""
-    task, seeds = spec.task, spec.training.seeds
-    law = LinearTask(
-        max(task.lengths), task.d, sparsity=task.sparsity, noise_std=task.noise_std,
-        weight_std=task.weight_std, dtype=jnp.float32,
-    )  # fmt: skip
-    keys = jax.random.split(jax.random.key(seed), seeds)
-    return jax.jit(jax.vmap(partial(sample_batch, task=law, size=count)))(keys)
-
-
-def stack_rows(rows, dims):  # dictionaries of arrays -> {name: (dims, array)}
-    """Return variables of a Dataset, whose first dimension is that of the rows."""
-    return {name: (dims[name], np.stack([row[name] for row in rows])) for name in dims}
+    task = tasks.distribution(spec.task, dtype=jnp.float32)
+    return tasks.draw_runs(jax.random.key(seed), task, spec.training.seeds, count)
 
 
 def compute_gradients(model, prompt):  # -> [L, n, e]
@@ -46,10 +35,8 @@ def compute_gradients(model, prompt):  # -> [L, n, e]
 def answer_by_bayes(prompt, noise_var, sparsity=None):  # -> []
     """Return ŷ of the posterior mean for w ~ N(0, I), or for ``sparsity`` weights N(0, 1) alone."""
     if sparsity is None:
-        mean = estimators.gaussian_posterior_mean(prompt, 1.0, noise_var)
-    else:
-        mean = estimators.sparse_posterior_mean(prompt, sparsity, 1.0, noise_var)
-    return mean @ prompt.x_query
+        return estimators.gaussian_posterior_mean(prompt, 1.0, noise_var) @ prompt.x_query
+    return estimators.sparse_posterior_mean(prompt, sparsity, 1.0, noise_var) @ prompt.x_query
 
 
 def differentiate(rule, prompt):  # -> [], [n, e]
@@ -70,8 +57,6 @@ def correlate_sizes(gradients, best):  # [L, n, e], [n, e] -> [L]
 
 
 def compare_risks(models, prompts):  # Model [R], Prompt [R, B] -> [2, R]
-    """Return the excess risks of trained models and of the Bayes rule for w ~ N(0, I)."""
-
     def measure(row):
         model, batch = row
         means = jax.vmap(estimators.gaussian_posterior_mean, (0, None, None))(

@@ -26,24 +26,19 @@ from scipy.spatial.distance import cdist
 from experiments.heads import risks
 from experiments.heads.head_pruning import LOOKS, SOFTMAX
 from experiments.models.model import prepare_prompt, transformer_config
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import lab, prompts
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models import transformer
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = SOFTMAX  # trained models
-    small: bool = False  # tiny models, for tests
     n: int = 16  # demonstrations of a prompt
     prompts: int = 128  # the same for all trainings of a model
     shown: int = 3  # trainings in the figure, with one prompt
     seed: int = 1721
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -55,7 +50,6 @@ TIERS = {
 
 @jax.jit
 def compute_maps(model, batch):  # Model, Prompt [B] -> [L, H, B, T, n]
-    """Return the weights with which tokens read demonstrations, in each head."""
     config = transformer_config(model.spec)
 
     def maps(prompt):
@@ -67,16 +61,11 @@ def compute_maps(model, batch):  # Model, Prompt [B] -> [L, H, B, T, n]
     return jax.vmap(maps, out_axes=2)(batch)
 
 
-def compute_distances(maps):  # [R, H, B, T, n] -> [R, H, R, H]
-    """Return the mean total variation between the weights of all heads of a layer."""
+def compute_distances(maps):  # [R, H, B, T, n] -> mean total variations [R, H, R, H]
     runs, count, *rows = maps.shape
     flat = maps.reshape(runs * count, -1)
     distances = cdist(flat, flat, "cityblock") / (2 * rows[0] * rows[1])
     return distances.reshape(runs, count, runs, count)
-
-
-def align(distances):  # [H, H] -> the mean of the best permutation, []
-    return distances[linear_sum_assignment(distances)].mean()
 
 
 def compare_pair(distances):  # [2H, 2H], the heads of two layers -> aligned, exchanged
@@ -84,7 +73,8 @@ def compare_pair(distances):  # [2H, 2H], the heads of two layers -> aligned, ex
     heads = set(range(len(distances)))
     count = len(heads) // 2
     splits = [(0, *rows) for rows in combinations(range(1, 2 * count), count - 1)]
-    values = [align(distances[np.ix_(rows, sorted(heads - {*rows}))]) for rows in splits]
+    blocks = [distances[np.ix_(rows, sorted(heads - {*rows}))] for rows in splits]
+    values = [block[linear_sum_assignment(block)].mean() for block in blocks]
     return values[0], np.exp(np.mean(np.log(values)))  # the first split is that into trainings
 
 
@@ -100,8 +90,7 @@ def compare_runs(distances):  # [R, H, R, H] -> [R, R] twice
 
 def compute_model(config, runs):  # -> {"aligned", "exchanged": [L, R, R], "shown": [S, L, H, T, n]}
     models, kept = runs.models(), np.flatnonzero(runs.finished[-1])
-    batch = risks.draw_prompts(runs.spec.task, config.seed, config.prompts, 1, config.n)
-    batch = risks.select_run(batch, 0)
+    batch = risks.draw_prompts(runs.spec.task, config.seed, config.prompts, config.n)
     maps = np.stack([compute_maps(risks.select_run(models, r), batch) for r in kept])
     pairs = [compare_runs(compute_distances(layer)) for layer in maps.swapaxes(0, 1)]
     aligned, exchanged = map(np.stack, zip(*pairs, strict=True))
@@ -120,13 +109,10 @@ def order_heads(reference, maps):  # [L, H, B, T, n] twice -> [L, H, B, T, n]
 
 def compute(config, models):
     rows = lab.compute_each("models", [*models.values()], partial(compute_model, config))
-    dims = {"aligned": ("layer", "run", "other"), "exchanged": ("layer", "run", "other")}
+    dims = dict.fromkeys(("aligned", "exchanged"), ("layer", "run", "other"))
     dims["shown"] = ("training", "layer", "head", "token", "demonstration")
-    groups = {
-        name: xr.Dataset({key: (dims[key], row[key]) for key in dims})
-        for name, row in zip(models, rows, strict=True)
-    }
-    return xr.DataTree.from_dict(groups)
+    groups = [xr.Dataset({key: (dims[key], row[key]) for key in dims}) for row in rows]
+    return xr.DataTree.from_dict(dict(zip(models, groups, strict=True)))
 
 
 def jackknife(values):  # [R, R], symmetric -> [R]
@@ -150,10 +136,6 @@ def log_ratios(result, model):  # -> [L, R, R], 0 on the diagonal
     return np.log(np.where(diagonal, 1, aligned) / np.where(diagonal, 1, exchanged))
 
 
-def average_pairs(values):  # [L, R, R], 0 on the diagonal -> []
-    return values.mean() * values.shape[1] / (values.shape[1] - 1)
-
-
 def over_exchanged(result, model):  # -> [R], or None
     """Return pseudo-values of the ratio of aligned to exchanged distances, over all layers."""
     logs = log_ratios(result, model)
@@ -167,32 +149,43 @@ def first_over_later(result, model):  # -> [R], or None
 
 ratio = partial(Claim, statistic="ratio", source="A4, Attention patterns", over={"model": SOFTMAX})
 CLAIMS = (
-    ratio("same_heads",
-          statement="Two trainings have more similar heads in a layer than if the heads were "
-          "exchanged between them ({model})",
-          quantity="the aligned distance of two trainings over that of exchanged heads, geometric "
-          "mean over layers", sample=over_exchanged, at_most=1.0,
-          null="none: 1 if heads are exchangeable"),
-    ratio("first_layer",
-          statement="The distance of two trainings over that of exchanged heads: the value of "
-          "the first layer, divided by that of later layers ({model})",
+    ratio("same_heads", statement="Two trainings have more similar heads in a layer than if the "
+          "heads were exchanged between them ({model})", quantity="the aligned distance of two "
+          "trainings over that of exchanged heads, geometric mean over layers",
+          sample=over_exchanged, at_most=1.0, null="none: 1 if heads are exchangeable"),
+    ratio("first_layer", statement="The distance of two trainings over that of exchanged heads: "
+          "the value of the first layer, divided by that of later layers ({model})",
           quantity="the ratio in the first layer over its geometric mean in later layers",
           sample=first_over_later, null="none: 1 if layers do not differ"),
 )  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.9, (1, 2), width_ratios=(1.25, 1))
+    figure, (left, right) = plotting.figure(6.75, 2.9, (1, 2), width_ratios=(1.25, 1))
     name = config.names[0]
-    plot_maps(axes[0], result[name]["shown"].isel(layer=0).values, name)
+    shown = result[name]["shown"].isel(layer=0).values
+    trainings, heads, tokens, n = shown.shape
+    tiles = np.full((trainings, tokens + 1, heads, n + 1), np.nan)
+    tiles[:, :tokens, :, :n] = shown.transpose(0, 2, 1, 3)
+    image = tiles.reshape(trainings * (tokens + 1), heads * (n + 1))[:-1, :-1]
+    left.imshow(image, cmap="Blues", vmin=0, aspect="auto", interpolation="nearest")
+    left.set_xticks((n + 1) * np.arange(heads) + n / 2, range(1, heads + 1))
+    left.set_yticks((tokens + 1) * np.arange(trainings) + tokens / 2, range(1, trainings + 1))
+    left.tick_params(length=0)
+    left.set(xlabel="head, aligned", ylabel="training", title=f"{name}, layer 1".capitalize())
+    left.spines[:].set_visible(False)
     for i, model in enumerate(config.names):
-        plot_ratios(axes[1], result, model, 0.1 * (i - (len(config.names) - 1) / 2))
-    axes[1].axhline(1, color="grey", lw=0.8, ls=":")
-    axes[1].set(xlabel="layer", ylabel="distance / that of exchanged heads", title="All pairs")
-    axes[1].set_xticks(range(1, 1 + max(len(log_ratios(result, x)) for x in config.names)))
-    axes[1].legend()
-    means = {model: np.exp(np.log(over_exchanged(result, model)).mean()) for model in config.names}
-    spans = [average_pairs(result[model]["aligned"].values) for model in config.names]
+        logs, look = log_ratios(result, model), LOOKS[model] | dict(ls="none", capsize=1.5)
+        runs = np.exp(np.stack([jackknife(layer) for layer in logs], axis=1))
+        places = np.arange(len(logs)) + 1 + 0.1 * (i - (len(config.names) - 1) / 2)
+        plotting.mean_points(right, places, runs, model, "ratio", **look)
+    right.axhline(1, color="grey", lw=0.8, ls=":")
+    right.set(xlabel="layer", ylabel="distance / that of exchanged heads", title="All pairs")
+    right.set_xticks(range(1, 1 + max(len(log_ratios(result, x)) for x in config.names)))
+    right.legend()
+    means = {model: geometric_mean(over_exchanged(result, model)) for model in config.names}
+    aligned = [result[model]["aligned"].values for model in config.names]  # 0 on the diagonal
+    spans = [x.mean() * x.shape[1] / (x.shape[1] - 1) for x in aligned]
     return figure, (
         "The distance between the attention maps of aligned heads of two trainings is "
         f"{', '.join(f'{mean:.3g} ({model})' for model, mean in means.items())} times that after "
@@ -202,30 +195,6 @@ def plot(result, config):  # -> Figure, caption
         "each token and a column for each demonstration. (b) Geometric means over pairs, with "
         "jackknife intervals; heads that are exchangeable have 1."
     )
-
-
-def plot_maps(ax, shown, name):  # [S, H, T, n]
-    """Draw the maps of one layer as tiles: a row for each training, a column for each head."""
-    trainings, heads, tokens, n = shown.shape
-    tiles = np.full((trainings, tokens + 1, heads, n + 1), np.nan)
-    tiles[:, :tokens, :, :n] = shown.transpose(0, 2, 1, 3)
-    image = tiles.reshape(trainings * (tokens + 1), heads * (n + 1))[:-1, :-1]
-    ax.imshow(image, cmap="Blues", vmin=0, aspect="auto", interpolation="nearest")
-    ax.set_xticks((n + 1) * np.arange(heads) + n / 2, range(1, heads + 1))
-    ax.set_yticks((tokens + 1) * np.arange(trainings) + tokens / 2, range(1, trainings + 1))
-    ax.tick_params(length=0)
-    ax.set(xlabel="head, aligned", ylabel="training", title=f"{name}, layer 1".capitalize())
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-
-
-def plot_ratios(ax, result, model, shift):
-    logs = log_ratios(result, model)
-    runs = np.exp(np.stack([jackknife(layer) for layer in logs], axis=1))
-    layers = np.arange(len(logs)) + 1
-    color, marker = LOOKS[model]
-    look = dict(color=color, marker=marker, ls="none", capsize=1.5)
-    plotting.mean_points(ax, layers + shift, runs, model, "ratio", **look)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@ import numpy as np
 import xarray as xr
 
 from experiments.heads import risks
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import lab
 from lsa_lab.analyses import heads
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models.linear_attention import mix_heads
 
 MERGED = "sparse"  # heads can be mixed; it also has variants with one head in each later layer
@@ -34,18 +34,13 @@ ALL_HEADS, ONE_LATER = (4, 4, 4), (4, 1, 1)  # variants of the merged models
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = (MERGED, *IDENTIFIABLE)  # trained models
-    small: bool = False  # tiny models, for tests
     n: int = 16  # demonstrations of a prompt, for every model
     prompts: int = 1024  # of each training: to measure importance on, and as many for the risk
     draws: int = 4  # of each random choice of heads, and of mixings
     worst: float = 1.0  # risk over that of the answer 0: a training above it is left out
     seed: int = 1711
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -55,17 +50,12 @@ TIERS = {
 }
 
 
-def measure_importance(model, batch):  # -> [L, H]
-    """Return by how much the risk rises without each head."""
+def measure_importance(model, batch):  # -> [L, H], by how much the risk rises without each head
     gates = np.asarray(model.gates)
     single = 1 - np.eye(gates.size).reshape(-1, *gates.shape)
     masks = np.concatenate([gates[None], gates * single])
-    values = risks.mask_risks(add_run(model), add_run(batch), masks[None])[0]
+    values = risks.mask_risks(model, batch, masks)
     return (values[1:] - values[0]).reshape(gates.shape)
-
-
-def add_run(tree):  # leaves [...] -> [1, ...]
-    return jax.tree.map(lambda leaf: leaf[None], tree)
 
 
 def choose_masks(importance, key, draws):  # [L, H] -> {kept: [M, L, H]}
@@ -80,15 +70,11 @@ def choose_masks(importance, key, draws):  # [L, H] -> {kept: [M, L, H]}
 
 
 def draw_pair(config, runs, run):  # -> two Prompts [B]: to choose heads on, and for the risk
-    task, count = runs.spec.task, config.prompts
     seeds = (config.seed + 2 * run, config.seed + 2 * run + 1)
-    return [
-        risks.select_run(risks.draw_prompts(task, seed, count, 1, config.n), 0) for seed in seeds
-    ]
+    return [risks.draw_prompts(runs.spec.task, s, config.prompts, config.n) for s in seeds]
 
 
 def prune_run(config, models, item):  # -> {"importance": [L, H], "risk": [kept], "zero": []}
-    """Measure one training of a model whose heads are identifiable."""
     name, run = item
     runs = models[name]
     model, (chosen_on, batch) = risks.select_run(runs.models(), run), draw_pair(config, runs, run)
@@ -97,18 +83,15 @@ def prune_run(config, models, item):  # -> {"importance": [L, H], "risk": [kept]
     importance = measure_importance(model, chosen_on)
     masks = choose_masks(importance, jax.random.key(config.seed + run), config.draws)
     every = np.concatenate([*masks.values()])
-    values = iter(risks.mask_risks(add_run(model), add_run(batch), every[None])[0])
+    values = iter(risks.mask_risks(model, batch, every))
     means = [np.exp(np.mean([np.log(next(values)) for _ in rows])) for rows in masks.values()]
-    zero = float((batch.y_query**2).mean())
-    return {"importance": importance, "risk": np.array(means), "zero": np.array(zero)}
+    return {"importance": importance, "risk": means, "zero": (batch.y_query**2).mean()}
 
 
 def mix_run(config, runs, run):  # -> {"importance": [1 + draws, L, H], "risk": [2]}
-    """Measure one training of merged models: importances, as trained and after random mixings."""
     rows = runs.spec.architecture.rows
-    full, one_later = (
-        risks.select_run(runs.models(rows.index(row)), run) for row in (ALL_HEADS, ONE_LATER)
-    )
+    variants = (runs.models(rows.index(row)) for row in (ALL_HEADS, ONE_LATER))
+    full, one_later = (risks.select_run(variant, run) for variant in variants)
     chosen_on, batch = draw_pair(config, runs, run)
     depth, count = full.gates.shape
     key = jax.random.key(config.seed + run)
@@ -119,22 +102,13 @@ def mix_run(config, runs, run):  # -> {"importance": [1 + draws, L, H], "risk": 
     changed = float(risks.measure_risk(mixed[0].plain(), batch))
     if not np.isclose(changed, values[0], rtol=1e-2):
         raise ArithmeticError(f"a mixing changed the risk from {values[0]} to {changed}")
-    zero = float((batch.y_query**2).mean())
-    return {
-        "importance": np.array(importances),
-        "risk": np.array(values),
-        "zero": np.array(zero),
-    }
-
-
-def list_finished(runs):  # the trainings in which no variant diverged
-    return np.flatnonzero(runs.finished.all(0)).tolist()
+    return {"importance": importances, "risk": values, "zero": (batch.y_query**2).mean()}
 
 
 def compute(config, models):
     groups = {}
     for name in config.names:
-        finished = list_finished(models[name])
+        finished = np.flatnonzero(models[name].finished.all(0)).tolist()  # in all variants
         if name == MERGED:
             rows = lab.compute_each(name, finished, partial(mix_run, config, models[name]))
             dims = {"importance": ("run", "mixing", "layer", "head"), "risk": ("run", "variant")}
@@ -142,8 +116,8 @@ def compute(config, models):
             items = list(product([name], finished))
             rows = lab.compute_each(name, items, partial(prune_run, config, models))
             dims = {"importance": ("run", "layer", "head"), "risk": ("run", "kept")}
-        data = {key: (dims[key], np.stack([row[key] for row in rows])) for key in dims}
-        group = xr.Dataset(data, {} if name == MERGED else {"kept": list(KEPT)})
+        kept = {} if name == MERGED else {"kept": list(KEPT)}
+        group = xr.Dataset(lab.stack_rows(rows, dims), kept)
         works = group["risk"][:, 0] < config.worst * np.array([row["zero"] for row in rows])
         group = group.isel(run=np.flatnonzero(works))
         lost = models[name].spec.training.seeds - group.sizes["run"]
@@ -208,44 +182,52 @@ CLAIMS = (
           "The number of effective heads in the first layer ({model}), less that in a layer chosen "
           "at random", "N_1 less the mean of N_l over layers", first_less_exchanged, over=EACH,
           null="none: the difference is paired, and 0 if layers are exchanged"),
-    Claim("later_layers", "A4, Figure 1c, later layers",
-          "One head dominates each later layer ({model})",
-          "the mean of N_l over later layers", later_heads, at_most=1.5, over=EACH,
+    Claim("later_layers", "A4, Figure 1c, later layers", "One head dominates each later layer "
+          "({model})", "the mean of N_l over later layers", later_heads, at_most=1.5, over=EACH,
           null="none: heads that matter alike count 4"),
-    ratio("pruned", "A4, Figure 1d",
-          "Removing all but the top head of each later layer ({model}) raises the risk by at most "
-          "a tenth", "the risk of the pruned model over that of the full one",
-          partial(compare, over=TOP), at_most=1.1, over=EACH, null="others"),
-    ratio("others", "derived here",
-          "Keeping {kept} ({model}) costs more than keeping the top later heads",
-          "the risk over that of the model with its top later heads",
-          over_pruned, at_least=1.0, over=EACH | {"kept": (OTHERS, ANY)}, null=PAIRED),
-    ratio("trained_so", "A4, Abstract, pattern",
-          "Merged linear attention trained with heads 4,1,1 has at most 1.1 times the risk of that "
-          "with heads 4,4,4", "the risk with 4,1,1 over that with 4,4,4", trained_so, at_most=1.1,
-          null=PAIRED),
-    Claim("mixing", "derived here",
-          "In merged linear attention a random orthogonal mixing of the heads, which changes no "
-          "prediction, moves the number of effective heads of a layer",
+    ratio("pruned", "A4, Figure 1d", "Removing all but the top head of each later layer ({model}) "
+          "raises the risk by at most a tenth", "the risk of the pruned model over that of the "
+          "full one", partial(compare, over=TOP), at_most=1.1, over=EACH, null="others"),
+    ratio("others", "derived here", "Keeping {kept} ({model}) costs more than keeping the top "
+          "later heads", "the risk over that of the model with its top later heads", over_pruned,
+          at_least=1.0, over=EACH | {"kept": (OTHERS, ANY)}, null=PAIRED),
+    ratio("trained_so", "A4, Abstract, pattern", "Merged linear attention trained with heads 4,1,1 "
+          "has at most 1.1 times the risk of that with heads 4,4,4", "the risk with 4,1,1 over "
+          "that with 4,4,4", trained_so, at_most=1.1, null=PAIRED),
+    Claim("mixing", "derived here", "In merged linear attention a random orthogonal mixing of the "
+          "heads, which changes no prediction, moves the number of effective heads of a layer",
           "the mean over layers of the absolute change of N_l", mixing_moves,
           null="none: 0 where heads are identifiable"),
 )  # fmt: skip
 
-LOOKS = {
-    SOFTMAX[0]: (plotting.VERMILION, "s"),
-    SOFTMAX[1]: (plotting.ORANGE, "D"),
-    SOFTMAX[2]: (plotting.PURPLE, "P"),
-    IDENTIFIABLE[3]: (plotting.BLUE, "o"),
-}
+COLOURS = (plotting.VERMILION, plotting.ORANGE, plotting.PURPLE, plotting.BLUE)
+LOOKS = plotting.looks(IDENTIFIABLE, "sDPo", COLOURS)
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.8, (1, 2), width_ratios=(1, 1.1))
+    figure, (left, right) = plotting.figure(6.75, 2.8, (1, 2), width_ratios=(1, 1.1))
     names = [name for name in config.names if name != MERGED]
-    plot_counts(axes[0], result, names)
-    plot_pruned(axes[1], result, names)
+    for i, name in enumerate(names):
+        counts, look = count_heads(result, name), LOOKS[name] | dict(ls="none", capsize=1.5)
+        places = np.arange(counts.shape[1]) + 1 + 0.12 * (i - (len(names) - 1) / 2)
+        plotting.mean_points(left, places, counts, name, **look)
+        left.axhline(counts.mean(), color=look["color"], lw=0.6, ls=":", zorder=0)
+    left.set(xlabel="layer", ylabel="effective heads of 4", ylim=(0.8, 5.4), yticks=range(1, 5))
+    left.set_title("Effective heads")
+    left.set_xticks(range(1, 1 + max(count_heads(result, name).shape[1] for name in names)))
+    left.legend(loc="upper center", ncols=2)
+    runs = {n: np.stack([compare(result, n, kept) for kept in KEPT[1:]], axis=1) for n in names}
+    y = range(len(KEPT) - 1)
+    plotting.series(right, y, runs, LOOKS, "ratio", 0.16, rows=True, elinewidth=1.2)
+    right.axvline(1.1, color="grey", lw=0.8, ls=":")
+    ticks = [tick for tick in (1, 2, 3, 5, 10, 20, 50, 100) if tick < right.get_xlim()[1]]
+    plotting.log_axes(right, x=True, ticks=ticks)
+    labels = "top of each\nlater layer", "top of\nlayer 1 only", "random of each\nlater layer"
+    right.set_yticks(y, [*labels, "as many,\nat random"])
+    right.set(ylim=(len(KEPT) - 1.5, -0.5), xlim=(0.95, None))
+    right.set(xlabel="risk / full model's", title="What is kept")
     later = [later_heads(result, name).mean() for name in names]
-    costs = [np.exp(np.log(compare(result, name, TOP)).mean()) for name in names]
+    costs = [geometric_mean(compare(result, name, TOP)) for name in names]
     lost = sum(int(result[name]["left_out"]) for name in config.names)
     return figure, (
         f"Later layers of models with identifiable heads have {min(later):.2g} to {max(later):.2g} "
@@ -254,38 +236,6 @@ def plot(result, config):  # -> Figure, caption
         f"no prediction, moves the number by {mixing_moves(result).mean():.2g} on average. Dotted: "
         f"means over layers (a), a tenth more risk (b). {lost} trainings are left out."
     )
-
-
-def plot_counts(ax, result, names):
-    for i, name in enumerate(names):
-        counts, (color, marker) = count_heads(result, name), LOOKS[name]
-        places = np.arange(counts.shape[1]) + 1 + 0.12 * (i - (len(names) - 1) / 2)
-        look = dict(color=color, marker=marker, ls="none", capsize=1.5)
-        plotting.mean_points(ax, places, counts, name, **look)
-        level = counts.mean()
-        ax.axhline(level, color=color, lw=0.6, ls=":", zorder=0)
-    ax.set(xlabel="layer", ylabel="effective heads of 4", ylim=(0.8, 5.4), yticks=range(1, 5))
-    ax.set_title("Effective heads")
-    depth = max(count_heads(result, name).shape[1] for name in names)
-    ax.set_xticks(range(1, depth + 1))
-    ax.legend(loc="upper center", ncols=2)
-
-
-def plot_pruned(ax, result, names):
-    for i, name in enumerate(names):
-        color, marker = LOOKS[name]
-        for row, kept in enumerate(KEPT[1:]):
-            runs, y = compare(result, name, kept), row + 0.16 * (i - (len(names) - 1) / 2)
-            low, high = lab.ratio_interval(runs)
-            ax.plot([low, high], [y, y], color=color)
-            ax.plot(np.exp(np.log(runs).mean()), y, marker, color=color)
-    ax.axvline(1.1, color="grey", lw=0.8, ls=":")
-    ticks = [tick for tick in (1, 2, 3, 5, 10, 20, 50, 100) if tick < ax.get_xlim()[1]]
-    plotting.log_axes(ax, x=True, ticks=ticks)
-    labels = "top of each\nlater layer", "top of\nlayer 1 only", "random of each\nlater layer"
-    ax.set_yticks(range(len(KEPT) - 1), [*labels, "as many,\nat random"])
-    ax.set(ylim=(len(KEPT) - 1.5, -0.5), xlim=(0.95, None))
-    ax.set(xlabel="risk / full model's", title="What is kept")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ import xarray as xr
 
 from experiments.heads import risks
 from experiments.models.model import clip_predictions
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models.moments import compiled
 from lsa_lab.prompts import repeat_demonstrations
 from lsa_lab.theory.depth import best_descent_at
@@ -33,18 +33,13 @@ DESCENT = "descent"
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = NAMES  # trained models, each in one or more variants
-    small: bool = False  # tiny models, for tests
     lengths: tuple[int, ...] = (8, 16, 32, 64)  # demonstrations; each divides the last
     trained: int = 32  # the longest prompts in training
     test_prompts: int = 8192  # for each training, the same for all models of one task
     worst: float = 1.0  # risk over that of the answer 0: a training above it is left out
     seed: int = 1701
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -54,9 +49,8 @@ TIERS = {
 }
 
 
-def cut(batch, n):
-    """Keep n demonstrations, repeated to the same length: averages over them do not change."""
-    return jax.vmap(repeat_demonstrations, (0, None))(batch, n)
+# Keep n demonstrations, repeated to the same length: averages over them do not change.
+cut = jax.vmap(repeat_demonstrations, (0, None))
 
 
 @compiled
@@ -67,11 +61,9 @@ def measure_model(model, batch, n):  # Prompt [B] -> []
 
 @partial(jax.jit, static_argnums=(2, 3))
 def measure_rules(batch, n, task, longest):  # Prompt [B] -> [3]
-    """Return the risks of RULES and of the answer 0 on prompts of n demonstrations.
-
-    Repeated demonstrations carry less noise each: the variance of the label noise is scaled up.
-    """
+    """Return the risks of RULES and of the answer 0 on prompts of n demonstrations."""
     nonzeros = task.sparsity or task.d
+    # Repeated demonstrations carry less noise each: its variance is scaled up.
     noise_var = jnp.asarray(task.noise_std**2, batch.y.dtype) * longest / n
     signal_var = task.weight_std**2
     penalty = noise_var * task.d / (longest * nonzeros * signal_var)
@@ -89,7 +81,6 @@ def measure_rules(batch, n, task, longest):  # Prompt [B] -> [3]
 
 
 def list_variants(models):  # -> [(the name of a variant, of its model, its number)]
-    """Return every variant, named "sparse 4,1,1"."""
     return [
         (f"{name} {','.join(map(str, row))}", name, i)
         for name, runs in models.items()
@@ -99,14 +90,13 @@ def list_variants(models):  # -> [(the name of a variant, of its model, its numb
 
 def compute_run(config, models, run):  # -> {"model": [variants, n], "rule": [3, models, n]}
     """Return the risks of one training of every variant, and of rules; NaN where there is none."""
-    longest, rules, values = max(config.lengths), {}, []
-    batches = {}
+    longest, rules, values, batches = max(config.lengths), {}, [], {}
     for name, runs in models.items():
         task = runs.spec.task
         if task not in batches:
             seed = config.seed + 1000 * (task.sparsity or task.d)
-            batches[task] = risks.draw_prompts(task, seed + run, config.test_prompts, 1, longest)
-        batch = risks.select_run(batches[task], 0)
+            batches[task] = risks.draw_prompts(task, seed + run, config.test_prompts, longest)
+        batch = batches[task]
         rules[name] = [measure_rules(batch, n, task, longest) for n in config.lengths]
     for _, name, variant in list_variants(models):
         runs = models[name]
@@ -114,7 +104,7 @@ def compute_run(config, models, run):  # -> {"model": [variants, n], "rule": [3,
             values.append([np.nan] * len(config.lengths))
             continue
         model = risks.select_run(runs.models(variant), run).plain()
-        batch = risks.select_run(batches[runs.spec.task], 0)
+        batch = batches[runs.spec.task]
         values.append([measure_model(model, batch, n) for n in config.lengths])
     return {"model": np.array(values, float), "rule": np.array([*rules.values()], float)}
 
@@ -202,26 +192,22 @@ CLAIMS = (
           f"{MEAN} over that of the rule", over_rules, at_most=1.0, null="over_single",
           over={"rule": (RULES[0], DESCENT), "lengths": tuple(LENGTHS)},
           note="descent is the best of three steps for each n, in closed form, without clipping"),
-    ratio("over_single", "A4, Abstract, against ridge",
-          "Models with heads 4,1,1 have less risk than models with one head in each layer",
-          f"{MEAN} over that with 1,1,1", partial(compare, over=PATTERN, under=SINGLE),
-          at_most=1.0, null=PAIRED),
-    ratio("more_heads", "A4, Figure 1b",
-          "Four narrow heads in each layer have less risk than one wide head with as many "
-          "parameters", f"{MEAN} over that with one wide head",
+    ratio("over_single", "A4, Abstract, against ridge", "Models with heads 4,1,1 have less risk "
+          "than models with one head in each layer", f"{MEAN} over that with 1,1,1",
+          partial(compare, over=PATTERN, under=SINGLE), at_most=1.0, null=PAIRED),
+    ratio("more_heads", "A4, Figure 1b", "Four narrow heads in each layer have less risk than one "
+          "wide head with as many parameters", f"{MEAN} over that with one wide head",
           partial(compare, over=NARROW, under=WIDE), at_most=1.0, null=PAIRED),
     ratio("up_to_d", "A4, Figure 1b",
           "At d = 5, four heads in each layer have less risk than two", f"{MEAN} over that with "
           "two heads", partial(compare, over=ALL, under=EVEN), at_most=1.0, null=PAIRED),
-    ratio("beyond_d", "A4, Heads needed",
-          "At d = 5, eight heads in each layer lower the risk of four by at most a tenth",
-          f"{MEAN} over that with four heads", partial(compare, over=EIGHT, under=ALL),
-          at_least=0.9, null=PAIRED),
-    ratio("sparsity", "A4, Levels of sparsity",
-          "Four heads in each layer in place of one lower the risk more on sparse tasks ({model}) "
-          "than where no weight is zero", "the risk with four heads over that with one, divided by "
-          "the same for weights without zeros", heads_by_level, at_most=1.0,
-          over={"model": LEVELS[:2]}, null=PAIRED),
+    ratio("beyond_d", "A4, Heads needed", "At d = 5, eight heads in each layer lower the risk of "
+          "four by at most a tenth", f"{MEAN} over that with four heads",
+          partial(compare, over=EIGHT, under=ALL), at_least=0.9, null=PAIRED),
+    ratio("sparsity", "A4, Levels of sparsity", "Four heads in each layer in place of one lower "
+          "the risk more on sparse tasks ({model}) than where no weight is zero",
+          "the risk with four heads over that with one, divided by the same for weights without "
+          "zeros", heads_by_level, at_most=1.0, over={"model": LEVELS[:2]}, null=PAIRED),
     ratio("over_bayes", "derived here",
           "The risk of {variant}, over that of the Bayes rule", f"{MEAN} over the Bayes rule's",
           over_bayes, over={"variant": (ALL, EIGHT, *(f"{x} 4,4,4" for x in LEVELS[1:]))},
@@ -239,14 +225,36 @@ CONTRASTS = {  # rows of the figure
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 3), width_ratios=(1.15, 1, 0.9))
-    plot_lengths(axes[0], result)
-    plot_contrasts(axes[1], result)
-    plot_levels(axes[2], result)
-    even, equal, ridge = (
-        np.exp(np.log(compare(result, *pair)).mean())
-        for pair in ((PATTERN, EVEN), (NARROW, WIDE), (PATTERN, f"{RULES[0]}, sparse"))
-    )
+    figure, (left, middle, right) = plotting.figure(6.75, 2.7, (1, 3), width_ratios=(1.15, 1, 0.9))
+    plot_lengths(left, result)
+    rows = {name: compare(result, *pair) for name, pair in CONTRASTS.items()}
+    rows = {name: runs for name, runs in rows.items() if runs is not None}
+    look = dict(color=plotting.BLUE, marker="o", elinewidth=1.2)
+    for y, runs in enumerate(rows.values()):
+        middle.plot(runs, [y] * len(runs), ".", color="lightgrey", ms=3)
+        plotting.mean_points(middle, [y], runs[:, None], None, "ratio", rows=True, **look)
+    middle.axvline(1, color="grey", lw=0.8, ls=":")
+    middle.set_yticks(range(len(rows)), rows)
+    middle.set(ylim=(len(rows) - 0.5, -0.5), xlabel="ratio of risks", title="Contrasts")
+    levels = [x for x in LEVELS if x in result["model"]]
+    for row, face in (("1,1,1", "white"), ("4,4,4", plotting.BLUE)):
+        for place, level in enumerate(levels):
+            runs = compare(result, f"{level} {row}", f"{RULES[0]}, {level}")[:, None]
+            label = row if place == 0 else None
+            look = plotting.METHOD["linear"] | {"mfc": face, "ls": "none", "capsize": 2}
+            plotting.mean_points(right, [place], runs, label, "ratio", **look)
+    pairs = [(f"{RULES[1]}, {level}", f"{RULES[0]}, {level}") for level in levels]
+    bayes = [geometric_mean(compare(result, *pair)) for pair in pairs]
+    color = plotting.METHOD["sparse Bayes"]["color"]
+    right.plot(range(len(levels)), bayes, "_", color=color, ms=14, mew=1.5, label="Bayes rule")
+    right.axhline(1, color="grey", lw=0.8, ls=":")
+    names = dict(zip(LEVELS, ("one", "two", "all five"), strict=True))
+    right.set_xticks(range(len(levels)), [names[x] for x in levels])
+    right.set(xlabel="non-zero weights", ylabel="risk / ridge's", title="Sparsity")
+    right.set(xlim=(-0.5, len(levels) - 0.5), ylim=(0, None))
+    right.legend(loc="lower right")
+    pairs = (PATTERN, EVEN), (NARROW, WIDE), (PATTERN, f"{RULES[0]}, sparse")
+    even, equal, ridge = (geometric_mean(compare(result, *pair)) for pair in pairs)
     return figure, (
         f"Heads 4,1,1 have {even:.3g} times the risk of heads 2,2,2, and {ridge:.2g} times that of "
         f"ridge regression. With as many parameters four narrow heads in each layer have "
@@ -261,51 +269,15 @@ def plot_lengths(ax, result):
         runs = np.exp((log_risks(result, name) - ridge).dropna("run").values)
         look = plotting.METHOD["linear"] | {"ls": style, "capsize": 1.5}
         plotting.mean_points(ax, ns, runs, name.split()[-1], "ratio", **look)
-    bayes = np.exp((log_risks(result, f"{RULES[1]}, sparse") - ridge).mean("run"))
-    plotting.line(ax, ns, bayes, "Bayes rule", plotting.METHOD["sparse Bayes"]["color"])
-    descent = np.exp((log_risks(result, f"{DESCENT}, sparse") - ridge).mean("run"))
-    plotting.line(ax, ns, descent, "best descent", plotting.METHOD["descent"]["color"])
+    references = (RULES[1], "Bayes rule", "sparse Bayes"), (DESCENT, "best descent", "descent")
+    for rule, label, method in references:
+        relative = np.exp((log_risks(result, f"{rule}, sparse") - ridge).mean("run"))
+        plotting.line(ax, ns, relative, label, plotting.METHOD[method]["color"])
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     plotting.log_axes(ax, x=True, ticks=ns)
     ax.set(xlabel="demonstrations n", ylabel="risk / ridge's", title="One non-zero")
     ax.set_ylim(0, 1.5 * ax.get_ylim()[1])
     ax.legend(loc="upper right", ncols=2, handlelength=1.6, columnspacing=0.8)
-
-
-def plot_contrasts(ax, result):
-    rows = {name: compare(result, *pair) for name, pair in CONTRASTS.items()}
-    rows = {name: runs for name, runs in rows.items() if runs is not None}
-    for y, runs in enumerate(rows.values()):
-        ax.plot(runs, [y] * len(runs), ".", color="lightgrey", ms=3)
-        low, high = lab.ratio_interval(runs)
-        ax.plot([low, high], [y, y], color=plotting.BLUE)
-        ax.plot(np.exp(np.log(runs).mean()), y, "o", color=plotting.BLUE)
-    ax.axvline(1, color="grey", lw=0.8, ls=":")
-    ax.set_yticks(range(len(rows)), rows)
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="ratio of risks", title="Contrasts")
-
-
-def plot_levels(ax, result):
-    levels = [x for x in LEVELS if x in result["model"]]
-    looks = {"1,1,1": "white", "4,4,4": plotting.BLUE}
-    for row, face in looks.items():
-        for place, level in enumerate(levels):
-            runs = compare(result, f"{level} {row}", f"{RULES[0]}, {level}")[:, None]
-            label = row if place == 0 else None
-            look = plotting.METHOD["linear"] | {"mfc": face, "ls": "none", "capsize": 2}
-            plotting.mean_points(ax, [place], runs, label, "ratio", **look)
-    bayes = [
-        np.exp(np.log(compare(result, f"{RULES[1]}, {x}", f"{RULES[0]}, {x}")).mean())
-        for x in levels
-    ]
-    color = plotting.METHOD["sparse Bayes"]["color"]
-    ax.plot(range(len(levels)), bayes, "_", color=color, ms=14, mew=1.5, label="Bayes rule")
-    ax.axhline(1, color="grey", lw=0.8, ls=":")
-    names = {LEVELS[0]: "one", LEVELS[1]: "two", LEVELS[2]: "all five"}
-    ax.set_xticks(range(len(levels)), [names[x] for x in levels])
-    ax.set(xlabel="non-zero weights", ylabel="risk / ridge's", title="Sparsity")
-    ax.set(xlim=(-0.5, len(levels) - 0.5), ylim=(0, None))
-    ax.legend(loc="lower right")
 
 
 if __name__ == "__main__":

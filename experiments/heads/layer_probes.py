@@ -19,11 +19,11 @@ import xarray as xr
 
 from experiments.models import tasks
 from experiments.models.model import clip_predictions, compilation_key, transformer_config
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import estimators, lab
 from lsa_lab import prompts as prompt_forms
 from lsa_lab.analyses import probes
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models import transformer
 from lsa_lab.models.moments import compiled
 
@@ -33,9 +33,8 @@ FEATURES = ("layer 1", "untrained layer 1", "raw covariates", "r_j x_j")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = NAMES  # trained models; the variant with the most heads is read
-    small: bool = False  # tiny models, for tests
     n: int = 20  # demonstrations
     prompts: int = 2048  # of a run, to fit readers, and as many to judge them
     left_out: float = 0.02  # share of prompts not fitted: those with the longest tokens explode
@@ -44,10 +43,6 @@ class Config:
     share: float = 0.5  # of the largest step size that converges, in each prompt
     runs: int = 20  # trainings of each model, at most
     seed: int = 1821
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -72,20 +67,15 @@ def read_tokens(model, batch):
     return jax.lax.map(read, batch, batch_size=min(512, len(batch.y)))
 
 
-def keep_shortest(tokens, count):  # [B, L+1, D] -> [count]
-    """Return the prompts whose tokens are shortest after the last layer."""
+def keep_shortest(tokens, count):  # [B, L+1, D] -> [count], by the length after the last layer
     return jnp.argsort(jnp.linalg.norm(tokens[:, -1], axis=-1))[:count]
 
 
 @partial(jax.jit, static_argnames="count")
 def measure_readers(model, batch, fresh, count):  # -> {name: [L+1]}
-    """Return the risk of the best linear reader after each layer, and R² of r_j x_j there.
-
-    A reader is fitted to ``count`` prompts, in the units of the labels.
-    """
-    (tokens, unit, targets), (new, new_unit, new_targets) = (
-        read_tokens(model, each) for each in (batch, fresh)
-    )
+    """Return the risk of the best linear reader after each layer, and R² of r_j x_j there."""
+    tokens, unit, targets = read_tokens(model, batch)
+    new, new_unit, new_targets = read_tokens(model, fresh)
     kept, new_kept = keep_shortest(tokens, count), keep_shortest(new, count)
 
     def read_layer(layer):
@@ -101,7 +91,6 @@ def measure_readers(model, batch, fresh, count):  # -> {name: [L+1]}
 
 @compiled
 def measure_risks(model, batch, penalty):  # Prompt [B] -> [3]
-    """Return the risks of the model, of the answer 0, and of ridge with the best penalty."""
     ridge = jax.vmap(lambda prompt: estimators.ridge(prompt, penalty) @ prompt.x_query)(batch)
     answers = jnp.stack([model.predict(batch), 0 * ridge, ridge])
     answers = jax.vmap(clip_predictions, (0, None))(answers, batch)
@@ -114,10 +103,7 @@ def forward_one_layer(model, tokens):
 
 
 def list_features(models, prompt):  # -> [[n+1, D]] for FEATURES
-    """Return the features of a prompt in its own units; the label slot of tokens is projected out.
-
-    ``models`` are the first layers of the trained and of the untrained model.
-    """
+    """Return the features of a prompt in its own units; ``models`` are the two first layers."""
     wide = prompt_forms.pad_covariates(prompt, models[0].spec.architecture.padding_slots)
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
     tokens = [probes.embed_as_queries(forward_one_layer, model, wide) for model in models]
@@ -128,8 +114,7 @@ def list_features(models, prompt):  # -> [[n+1, D]] for FEATURES
 def whiten(features):  # [2B, T, D] -> [2B, T, D]
     """Return tokens whose second moment, over the first half, is 1 in each of their directions.
 
-    A linear map of the stream's padding, undone by the layers that read it, changes no prediction,
-    but it changes descent on tokens. It does not change descent on white ones (derived here).
+    A linear map of the stream's padding changes descent on tokens, but not on white ones.
     """
     first = features[: len(features) // 2].reshape(-1, features.shape[-1])
     values, basis = jnp.linalg.eigh(first.T @ first / len(first))
@@ -140,10 +125,7 @@ def whiten(features):  # [2B, T, D] -> [2B, T, D]
 
 @partial(jax.jit, static_argnames=("steps", "share"))
 def measure_descents(models, batch, steps, share):  # -> [features]
-    """Return the risk of descent on FEATURES on half of the prompts.
-
-    The number of steps is the best on the other half.
-    """
+    """Return the risk of descent on FEATURES with the number of steps best on other prompts."""
     normal, unit = jax.vmap(prompt_forms.normalise)(batch)
     features = jax.lax.map(partial(list_features, models), normal, batch_size=min(64, len(unit)))
 
@@ -159,7 +141,6 @@ def measure_descents(models, batch, steps, share):  # -> [features]
 
 
 def measure_run(config, runs, run):  # -> {name: array}
-    """Return what readers and descents find of one training."""
     spec = runs.spec
     trained = runs.models(seeds=run).cast_float64().replace(spec=compilation_key(spec))
     params = jax.tree.map(lambda leaf: np.asarray(leaf[run], float), runs.initial)
@@ -168,8 +149,7 @@ def measure_run(config, runs, run):  # -> {name: array}
     count = config.prompts - int(config.left_out * config.prompts)
     readers = [measure_readers(model, batch, fresh, count) for model in models]
     values = {name: np.stack([row[name] for row in readers]) for name in readers[0]}
-    nonzeros = spec.task.sparsity or spec.task.d
-    signal_var = nonzeros * spec.task.weight_std**2
+    signal_var = (spec.task.sparsity or spec.task.d) * spec.task.weight_std**2
     penalty = spec.task.noise_std**2 * spec.task.d / (config.n * signal_var)
     values["risk"] = np.asarray(measure_risks(trained, fresh, penalty))
     descents = draw_prompts(config, spec.task, run, 3, config.descents)
@@ -179,18 +159,16 @@ def measure_run(config, runs, run):  # -> {name: array}
 
 
 def compute(config, models):
-    data, dims = {}, {"reader": ("state", "layer"), "held": ("state", "layer")}
-    dims |= {"risk": ("rule",), "descent": ("feature",)}
+    data, dims = {}, {"risk": ("run", "rule"), "descent": ("run", "feature")}
+    dims |= dict.fromkeys(("reader", "held"), ("run", "state", "layer"))
     for name, runs in models.items():
         finished = np.flatnonzero(runs.finished[-1])[: config.runs]
         rows = lab.compute_each(name, finished.tolist(), partial(measure_run, config, runs))
         rows = [row for row in rows if row["risk"][0] < row["risk"][1]]  # better than the answer 0
         if not rows:
             raise ArithmeticError(f"no training of {name} is better than the answer 0")
-        values = {key: (("run", *axes), np.stack([row[key] for row in rows]))
-                  for key, axes in dims.items()}  # fmt: skip
-        tried = min(config.runs, runs.spec.training.seeds)
-        data[name] = xr.Dataset(values, attrs={"left_out": tried - len(rows)})
+        left_out = min(config.runs, runs.spec.training.seeds) - len(rows)
+        data[name] = xr.Dataset(lab.stack_rows(rows, dims), attrs={"left_out": left_out})
     coordinates = {"state": list(STATES), "rule": ["model", "0", "ridge"]}
     root = xr.Dataset(coords=coordinates | {"feature": list(FEATURES)})
     return xr.DataTree.from_dict({"/": root, **data})
@@ -259,36 +237,39 @@ CLAIMS = (
           partial(descent_ratio, over="untrained layer 1"), at_most=1.0),
     ratio("over_raw", "A4, Mechanism", "Descent on what the first layer of {model} models writes "
           "has a lower risk than on the raw covariates", "the risk of descent on white tokens over "
-          "that on the raw covariates", partial(descent_ratio, over="raw covariates"),
-          at_most=1.0),
+          "that on the raw covariates", partial(descent_ratio, over="raw covariates"), at_most=1.0),
     Claim("held", "A4, Mechanism", "The first layer of {model} models holds more of the "
           "preprocessed covariates than a layer with random weights", "R² of r_j x_j, read "
           "linearly from the query's token after layer 1, trained less untrained", held_gain,
           at_least=0.0, over=OVER, null="none: the difference is paired, and 0 without an effect"),
 )  # fmt: skip
 
-LOOKS = dict(zip(NAMES, ((plotting.BLUE, "o"), (plotting.GREEN, "^"), (plotting.VERMILION, "s")),
-                 strict=True))  # fmt: skip
+LOOKS = plotting.looks(NAMES, "o^s", (plotting.BLUE, plotting.GREEN, plotting.VERMILION))
 PLACES = ("the\nmodel", "layer 1", "layer 1,\nuntrained", "raw\ncovariates", "$r_j x_j$")
 
 
 def plot(result, config):  # -> Figure, caption
     figure, axes = plotting.figure(6.75, 2.9, (1, 2))
-    for i, model in enumerate(config.names):
-        draw_readers(axes[0], result, model)
-        draw_descents(axes[1], result, model, 0.2 * (i - (len(config.names) - 1) / 2))
+    descents = {}
+    for model in config.names:
+        risk, reader = select(result, model, "risk"), select(result, model, "reader")
+        ridge, layers = risk.sel(rule="ridge"), np.arange(reader.sizes["layer"])
+        for state, look in zip(STATES, (dict(label=model), dict(ls=":", mfc="white")), strict=True):
+            runs, look = reader.sel(state=state) / ridge, dict(lw=0.9) | LOOKS[model] | look
+            plotting.mean_points(axes[0], layers, runs, statistic="ratio", **look)
+        risks = [risk.sel(rule=["model"]).values, select(result, model, "descent").values]
+        descents[model] = np.concatenate(risks, axis=1) / ridge.values[:, None]
+    plotting.series(axes[1], range(len(PLACES)), descents, LOOKS, "ratio", 0.2, ls="")
+    axes[0].set_xticks(layers)
     axes[0].legend()
     for ax in axes:
         ax.axhline(1, color=plotting.BLACK, lw=0.8)
-        plotting.log_axes(ax, y=True)
-        low, high = ax.get_ylim()
-        ticks = [tick for tick in (0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10) if low <= tick <= high]
-        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        plotting.log_axes(ax, y=True, y_ticks=(0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10))
     axes[0].set(xlabel="layer", ylabel="risk / ridge's", title="Linear reader of the query's token")
     axes[1].set_xticks(range(len(PLACES)), PLACES)
     axes[1].set_title("Descent on features")
     factors, gaps = (
-        [np.exp(np.log(function(result, model)).mean()) for model in config.names]
+        [geometric_mean(function(result, model)) for model in config.names]
         for function in (reader_ratio, model_over_descent)
     )
     left = sum(result[model].attrs["left_out"] for model in config.names)
@@ -299,32 +280,6 @@ def plot(result, config):  # -> Figure, caption
         f"writes. Points are geometric means of trainings, over ridge's risk; {left} trainings "
         "that diverged or are worse than the answer 0 are left out."
     )
-
-
-def divide_by_ridge(result, model, values):
-    ridge = select(result, model, "risk").sel(rule="ridge").values
-    return values / ridge.reshape(-1, *[1] * (values.ndim - 1))
-
-
-def draw_readers(ax, result, model):
-    color, marker = LOOKS[model]
-    reader = select(result, model, "reader")
-    layers = np.arange(reader.sizes["layer"])
-    for state, style, face in zip(STATES, ("-", ":"), (color, "white"), strict=True):
-        rows = divide_by_ridge(result, model, reader.sel(state=state).values)
-        label = model if state == "trained" else None
-        look = dict(color=color, marker=marker, ls=style, mfc=face, lw=0.9)
-        plotting.mean_points(ax, layers, rows, label, "ratio", **look)
-    ax.set_xticks(layers)
-
-
-def draw_descents(ax, result, model, shift):
-    color, marker = LOOKS[model]
-    risk = select(result, model, "risk").sel(rule="model").values[:, None]
-    rows = np.concatenate([risk, select(result, model, "descent").values], axis=1)
-    rows = divide_by_ridge(result, model, rows)
-    places = np.arange(len(PLACES)) + shift
-    plotting.mean_points(ax, places, rows, model, "ratio", color=color, marker=marker, ls="")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import xarray as xr
 
 from experiments.models.model import clip_predictions
 from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models.sparse_constructions import coordinate_groups
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 
@@ -51,7 +51,6 @@ TIERS = {
 
 
 def predict(prompt, matrix, step_sizes, counts, relative=True):  # [k, d] -> [E, T]
-    """Return the predictions of descent on the features ``matrix`` x."""
     features = prompt.replace(x=prompt.x @ matrix.T, x_query=matrix @ prompt.x_query)
     modes = estimators.descent_modes(features)
     sizes = step_sizes / jnp.max(modes[0]) if relative else step_sizes
@@ -65,10 +64,7 @@ def scale_features(x, matrix):  # [k, d]
 
 
 def measure_prompt(config, prompt):  # -> [H, shares + 2, E, T], [E', T]
-    """Return squared errors by heads and share of raw covariates (0 to 1), and with one size.
-
-    Predictions are clipped at twice the largest label, which is also taken where one overflows.
-    """
+    """Return squared errors by heads and share of raw covariates (0 to 1), and with one size."""
     r = prompt.x.T @ prompt.y / len(prompt.y)
     counts = 2 ** np.arange(config.doublings + 1)
     raw = scale_features(prompt.x, jnp.eye(len(r)))
@@ -97,7 +93,6 @@ def measure_prompt(config, prompt):  # -> [H, shares + 2, E, T], [E', T]
 
 @partial(jax.jit, static_argnums=1)
 def measure_run(key, config):
-    """Return the errors of both halves of a run's prompts, and ridge's risk on the second."""
     noise_std, weight_std = config.noise_var**0.5, config.sparsity**-0.5
     task = LinearTask(config.n, config.d, config.sparsity, noise_std, weight_std=weight_std)
     prompts = sample_batch(key, task, 2 * config.prompts)
@@ -127,9 +122,7 @@ def compute(config, models):
     beside = flat[:, :, :, 1:-1].reshape(*flat.shape[:3], -1)
     kinds = [choose(flat[:, :, :, 0]), choose(beside), choose(flat[:, :, :, -1])]
     steps = [choose(flat[:, :, -1, 0]), choose(for_all.reshape(*for_all.shape[:2], -1))]
-    by_count = [
-        choose(np.moveaxis(each, -1, 2)) for each in (heads[:, :, -1, 0], heads[:, :, -1, -1])
-    ]
+    by_count = [choose(np.moveaxis(heads[:, :, -1, share], -1, 2)) for share in (0, -1)]
     data = {
         "risk": (("features", "run", "heads"), np.stack(kinds)),
         "by_step": (("step", "run"), np.stack(steps)),
@@ -176,10 +169,9 @@ CLAIMS = (
     ratio("fewer_heads_at", "A4, Heads needed", "With H = {heads} heads in the first layer "
           f"descent on what they write has a higher risk than with H = {FULL.d}", OVER_D,
           fewer_ratio, at_least=1.0, over=FEWER),
-    ratio("beside_raw", "A4, Heads needed", "With H = {heads} heads in the first layer "
-          "descent on what they write, beside the raw covariates, has a higher risk than with "
-          f"H = {FULL.d}", OVER_D, partial(fewer_ratio, features="beside raw"), at_least=1.0,
-          over=FEWER),
+    ratio("beside_raw", "A4, Heads needed", "With H = {heads} heads in the first layer descent on "
+          f"what they write, beside the raw covariates, has a higher risk than with H = {FULL.d}",
+          OVER_D, partial(fewer_ratio, features="beside raw"), at_least=1.0, over=FEWER),
     ratio("over_ridge", "A4, Risk, against descent and ridge", "With {step}, descent on all "
           "preprocessed covariates has a lower risk than ridge regression",
           "the risk of preprocessed descent over that of ridge", ridge_ratio, at_most=1.0,
@@ -194,32 +186,27 @@ LOOKS = {"preprocessed": plotting.METHOD["preprocessed descent"], "raw": plottin
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.6, (1, 2))
     for path, look in LOOKS.items():
-        relative = (result["by_count"].sel(path=path) / result["ridge"]).transpose("run", "count")
+        relative = result["by_count"].sel(path=path) / result["ridge"]
         label = {"preprocessed": f"on {config.d} preprocessed", "raw": "on raw"}[path]
-        plotting.mean_points(axes[0], result["count"], relative, label, "ratio", lw=0.9, **look)
+        plotting.mean_points(left, result["count"], relative, label, "ratio", lw=0.9, **look)
     ticks = [4**k for k in range(config.doublings // 2 + 1)]
-    plotting.log_axes(axes[0], x=True, y=True, ticks=ticks)
-    axes[0].set(xlabel="steps", ylabel="risk / ridge's", title="Descent on covariates")
+    plotting.log_axes(left, x=True, ticks=ticks)
+    left.set(xlabel="steps", ylabel="risk / ridge's", title="Descent on covariates")
     for features, face in zip(FEATURES[:2], (LOOKS["preprocessed"]["color"], "white"), strict=True):
-        relative = (result["risk"].sel(features=features) / result["ridge"]).transpose(
-            "run", "heads"
-        )
+        relative = result["risk"].sel(features=features) / result["ridge"]
         look = LOOKS["preprocessed"] | dict(mfc=face, lw=0.9, marker="o", ms=4)
         label = {"alone": "features alone", "beside raw": "beside raw covariates"}[features]
         look |= dict(ls="--") if features == "beside raw" else {}
-        plotting.mean_points(axes[1], config.heads, relative, label, "ratio", **look)
-    plotting.log_axes(axes[1], y=True)
-    axes[1].set(xlabel="heads of the first layer", title="Fewer heads", xticks=config.heads)
-    for ax in axes:
+        plotting.mean_points(right, config.heads, relative, label, "ratio", **look)
+    right.set(xlabel="heads of the first layer", title="Fewer heads", xticks=config.heads)
+    for ax in (left, right):
         ax.axhline(1, color=plotting.BLACK, lw=0.8)
-        low, high = ax.get_ylim()
-        ticks = [tick for tick in (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10) if low <= tick <= high]
-        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        plotting.log_axes(ax, y=True, y_ticks=(0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10))
         ax.legend()
-    means = {step: np.exp(np.log(ridge_ratio(result, step)).mean()) for step in STEPS}
-    fewer = np.exp(np.log(fewer_heads(result)).mean())
+    means = {step: geometric_mean(ridge_ratio(result, step)) for step in STEPS}
+    fewer = geometric_mean(fewer_heads(result))
     return figure, (
         f"Descent on what fewer than {config.d} heads write has {fewer:.3g} times the risk of "
         f"descent on what {config.d} heads write, in the geometric mean over numbers of heads. On "

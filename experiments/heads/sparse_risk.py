@@ -7,6 +7,7 @@ Ridge has the right penalty and is then the best of all rules linear in the labe
 directions alike, plain descent among them (docs/theory, "The rotation-invariant bound").
 """
 
+import itertools
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 import xarray as xr
 
 from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.prompts import Prompt
 
 PREPROCESSED, RIDGE, LASSO = RULES = ("preprocessed descent", "ridge", "Lasso")
@@ -68,11 +69,7 @@ class Place(NamedTuple):
 
 
 def draw(rng, place, size):  # -> Prompt [B] of e rows, w [B, d]
-    """Draw prompts with e = d + 1 demonstrations that stand for n.
-
-    All rules here depend on demonstrations through XᵀX/n and Xᵀy/n alone, and Bartlett's factor has
-    the moments of n rows [x, ε] in e rows, or in n if these are fewer.
-    """
+    """Draw prompts with the moments of n demonstrations in e = d + 1 rows (Bartlett's factor)."""
     n, d, s, law, noise_var = place
     e = d + 1
     factor = np.tril(rng.standard_normal((size, e, e)), -1)
@@ -86,27 +83,18 @@ def draw(rng, place, size):  # -> Prompt [B] of e rows, w [B, d]
     return Prompt(rows[..., :-1], y, np.zeros_like(w), np.zeros(size)), w
 
 
-def measure_moments(prompt):  # -> [d, d], [d]
-    return prompt.x.T @ prompt.x / len(prompt.y), prompt.x.T @ prompt.y / len(prompt.y)
-
-
 def preprocessed_path(prompt, doublings):  # -> [C, d]
     """Return the weights of preprocessed descent after 1, 2, 4, ... steps of size 1/λ_max.
 
     In the eigenvectors v of RHR, θ_t = Σ_k v_k (v_k·Rr) (1 - (1 - κ_k/κ_max)^t)/κ_k and w = Rθ.
     """
-    hessian, r = measure_moments(prompt)
+    hessian, r = prompt.x.T @ prompt.x / len(prompt.y), prompt.x.T @ prompt.y / len(prompt.y)
     curvatures, basis = jnp.linalg.eigh(r[:, None] * hessian * r[None])
     curvatures = jnp.maximum(curvatures, 1e-15 * curvatures[-1])
     steps = jnp.asarray(2.0 ** np.arange(doublings + 1), r.dtype)
     fractions = jnp.minimum(curvatures / curvatures[-1], 1)
     gains = -jnp.expm1(steps[:, None] * jnp.log1p(-fractions)[None]) / curvatures[None]
     return (gains * (basis.T @ (r * r))[None]) @ basis.T * r[None]
-
-
-def ridge_weights(prompt, penalty):  # -> [d]
-    hessian, r = measure_moments(prompt)
-    return jnp.linalg.solve(hessian + penalty * jnp.eye(len(r)), r)
 
 
 def measure_distance(estimates, truth):  # [..., d] -> [...]
@@ -125,17 +113,15 @@ def measure_losses(judged, tuning, penalties, ridge_penalty, doublings):  # -> [
         return measure_distance(weights, prompts[1])
 
     best = jnp.argmin(jax.lax.map(lambda penalty: lasso(penalty, tuning).mean(), penalties))
-    ridge = jax.vmap(partial(ridge_weights, penalty=ridge_penalty))(batch)
+    ridge = jax.vmap(partial(estimators.ridge, penalty=ridge_penalty))(batch)
     descent = measure_distance(path(batch)[:, steps], w)
     return jnp.stack([descent, measure_distance(ridge, w), lasso(penalties[best], judged)])
 
 
 def measure_place(config, places, i):  # -> [R, rules]
-    """Return the mean risks of each run at one place."""
     place, rng = places[i], np.random.default_rng([config.seed, i])
-    judged, tuning = (
-        draw(rng, place, count) for count in (config.runs * config.prompts, config.tuning)
-    )
+    judged = draw(rng, place, config.runs * config.prompts)
+    tuning = draw(rng, place, config.tuning)
     unit = (2 * place.noise_var * np.log(max(place.d, 2)) / place.n) ** 0.5
     penalties = unit * np.array(MULTIPLES), place.noise_var * place.d / place.n
     losses = np.asarray(measure_losses(judged, tuning, *penalties, doublings=config.doublings))
@@ -144,21 +130,19 @@ def measure_place(config, places, i):  # -> [R, rules]
 
 def list_places(config):  # -> {panel: ({axis: values}, [Place])}
     """Return the axes of each panel and the places of its points."""
-    d, noise, longest = config.widths[0], config.noise_var, config.lengths[-1]
+    d, noise = config.widths[0], config.noise_var
     grid = {"law": LAWS, "d": config.widths, "per_d": config.per_d}
+    cells = itertools.product(*grid.values())
+    dense = Place(config.sparsities_per_d * d, d, config.s, LAWS[0], noise)
     panels = {
-        "grid": (grid, [Place(per_d * d, d, config.s, law, noise)
-                        for law in LAWS for d in config.widths for per_d in config.per_d]),
-        "by_s": ({"s": config.sparsities}, [
-            Place(config.sparsities_per_d * d, d, s, LAWS[0], noise) for s in config.sparsities]),
-    }  # fmt: skip
-    still = Place(longest, config.rate_d, config.s, LAWS[1], noise)
+        "grid": (grid, [Place(per_d * d, d, config.s, law, noise) for law, d, per_d in cells]),
+        "by_s": ({"s": config.sparsities}, [dense._replace(s=s) for s in config.sparsities]),
+    }
+    still = Place(config.lengths[-1], config.rate_d, config.s, LAWS[1], noise)
     growing = (config.lengths, config.rate_sparsities, config.rate_widths)
     for axis, values in zip(RATES, growing, strict=True):
-        panels[f"rate_{axis}"] = (
-            {f"long_{axis}": values},
-            [still._replace(**{axis: value}) for value in values],
-        )
+        row = [still._replace(**{axis: value}) for value in values]
+        panels[f"rate_{axis}"] = {f"long_{axis}": values}, row
     return panels
 
 
@@ -244,13 +228,21 @@ COLOURS = {"Gaussian": plotting.SKY, "flat": plotting.ORANGE}
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2), sharey=True)
-    for ax, rule in zip(axes, (RIDGE, LASSO), strict=True):
-        draw_ratios(ax, result, config, rule)
-    axes[0].set_ylabel("risk of preprocessed descent / rule's")
-    axes[1].axhspan(0.8, 1.25, color=plotting.GREY, alpha=0.2, lw=0)
-    axes[0].legend(loc="lower left")
-    best = np.exp(np.log(mean_ratio(result, RIDGE, LAWS[:1])).mean())
+    figure, (left, right) = plotting.figure(6.75, 2.7, (1, 2), sharey=True)
+    for ax, rule, name in ((left, RIDGE, "ridge regression"), (right, LASSO, "the Lasso")):
+        shapes = zip(config.widths, "os", ("-", "--"), strict=False)
+        for law, (d, marker, style) in itertools.product(LAWS, shapes):
+            runs = select_ratio(result, "grid", rule, law=law, d=d)
+            look = dict(color=COLOURS[law], marker=marker, ls=style, lw=0.9)
+            plotting.mean_points(ax, config.per_d, runs, f"{law}, d = {d}", "ratio", **look)
+        ax.axhline(1, color=plotting.BLACK, lw=0.8)
+        y_ticks = (0.05, 0.1, 0.2, 0.5, 1, 2)
+        plotting.log_axes(ax, x=True, y=True, ticks=config.per_d, y_ticks=y_ticks)
+        ax.set(xlabel="n / d", title=f"Over {name}")
+    left.set_ylabel("risk of preprocessed descent / rule's")
+    right.axhspan(0.8, 1.25, color=plotting.GREY, alpha=0.2, lw=0)
+    left.legend(loc="lower left")
+    best = geometric_mean(mean_ratio(result, RIDGE, LAWS[:1]))
     ends = []
     for rule in (RIDGE, LASSO):
         means = np.exp(np.log(select_ratio(result, "grid", rule)).mean("run"))
@@ -261,20 +253,6 @@ def plot(result, config):  # -> Figure, caption
         f"to {ends[3]:.3g} times the Lasso's. Points are geometric means of runs; the band in b is "
         "25 % around 1."
     )
-
-
-def draw_ratios(ax, result, config, rule):
-    for law in LAWS:
-        for d, marker, style in zip(config.widths, "os", ("-", "--"), strict=False):
-            runs = select_ratio(result, "grid", rule, law=law, d=d).transpose("run", "per_d")
-            look = dict(color=COLOURS[law], marker=marker, ls=style, lw=0.9)
-            plotting.mean_points(ax, config.per_d, runs, f"{law}, d = {d}", "ratio", **look)
-    ax.axhline(1, color=plotting.BLACK, lw=0.8)
-    plotting.log_axes(ax, x=True, y=True, ticks=config.per_d)
-    low, high = ax.get_ylim()
-    ticks = [tick for tick in (0.05, 0.1, 0.2, 0.5, 1, 2) if low <= tick <= high]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set(xlabel="n / d", title=f"Over {'the Lasso' if rule == LASSO else 'ridge regression'}")
 
 
 if __name__ == "__main__":

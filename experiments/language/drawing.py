@@ -24,6 +24,5 @@ def draw_rows(ax, places, samples, label=None, color=plotting.BLUE):  # rows of 
 
 
 def name_rows(ax, names):
-    """Name the rows, the first one at the top."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)

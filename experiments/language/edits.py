@@ -41,9 +41,8 @@ class Editor:
         return jax.tree.map(change, leaves, self.clip(layer, part, rate))
 
     def edit(self, kind, layer, part, rate, seed):
-        if kind == "clipped":
-            return self.clip(layer, part, rate)
-        return self.disturb(layer, part, rate, seed)
+        place = layer, part, rate
+        return self.clip(*place) if kind == "clipped" else self.disturb(*place, seed)
 
 
 class Answers:

@@ -73,16 +73,6 @@ def choose_layers(config, params):  # -> one layer for each part
     return [first + int(max(np.argsort(each)[-config.top_k :])) for each in conditions]
 
 
-def measure_layers(config, editor, answers, places, labels, seed):
-    """Return what each edit of the shallow and of the deep layer changes in the readings."""
-    rows = np.zeros((len(KINDS), len(PARTS), len(PLACES), len(config.rates), len(READINGS)))
-    before = measure(answers.read(max(places)), labels)
-    for (k, p, i, r), _ in np.ndenumerate(rows[..., 0]):
-        edit = editor.edit(KINDS[k], places[i], [*PARTS.values()][p], config.rates[r], seed)
-        rows[k, p, i, r] = measure(answers.read(places[i], edit), labels) - before
-    return rows
-
-
 def measure_shots(config, editor, model, pool, parts, shallow):  # -> [2]
     """Return the AUC that sharp clipping of the shallow layer costs after few and many shots."""
     costs = []
@@ -111,12 +101,9 @@ def search(config, editor, validation, tested, labels, place, kind, seed):
 
 
 def compare_methods(config, editor, answers, layers, labels, content_free, seed):
-    """Return gains of accuracy by METHODS, and affine shares by kind of edit."""
+    places = [*zip(layers, PARTS.values(), strict=True)]
     searched = [
-        [
-            search(config, editor, *answers, labels, place, kind, seed)
-            for place in zip(layers, PARTS.values(), strict=True)
-        ]
+        [search(config, editor, *answers, labels, place, kind, seed) for place in places]
         for kind in KINDS
     ]
     gains, shares = np.moveaxis(np.array(searched).mean(1), -1, 0)
@@ -139,14 +126,18 @@ def measure_collection(config, model, editor, layers, pool, place):
     tested = Answers(model, pool, shown, pool.questions[asked], {*layers, *places, last})
     free = Answers(model, pool, shown, pool.content_free, {last}).read(last)
     labels = [pool.labels[rows] for rows in (fitted, asked)]
-    gains, shares = compare_methods(
-        config, editor, (validation, tested), layers, labels, free, seeds
-    )
+    answers = validation, tested
+    gains, shares = compare_methods(config, editor, answers, layers, labels, free, seeds)
+    change = np.zeros((len(KINDS), len(PARTS), len(PLACES), len(config.rates), len(READINGS)))
+    before = measure(tested.read(max(places)), labels[1])
+    for k, p, i, r in np.ndindex(change.shape[:-1]):
+        edit = editor.edit(KINDS[k], places[i], [*PARTS.values()][p], config.rates[r], seeds)
+        change[k, p, i, r] = measure(tested.read(places[i], edit), labels[1]) - before
     whole = measure(tested.read(last), labels[1])
     dropped = tested.read(last, editor.clip(last, PARTS["attention"], "drop"))
     return {
         "whole": whole,
-        "change": measure_layers(config, editor, tested, places, labels[1], seeds),
+        "change": change,
         "cost": measure_shots(config, editor, model, pool, (few, many, asked), 1),
         "dropped": measure(dropped, labels[1]) - whole,
         "gain": np.array(gains),
@@ -157,19 +148,15 @@ def measure_collection(config, model, editor, layers, pool, place):
 def compute(config, models):
     model = language_models.load_model(config.model)
     editor, layers = Editor(model.params), choose_layers(config, model.params)
-    names = config.collections
+    names, pools = config.collections, texts.read_pools(config, model.tokenizer)
 
     def run(place):
-        pool = texts.read_pool(names[place], model.tokenizer, config.width, config.seed)
-        return measure_collection(config, model, editor, layers, pool, place)
+        return measure_collection(config, model, editor, layers, pools[place], place)
 
     rows = lab.compute_each("collections", range(len(names)), run)
     axes = {"whole": ("reading",), "change": ("kind", "part", "place", "rate", "reading")}
     axes |= {"cost": ("shots",), "dropped": ("reading",), "gain": ("rule",), "share": ("kind",)}
-    data = {
-        name: (("collection", *each), np.stack([row[name] for row in rows]))
-        for name, each in axes.items()
-    }
+    data = lab.stack_rows(rows, {name: ("collection", *each) for name, each in axes.items()})
     coordinates = {"collection": list(names), "kind": list(KINDS), "part": list(PARTS)}
     coordinates |= {"place": list(PLACES), "rate": list(config.rates), "shots": ["few", "many"]}
     coordinates |= {"reading": list(READINGS), "rule": list(METHODS)}
@@ -226,55 +213,50 @@ CLAIMS = (
           f"Clipping {{part}} of the last layer but one sharply costs no {{reading}} {WHOLE}",
           "the change of the reading, a mean over rates", change, at_least=-MARGIN,
           over={"part": tuple(PARTS), "reading": READINGS}, null="deep_less_random"),
-    Claim("deep_less_random", "derived here",
-          f"Clipping {{part}} of the last layer but one costs no more {{reading}} {WHOLE} than "
-          "random edits of the same norm", "the change of the reading less that by random edits",
-          deep_less_random, at_least=-MARGIN, over={"part": tuple(PARTS), "reading": READINGS},
-          null=PAIRED),
+    Claim("deep_less_random", "derived here", f"Clipping {{part}} of the last layer but one costs "
+          f"no more {{reading}} {WHOLE} than random edits of the same norm",
+          "the change of the reading less that by random edits", deep_less_random, at_least=-MARGIN,
+          over={"part": tuple(PARTS), "reading": READINGS}, null=PAIRED),
     Claim("shallow_less_deep", "A2, Figure 1 (ii), shallow layers",
           f"Clipping {{part}} sharply costs more AUC {WHOLE} in the second layer than in the last "
           "but one", "the change of the AUC in the second layer less that in the last but one",
           shallow_less_deep, at_most=0.0, over={"part": tuple(PARTS)}, null=PAIRED),
-    Claim("few_less_many", "A2, Figure 2",
-          f"With fewer shots clipping the second layer costs less AUC {WHOLE}",
-          "the AUC lost with few shots less that lost with many", few_less_many, at_most=0.0,
-          null=PAIRED),
-    Claim("dropped", "A2, Appendix B.6",
-          f"Dropping the attention of the last layer leaves the accuracy {WHOLE} as it was",
-          "accuracy without it less that of the whole model", dropped, at_least=-MARGIN,
-          at_most=MARGIN, null="none: 0 without an effect"),
+    Claim("few_less_many", "A2, Figure 2", "With fewer shots clipping the second layer costs less "
+          f"AUC {WHOLE}", "the AUC lost with few shots less that lost with many", few_less_many,
+          at_most=0.0, null=PAIRED),
+    Claim("dropped", "A2, Appendix B.6", "Dropping the attention of the last layer leaves the "
+          f"accuracy {WHOLE} as it was", "accuracy without it less that of the whole model",
+          dropped, at_least=-MARGIN, at_most=MARGIN, null="none: 0 without an effect"),
     Claim("algorithm_gains", "A2, Figure 4", f"Algorithm 1 raises the accuracy {WHOLE}",
           "the gain of accuracy on fresh questions, a mean over attention and MLP",
           algorithm_gains, at_least=0.0, null="algorithm_less_random"),
-    Claim("algorithm_less_random", "A2, Figure 4",
-          f"Algorithm 1 raises the accuracy {WHOLE} more than the same search among random edits "
-          "of the same norm", "the gain of accuracy less that by random edits",
-          algorithm_less_random, at_least=0.0, null=PAIRED),
+    Claim("algorithm_less_random", "A2, Figure 4", f"Algorithm 1 raises the accuracy {WHOLE} more "
+          "than the same search among random edits of the same norm", "the gain of accuracy less "
+          "that by random edits", algorithm_less_random, at_least=0.0, null=PAIRED),
     Claim("less_algorithm", "derived here",
           f"One number of the answer ({{method}}) raises the accuracy {WHOLE} at least as much as "
           "Algorithm 1 does", "the gain of accuracy by the method less that by Algorithm 1",
           less_algorithm, at_least=0.0, over={"method": METHODS[2:]}, null=PAIRED),
-    Claim("share_less_random", "derived here",
-          f"An affine map of the answer explains more of what clipping changes {WHOLE} than of "
-          "what random edits change",
-          "the share of the squared change of the margin that the best affine map explains, less "
-          "that for random edits", share_less_random, at_least=0.0, null=PAIRED),
+    Claim("share_less_random", "derived here", "An affine map of the answer explains more of what "
+          f"clipping changes {WHOLE} than of what random edits change", "the share of the squared "
+          "change of the margin that the best affine map explains, less that for random edits",
+          share_less_random, at_least=0.0, null=PAIRED),
 )  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.7, (1, 2))
     rows = [(part, place) for place in PLACES for part in PARTS]
     for kind, color, shift in zip(KINDS, plotting.COLOURS, (-0.12, 0.12), strict=False):
         values = [change(result, part, "AUC", place, kind) for part, place in rows]
-        draw_rows(axes[0], np.arange(len(rows)) + shift, values, kind, color)
-    name_rows(axes[0], [f"{part.removeprefix('the ')},\n{place}" for part, place in rows])
-    axes[0].set(xlabel="change of AUC", title="One layer clipped")
-    axes[0].legend()
+        draw_rows(left, np.arange(len(rows)) + shift, values, kind, color)
+    name_rows(left, [f"{part.removeprefix('the ')},\n{place}" for part, place in rows])
+    left.set(xlabel="change of AUC", title="One layer clipped")
+    left.legend()
     gains = [find_gain(result, method) for method in METHODS]
-    draw_rows(axes[1], range(len(METHODS)), gains)
-    name_rows(axes[1], METHODS)
-    axes[1].set(xlabel="gain of accuracy", title="Algorithm 1 and one number")
+    draw_rows(right, range(len(METHODS)), gains)
+    name_rows(right, METHODS)
+    right.set(xlabel="gain of accuracy", title="Algorithm 1 and one number")
     algorithm, random, threshold, calibration = (gain.mean() for gain in gains)
     return figure, (
         f"Algorithm 1 changes the accuracy of {language_models.describe_model(config.model)} by "

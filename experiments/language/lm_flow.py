@@ -19,7 +19,7 @@ from experiments.language import models as language_models
 from experiments.language import texts
 from experiments.language.drawing import draw_rows, name_rows
 from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 
 MODES = ("alone", "in one prompt", "averaged over rotations")
 MODELS = ("trained", "untrained")
@@ -54,7 +54,6 @@ TIERS = {
 
 
 def find_log_sizes(squares, spans):  # [m, B, l, P] -> [m, n, B, l]
-    """Return log |gradient| of each demonstration of a prefix."""
     sums = [squares[..., first:stop].sum(-1) for first, stop in spans]
     return np.log(np.stack(sums, axis=1)) / 2
 
@@ -70,14 +69,6 @@ def read(model, prefixes, questions, pool, layers=()):
         model.params, prefixes, questions, pool.words, config=model.config, layers=layers
     )
     return jax.tree.map(lambda array: np.asarray(array, float), reading)
-
-
-def read_alone(model, pool, singles, queries, layers):
-    """Read each demonstration alone before each query: margins [m, B], log sizes [m, B, l]."""
-    prefixes = np.stack([pool.write([row]) for row in singles])
-    asked = np.stack([pool.questions[queries]] * len(singles))
-    reading = read(model, prefixes, asked, pool, layers)
-    return reading.margin, find_log_sizes(reading.squares, pool.find_spans(1))[:, 0]
 
 
 def compare_rotations(model, pool, shown, queries, layers):  # -> [l], [l]
@@ -117,35 +108,30 @@ def ask_selected(model, pool, singles, queries, scores, config):  # [rules + dra
 
 
 def measure_set(config, model, pool, seeds):
-    """Return every measure of one set of texts; ``seeds`` are those of its draws."""
     rng = np.random.default_rng(seeds)
-    shown, singles, queries = texts.draw_rows(
-        rng, pool.labels, config.shots, config.pool, config.asked
-    )
+    sizes = config.shots, config.pool, config.asked
+    shown, singles, queries = texts.draw_rows(rng, pool.labels, *sizes)
     layers = language_models.select_layers(model.config.num_layers, config.places)
     key = jax.random.key(int(rng.integers(2**31)))
     drawn = language_models.draw_untrained(key, config=model.config, dtype=np.float32)
-    disparities, readings = [], []
-    for each in (model, model._replace(params=drawn)):
-        readings.append(read_alone(each, pool, singles, queries, layers))
+    prefixes = np.stack([pool.write([row]) for row in singles])  # each alone
+    asked = np.stack([pool.questions[queries]] * len(singles))
+    disparities = []
+    for each in (model._replace(params=drawn), model):
+        reading = read(each, prefixes, asked, pool, layers)  # margins [m, B]
+        logs = find_log_sizes(reading.squares, pool.find_spans(1))[:, 0]  # [m, B, l]
         together = compare_rotations(each, pool, shown, queries[: config.rotated], layers)
-        disparities.append([find_disparity(readings[-1][1]).mean(0), *together])
-    margin, logs = readings[0]
-    rows = language_models.average_rows(
-        model.params,
-        pool.questions[[*singles, *queries]],
-        config=model.config,
-        layer=model.config.num_layers // 2,
-    )
+        disparities.insert(0, [find_disparity(logs).mean(0), *together])
+    ids, middle = pool.questions[[*singles, *queries]], model.config.num_layers // 2
+    rows = language_models.average_rows(model.params, ids, config=model.config, layer=middle)
+    words = [[pool.texts[row] for row in part] for part in (singles, queries)]
     scores = {
         "gradient": logs[..., -1],
         "similarity": language_models.find_cosines(rows[: config.pool], rows[config.pool :]),
-        "BM25": texts.score_bm25(
-            *([pool.texts[row] for row in part] for part in (singles, queries))
-        ),
+        "BM25": texts.score_bm25(*words),
         LABEL: (pool.labels[singles][:, None] == pool.labels[queries]).astype(float),
     }
-    worth = find_log_probability(margin, pool.labels[queries])
+    worth = find_log_probability(reading.margin, pool.labels[queries])
     chance = rng.random((config.draws, config.pool, config.asked))
     tried = np.concatenate([[scores[name] for name in PREDICTORS[:3]], chance])
     answers = ask_selected(model, pool, singles, queries, tried, config).mean(1)
@@ -160,28 +146,17 @@ def measure_set(config, model, pool, seeds):
 
 def compute(config, models):
     model = language_models.load_model(config.model)
-    pools = [
-        texts.read_pool(n, model.tokenizer, config.width, config.seed) for n in config.collections
-    ]
+    pools = texts.read_pools(config, model.tokenizer)
     items = [(c, s) for c in range(len(pools)) for s in range(config.sets)]
 
     def run(item):
         return measure_set(config, model, pools[item[0]], [config.seed, *item])
 
     rows = lab.compute_each("sets of texts", items, run)
-    front, shape = ("collection", "set"), (len(pools), config.sets)
-    axes = {
-        "disparity": ("weights", "mode", "layer"),
-        "correlation": ("predictor",),
-        "log_probability": ("rule",),
-    }
-    data = {
-        name: (
-            (*front, *own),
-            np.reshape([row[name] for row in rows], (*shape, *rows[0][name].shape)),
-        )
-        for name, own in axes.items()
-    }
+    axes = {"disparity": ("weights", "mode", "layer"), "correlation": ("predictor",)}
+    axes["log_probability"] = ("rule",)
+    axes = {name: ("collection", "set", *own) for name, own in axes.items()}
+    data = lab.stack_rows(rows, axes, (len(pools), config.sets))
     names = {"collection": list(config.collections), "weights": list(MODELS), "mode": list(MODES)}
     names |= {"predictor": list(PREDICTORS), "rule": list(RULES)}
     layers = list(language_models.select_layers(model.config.num_layers, config.places))
@@ -215,52 +190,48 @@ SHOWN = "(demonstrations {mode})"
 GROWTH = "the disparity of gradients after the last layer over that after the first"
 PAIRED = "none: the difference is paired, and 0 if both do alike"
 CLAIMS = (
-    Claim("beyond_untrained", "A1, Open question 2",
-          f"Training raises the factor by which a language model's layers make gradients unequal "
-          f"{SHOWN}", f"{GROWTH}, trained over untrained weights", beyond_untrained, at_least=1.0,
-          statistic="ratio", over={"mode": MODES},
-          null="none: the ratio is paired, and 1 if training does nothing"),
-    Claim("growth", "A1, Open question 2",
-          f"A language model's layers make the gradients of demonstrations more unequal {SHOWN}",
-          GROWTH, find_growth, at_least=1.0, statistic="ratio", over={"mode": MODES},
-          null="beyond_untrained"),
-    Claim("predicts", "A1, Effectiveness",
-          "In a language model {predictor} predicts what a demonstration is worth",
-          "the rank correlation with the log-probability of the query's label after the "
-          "demonstration alone", predicts, at_least=0.0, over={"predictor": PREDICTORS},
-          null="none: by chance 0"),
+    Claim("beyond_untrained", "A1, Open question 2", "Training raises the factor by which a "
+          f"language model's layers make gradients unequal {SHOWN}", f"{GROWTH}, trained over "
+          "untrained weights", beyond_untrained, at_least=1.0, statistic="ratio",
+          over={"mode": MODES}, null="none: the ratio is paired, and 1 if training does nothing"),
+    Claim("growth", "A1, Open question 2", "A language model's layers make the gradients of "
+          f"demonstrations more unequal {SHOWN}", GROWTH, find_growth, at_least=1.0,
+          statistic="ratio", over={"mode": MODES}, null="beyond_untrained"),
+    Claim("predicts", "A1, Effectiveness", "In a language model {predictor} predicts what a "
+          "demonstration is worth", "the rank correlation with the log-probability of the query's "
+          "label after the demonstration alone", predicts, at_least=0.0,
+          over={"predictor": PREDICTORS}, null="none: by chance 0"),
     Claim("predicts_less", "A1, Effectiveness",
           "In a language model the gradient predicts what a demonstration is worth better than "
           "{predictor} does", "the rank correlation with worth of the gradient less that of the "
           "other", predicts_less, at_least=0.0, over={"predictor": PREDICTORS[1:]}, null=PAIRED),
-    Claim("grads_less", "A1, Abstract",
-          "GradS selects better demonstrations for a language model than {rival} does",
-          "the log-probability of the right label after demonstrations that GradS selects less "
-          "that after those of the other rule, on the same queries", grads_less, at_least=0.0,
-          over={"rival": RIVALS}, null=PAIRED),
+    Claim("grads_less", "A1, Abstract", "GradS selects better demonstrations for a language model "
+          "than {rival} does", "the log-probability of the right label after demonstrations that "
+          "GradS selects less that after those of the other rule, on the same queries", grads_less,
+          at_least=0.0, over={"rival": RIVALS}, null=PAIRED),
 )  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2))
-    for weights in MODELS:
-        for i, mode in enumerate(MODES):
-            draw_layers(axes[0], result, mode, weights, i)
+    figure, (left, right) = plotting.figure(6.75, 2.7, (1, 2))
     relative = result["disparity"].mean("set") / result["disparity"].mean("set").isel(layer=0)
-    plotting.log_axes(axes[0], y=True)
-    axes[0].set_ylim(0.8 * min(1, float(relative.min())), 1.2 * float(relative.max()))
-    low, high = axes[0].get_ylim()
-    ticks = [tick for tick in (0.25, 0.5, 1, 2, 4, 8, 16, 32) if low <= tick <= high]
-    axes[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes[0].minorticks_off()
-    axes[0].axhline(1, color="grey", lw=0.8)
-    axes[0].set(xlabel="layer", ylabel="disparity / that of layer 1", title="Gradients by layer")
-    axes[0].legend()
+    for weights, more in ((MODELS[0], {}), (MODELS[1], dict(ls="--", mfc="white"))):
+        for i, mode in enumerate(MODES):
+            runs = relative.sel(mode=mode, weights=weights).transpose("collection", "layer")
+            label = mode if weights == MODELS[0] else "untrained" if i == 0 else None
+            look = dict(color=plotting.COLOURS[i], marker="os^"[i], label=label, capsize=1.5) | more
+            places = runs["layer"] + 0.3 * (i - 1) * (runs["layer"] > runs["layer"][0])
+            plotting.mean_points(left, places, runs, statistic="ratio", **look)
+    left.set_ylim(0.8 * min(1, float(relative.min())), 1.2 * float(relative.max()))
+    plotting.log_axes(left, y=True, y_ticks=(0.25, 0.5, 1, 2, 4, 8, 16, 32))
+    left.axhline(1, color="grey", lw=0.8)
+    left.set(xlabel="layer", ylabel="disparity / that of layer 1", title="Gradients by layer")
+    left.legend()
     gains = [grads_less(result, rival) for rival in RIVALS]
-    draw_rows(axes[1], range(len(RIVALS)), gains)
-    name_rows(axes[1], RIVALS)
-    axes[1].set(xlabel="nats of the right label", title="GradS less other rules")
-    alone, as_read, _ = (np.exp(np.log(beyond_untrained(result, mode)).mean()) for mode in MODES)
+    draw_rows(right, range(len(RIVALS)), gains)
+    name_rows(right, RIVALS)
+    right.set(xlabel="nats of the right label", title="GradS less other rules")
+    alone, as_read, _ = (geometric_mean(beyond_untrained(result, mode)) for mode in MODES)
     gradient = predicts(result, "gradient").mean()
     return figure, (
         f"Training multiplies the growth of the disparity over the layers of "
@@ -271,18 +242,6 @@ def plot(result, config):  # -> Figure, caption
         f"gradient and worth is {gradient:.2f}. Points are means over {len(gains[0])} collections "
         "(strokes) with 95 % intervals."
     )
-
-
-def draw_layers(ax, result, mode, weights, number):
-    sizes = result["disparity"].sel(mode=mode, weights=weights).mean("set")
-    sizes = sizes.transpose("collection", "layer").values
-    layers = result["layer"].values
-    trained = weights == "trained"
-    look = dict(color=plotting.COLOURS[number], marker="os^"[number], capsize=1.5)
-    look |= {} if trained else dict(ls="--", mfc="white")
-    places = layers + 0.3 * (number - 1) * (layers > layers[0])
-    label = mode if trained else "untrained" if number == 0 else None
-    plotting.mean_points(ax, places, sizes / sizes[:, :1], label, "ratio", **look)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,6 @@ TIERS = {
 
 @partial(jax.jit, static_argnames="config")
 def differentiate(params, path, examples, words, *, config):  # [C, k, D], Example [m] -> [m, p]
-    """Return the gradient of each example's loss by the prefix, at each of its checkpoints."""
     loss = partial(prefix.loss, config=config, label_ids=words)
     return example_gradients(loss, params, path, examples, together=TOGETHER)
 
@@ -73,7 +72,6 @@ def write_examples(ids, labels):  # [m, W], [m] -> Example [m]
 
 
 def find_gradients(config, model, words, ids, labels, key, label):  # -> [m, C k D]
-    """Train a prefix on the texts of a pool; return the gradients of each text on the way."""
     sizes = dict(epochs=config.epochs, batch=config.batch, saves=config.saves)
     recipe = Recipe(config.prefix_length, learning_rate=config.learning_rate, **sizes)
     loss = partial(prefix.loss, config=model.config, label_ids=jnp.asarray(words))
@@ -113,13 +111,12 @@ def take_turns(rng, members, labels, last):  # [n], [m], [2] -> [n]
     return order[np.argsort(places, kind="stable")]
 
 
-def find_loss(model, pool, prompts, asked):  # [S] rows of texts, [B] -> [S]
+def find_loss(model, pool, shown, asked):  # [S] rows of texts, [B] -> [S]
     """Return the mean cross-entropy of the labels of the texts asked about, after each prompt."""
-    prefixes = np.stack([pool.write(rows) for rows in prompts])
-    questions = np.stack([pool.questions[asked]] * len(prompts))
-    reading = language_models.read_prompts(
-        model.params, prefixes, questions, pool.words, config=model.config
-    )
+    prefixes = np.stack([pool.write(rows) for rows in shown])
+    questions = np.stack([pool.questions[asked]] * len(shown))
+    prompts = prefixes, questions, pool.words
+    reading = language_models.read_prompts(model.params, *prompts, config=model.config)
     signs = 2 * pool.labels[asked] - 1
     return np.logaddexp(0, -signs * np.asarray(reading.margin, float)).mean(1)
 
@@ -137,9 +134,8 @@ def measure_pool(config, model, pool, seeds):  # -> {"loss": [rules], "divergenc
     labels = pool.labels[rows]
     keys = jax.random.split(jax.random.key(int(rng.integers(2**31))))
     label = f"prefix {'-'.join(map(str, seeds[1:]))}"
-    gradients = find_gradients(
-        config, model, pool.words, pool.questions[rows], labels, keys[0], label
-    )
+    examples = pool.words, pool.questions[rows], labels
+    gradients = find_gradients(config, model, *examples, keys[0], label)
     chosen, last = choose(config, gradients, labels, keys[1]), rng.random(2)
     prompts = [rows[take_turns(rng, members, labels, last)] for members in chosen]
     parts = [config.orders, config.orders + config.draws]
@@ -155,18 +151,15 @@ def measure_pool(config, model, pool, seeds):  # -> {"loss": [rules], "divergenc
 
 def compute(config, models):
     model = language_models.load_model(config.model)
-    pools = [
-        texts.read_pool(name, model.tokenizer, config.width, config.seed)
-        for name in config.collections
-    ]
+    pools = texts.read_pools(config, model.tokenizer)
     items = [(c, p) for c in range(len(pools)) for p in range(config.pools)]
 
     def run(item):
         return measure_pool(config, model, pools[item[0]], [config.seed, *item])
 
     rows = lab.compute_each("pools", items, run)
-    axes, shape = ("collection", "pool", "rule"), (len(pools), config.pools, len(RULES))
-    data = {name: (axes, np.reshape([row[name] for row in rows], shape)) for name in rows[0]}
+    axes = dict.fromkeys(rows[0], ("collection", "pool", "rule"))
+    data = lab.stack_rows(rows, axes, (len(pools), config.pools))
     return xr.Dataset(data, {"collection": list(config.collections), "rule": list(RULES)})
 
 
@@ -176,11 +169,8 @@ def subtract(result, baseline, name="loss"):  # -> [R], of collections
     return (means.sel(rule=MATCHED) - means.sel(rule=baseline)).values
 
 
-WHOM = {
-    "random": "random ones",
-    "stratified": "random ones with the label shares of the pool",
-    "none": "none",
-}
+WHOM = {"random": "random ones", "none": "none"}
+WHOM["stratified"] = "random ones with the label shares of the pool"
 N = TIERS["full"].shots
 PAIRED = "none: the difference is paired, and 0 without an effect"
 
@@ -207,16 +197,16 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.3, (1, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.3, (1, 2))
     differences = [subtract(result, baseline) for baseline in BASELINES]
     names = [WHOM["random"], "random ones,\nequal shares", "no demonstrations"]
-    draw_rows(axes[0], range(3), differences)
-    name_rows(axes[0], names)
-    axes[0].set(xlabel="nats less those after", title="Loss after matched ones")
+    draw_rows(left, range(3), differences)
+    name_rows(left, names)
+    left.set(xlabel="nats less those after", title="Loss after matched ones")
     values = result["divergence"].mean("pool")
-    draw_rows(axes[1], range(3), [values.sel(rule=rule).values for rule in RULES[:3]])
-    name_rows(axes[1], RULES[:3])
-    axes[1].set(xlabel="KL divergence from the pool", title="Label shares")
+    draw_rows(right, range(3), [values.sel(rule=rule).values for rule in RULES[:3]])
+    name_rows(right, RULES[:3])
+    right.set(xlabel="KL divergence from the pool", title="Label shares")
     random, stratified, none = (np.mean(each) for each in differences)
     return figure, (
         f"After {config.shots} matched demonstrations of {config.m} the loss of "

@@ -50,22 +50,19 @@ TIERS = {
 def answer(model, cached, layer, masks, words):  # [M, L, H] -> [M, B]
     """Return the margin of each question under masks of heads that begin at a layer."""
 
-    def run(mask):
-        return cached_stream.resume(
-            model.params, cached[layer], model.config, at=layer, head_mask=mask
-        )[:, -1]
+    params, config = model.params, model.config
 
-    rows = jax.vmap(run)(jnp.asarray(masks, model.params.w_o.dtype))
-    return np.asarray(
-        language_models.read_margins(model.params, rows, words, config=model.config), float
-    )
+    def run(mask):
+        stream = cached[layer]
+        return cached_stream.resume(params, stream, config, at=layer, head_mask=mask)[:, -1]
+
+    rows = jax.vmap(run)(jnp.asarray(masks, params.w_o.dtype))
+    return np.asarray(language_models.read_margins(params, rows, words, config=config), float)
 
 
 def find_change(whole, margin):  # -> KL of two labels' probabilities, in nats
-    p = 1 / (1 + np.exp(-whole))
-    return p * (np.logaddexp(0, -margin) - np.logaddexp(0, -whole)) + (1 - p) * (
-        np.logaddexp(0, margin) - np.logaddexp(0, whole)
-    )
+    p, lost = 1 / (1 + np.exp(-whole)), np.logaddexp(0, -margin) - np.logaddexp(0, -whole)
+    return p * lost + (1 - p) * (np.logaddexp(0, margin) - np.logaddexp(0, whole))
 
 
 def measure_importance(model, pool, shown, asked, layers):  # -> [l, H]
@@ -105,47 +102,38 @@ def choose_heads(importance, collection):  # -> [L-1]
     return average_shares(np.delete(importance, collection, 0))[1:].argmax(-1)
 
 
-def measure_pruned(config, model, pool, shown, tested, kept, rng):  # -> [masks, B]
-    """Return margins of the whole model, of the one with these heads, and of random ones."""
-    shape = model.config.num_layers, model.config.num_heads
-    later = language_models.select_layers(shape[0], config.places)[1:]
-    cached = language_models.cache_streams(model, pool.write(shown), pool.questions[tested], (0,))
-    random = rng.integers(shape[1], size=(config.draws, len(later)))
-    masks = [np.ones(shape), *(keep_heads(heads, later, shape) for heads in (kept, *random))]
-    return answer(model, cached, 0, np.stack(masks), pool.words)
-
-
 def compute(config, models):
     model = language_models.load_model(config.model)
     layers = language_models.select_layers(model.config.num_layers, config.places)
     names, sizes = config.collections, (config.shots, config.asked, config.tested)
     generators = [np.random.default_rng([config.seed, place]) for place in range(len(names))]
-    pools = [texts.read_pool(n, model.tokenizer, config.width, config.seed) for n in names]
-    parts = [
-        texts.draw_rows(rng, pool.labels, *sizes)
-        for rng, pool in zip(generators, pools, strict=True)
-    ]
+    pools = texts.read_pools(config, model.tokenizer)
+    pairs = zip(generators, pools, strict=True)
+    parts = [texts.draw_rows(rng, pool.labels, *sizes) for rng, pool in pairs]
 
     def close(i):
         return measure_importance(model, pools[i], *parts[i][:2], layers)
 
     importance = np.stack(lab.compute_each("heads closed", range(len(names)), close))
 
-    def prune(i):
-        shown, _, tested = parts[i]
-        kept = choose_heads(importance, i)
-        return measure_pruned(config, model, pools[i], shown, tested, kept, generators[i])
+    shape = model.config.num_layers, model.config.num_heads
+
+    def prune(i):  # -> margins [masks, B] of the whole model, with these heads, with random ones
+        (shown, _, tested), pool = parts[i], pools[i]
+        prompt = pool.write(shown), pool.questions[tested]
+        random = generators[i].integers(shape[1], size=(config.draws, len(layers) - 1))
+        kept = [keep_heads(x, layers[1:], shape) for x in (choose_heads(importance, i), *random)]
+        cached = language_models.cache_streams(model, *prompt, (0,))
+        return answer(model, cached, 0, np.stack([np.ones(shape), *kept]), pool.words)
 
     margins = np.stack(lab.compute_each("pruned models", range(len(names)), prune))
     labels = [pool.labels[part[-1]] for pool, part in zip(pools, parts, strict=True)]
-    return xr.Dataset(
-        {
-            "importance": (("collection", "layer", "head"), importance),
-            "margin": (("collection", "mask", "question"), margins),
-            "label": (("collection", "question"), np.stack(labels)),
-        },
-        {"collection": list(names), "layer": list(layers)},
-    )
+    data = {
+        "importance": (("collection", "layer", "head"), importance),
+        "margin": (("collection", "mask", "question"), margins),
+        "label": (("collection", "question"), np.stack(labels)),
+    }
+    return xr.Dataset(data, {"collection": list(names), "layer": list(layers)})
 
 
 def find_pseudo_values(result):  # -> [R, L]
@@ -211,32 +199,29 @@ CLAIMS = (
           "The head that matters most in a later layer is the same for other texts",
           "the share of later layers in which the top head is the top head in the other "
           "collections, less that by chance", same_head, at_least=0.0, null="none: by chance 0"),
-    Claim("pruned", "A4, Figure 1d",
-          "Removing all but the top head of each later layer costs a language model no accuracy",
-          "accuracy with one head in each later layer less that of the whole model", pruned,
-          at_least=-0.02, null="pruned_less_random"),
-    Claim("pruned_less_random", "A4, Figure 1d",
-          "The top head of each later layer keeps more of a language model's answers than a "
-          "random head does",
-          "rank correlation with the whole model's margins, of the top heads less random ones",
-          pruned_less_random, at_least=0.0, null="none: the difference is paired"),
+    Claim("pruned", "A4, Figure 1d", "Removing all but the top head of each later layer costs a "
+          "language model no accuracy", "accuracy with one head in each later layer less that of "
+          "the whole model", pruned, at_least=-0.02, null="pruned_less_random"),
+    Claim("pruned_less_random", "A4, Figure 1d", "The top head of each later layer keeps more of a "
+          "language model's answers than a random head does", "rank correlation with the whole "
+          "model's margins, of the top heads less random ones", pruned_less_random, at_least=0.0,
+          null="none: the difference is paired"),
 )  # fmt: skip
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 2), width_ratios=(3, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.6, (1, 2), width_ratios=(3, 2))
     heads, count = find_pseudo_values(result), result.sizes["head"]
     layers = result["layer"].values
-    plotting.mean_points(axes[0], layers, heads, color=plotting.BLUE, marker="o", ls="none")
+    plotting.mean_points(left, layers, heads, color=plotting.BLUE, marker="o", ls="none")
     for level in (1, count):
-        axes[0].axhline(level, color="grey", lw=0.8, ls=":")
-    axes[0].set(xlabel="layer", ylabel="effective heads", title="Heads that matter, by layer")
-    axes[0].set(ylim=(0, count + 1), yticks=range(1, count + 1))
+        left.axhline(level, color="grey", lw=0.8, ls=":")
+    left.set(xlabel="layer", ylabel="effective heads", title="Heads that matter, by layer")
+    left.set(ylim=(0, count + 1), yticks=range(1, count + 1))
     kept = order_kept(result)
-    draw_rows(axes[1], range(2), kept.T)
-    name_rows(axes[1], KEPT)
-    axes[1].set(xlabel="rank correlation with the whole model")
-    axes[1].set(title="One head in later layers")
+    draw_rows(right, range(2), kept.T)
+    name_rows(right, KEPT)
+    right.set(xlabel="rank correlation with the whole model", title="One head in later layers")
     accuracy = find_accuracy(result)
     able = accuracy[:, 0] >= TASK
     return figure, (

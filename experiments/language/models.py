@@ -29,8 +29,7 @@ def load_model(name: str) -> lm.Decoder:
     return lm.load(sources.find(name) if name in sources.SOURCES else Path(name))
 
 
-def describe_model(name: str) -> str:
-    """Return what captions call a model."""
+def describe_model(name: str) -> str:  # in captions
     titles = {RANDOM: "a tiny random decoder", "smollm2": "SmolLM2-135M (4 bits)"}
     return titles.get(name, Path(name).stem)
 
@@ -64,10 +63,7 @@ class Reading(NamedTuple):
 
 @partial(jax.jit, static_argnames=("config", "layers"))
 def read_prompts(params, prefixes, questions, words, *, config, layers=()) -> Reading:
-    """Read the questions [m, B, W] of each prefix [m, P], and the gradients of some layers.
-
-    The margin after a layer is read through the logit lens (``lsa_lab.lm.flow``).
-    """
+    """Read the questions [m, B, W] of each prefix [m, P], and the gradients of some layers."""
     read_margin = flow.margin(params, config, words[1], words[0])
 
     def read_prefix(row):  # [P], [B, W]
@@ -90,21 +86,15 @@ def read_prompts(params, prefixes, questions, words, *, config, layers=()) -> Re
 
 @partial(jax.jit, static_argnames=("config", "layer"))
 def average_rows(params, ids, *, config, layer):  # [N, W] -> [N, D]
-    """Return the mean row of each text after a layer."""
-
     def average(ids):
-        return (
-            decoder.forward(params, decoder.embed(params, ids, config), config)
-            .stream[layer]
-            .mean(0)
-        )
+        embedded = decoder.embed(params, ids, config)
+        return decoder.forward(params, embedded, config).stream[layer].mean(0)
 
     return jax.lax.map(average, ids, batch_size=TOGETHER)
 
 
 @partial(jax.jit, static_argnames="config")
 def read_margins(params, rows, words, *, config):  # [..., D] -> [...]
-    """Return the margins of rows after the last layer."""
     scores = decoder.logits(params, rows, config, words)
     return scores[..., 1] - scores[..., 0]
 

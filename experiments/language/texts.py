@@ -27,7 +27,6 @@ MOST = 200  # texts of a class that are read
 class Collection:
     """Texts of two classes, and the words by which a prompt calls the classes."""
 
-    title: str
     source: str  # of lsa_lab.lm.text.load_sentences, or "invented"
     classes: tuple[str, str]  # in the source
     words: tuple[str, str]
@@ -35,38 +34,27 @@ class Collection:
 
 
 REVIEW = "Review: {text}\nSentiment: {label}\n\n"
+TWEET = "Tweet: {text}\nAuthor: {label}\n\n"
 _SENTIMENTS = ("negative", "positive")
 _AUTHORS = ("HillaryClinton", "realDonaldTrump")
 
 
 def _topics(source, kind, *pairs):  # of (class, word) pairs
     form = f"{kind}: {{text}}\nTopic: {{label}}\n\n"
-    return {
-        f"{left[1]}/{right[1]}": Collection(
-            f"{left[1]}, {right[1]}", source, (left[0], right[0]), (left[1], right[1]), form
-        )
-        for left, right in pairs
-    }
+    rows = [tuple(zip(*pair, strict=True)) for pair in pairs]  # classes, words
+    return {"/".join(words): Collection(source, classes, words, form) for classes, words in rows}
 
 
 COLLECTIONS = {
-    "rotten tomatoes": Collection(
-        "Rotten Tomatoes", "rotten_tomatoes", _SENTIMENTS, _SENTIMENTS, REVIEW
-    ),
-    "imdb": Collection("IMDB", "imdb", _SENTIMENTS, _SENTIMENTS, REVIEW),
-    "tweets": Collection(
-        "tweets", "tweets", _AUTHORS, ("Clinton", "Trump"), "Tweet: {text}\nAuthor: {label}\n\n"
-    ),
-    **_topics(
-        "reuters",
-        "News",
+    "rotten tomatoes": Collection("rotten_tomatoes", _SENTIMENTS, _SENTIMENTS, REVIEW),
+    "imdb": Collection("imdb", _SENTIMENTS, _SENTIMENTS, REVIEW),
+    "tweets": Collection("tweets", _AUTHORS, ("Clinton", "Trump"), TWEET),
+    **_topics("reuters", "News",
         (("acq", "acquisition"), ("earn", "earnings")),
         (("crude", "oil"), ("trade", "trade")),
         (("money-fx", "money"), ("ship", "shipping")),
     ),
-    **_topics(
-        "newsgroups",
-        "Post",
+    **_topics("newsgroups", "Post",
         (("sci.space", "space"), ("rec.sport.hockey", "hockey")),
         (("sci.med", "medicine"), ("rec.autos", "cars")),
         (("comp.graphics", "graphics"), ("talk.politics.guns", "guns")),
@@ -74,10 +62,10 @@ COLLECTIONS = {
         (("rec.sport.baseball", "baseball"), ("talk.politics.mideast", "Israel")),
         (("sci.electronics", "electronics"), ("soc.religion.christian", "religion")),
     ),
-}
+}  # fmt: skip
 TWELVE = tuple(COLLECTIONS)
 INVENTED = "invented"  # sentences of a few words, for tests
-COLLECTIONS[INVENTED] = Collection("invented", INVENTED, _SENTIMENTS, _SENTIMENTS, REVIEW)
+COLLECTIONS[INVENTED] = Collection(INVENTED, _SENTIMENTS, _SENTIMENTS, REVIEW)
 
 
 class Pool(NamedTuple):
@@ -121,9 +109,8 @@ def read_pool(name: str, tokenizer: Tokenizer, width: int, seed: int) -> Pool:
             rows.append(row)
             cut.append(ids)
             left[label] -= 1
-    empty = [
-        tokenizer.encode(" ".join([word] * room), follows=True)[:room] for word in CONTENT_FREE
-    ]
+    repeated = (" ".join([word] * room) for word in CONTENT_FREE)
+    empty = [tokenizer.encode(text, follows=True)[:room] for text in repeated]
     blank = tokenizer.encode(template.separator, follows=True)[:1] or [0]
     return Pool(
         np.array([[*opening, *ids, *ending] for ids in cut], np.int32),
@@ -135,8 +122,12 @@ def read_pool(name: str, tokenizer: Tokenizer, width: int, seed: int) -> Pool:
     )
 
 
+def read_pools(config, tokenizer: Tokenizer) -> list[Pool]:
+    """Return the pool of each collection that a configuration names, with its width and seed."""
+    return [read_pool(n, tokenizer, config.width, config.seed) for n in config.collections]
+
+
 def _invent(size: int = 128, length: int = 6) -> Sentences:
-    """Return sentences of one length, so that few programs are compiled."""
     rng, labels = np.random.default_rng(0), np.arange(size) % 2
     texts = tuple(" ".join(rng.choice(INVENTED_WORDS, length)) for _ in range(size))
     return Sentences("invented sentences", texts, labels, _SENTIMENTS)
@@ -154,9 +145,8 @@ def draw_rows(rng, labels: np.ndarray, *sizes: int) -> list[np.ndarray]:
         counts = first, size - first
         if any(len(rows) < count for rows, count in zip(classes, counts, strict=True)):
             raise ValueError(f"parts of {sizes} texts need more than {np.bincount(labels)}")
-        rows = [
-            rows.pop() for rows, count in zip(classes, counts, strict=True) for _ in range(count)
-        ]
+        pairs = zip(classes, counts, strict=True)
+        rows = [rows.pop() for rows, count in pairs for _ in range(count)]
         parts.append(rng.permutation(np.array(rows, int)))
     return parts
 

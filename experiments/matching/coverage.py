@@ -18,7 +18,7 @@ import xarray as xr
 
 from experiments.matching import measures
 from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.selection import baselines, gradient_matching
 from lsa_lab.selection.prefix import Recipe
 from lsa_lab.tasks import pools
@@ -57,8 +57,7 @@ TIERS = {
 }
 
 
-def find_shares(config, kind):  # -> [K]
-    """Return the shares of the clusters, which decline in a line."""
+def find_shares(config, kind):  # of the clusters [K], which decline in a line
     count = int(kind[0]) if kind in CLASSES else 2
     return (1 + config.decline * np.linspace(1, -1, count)) / count
 
@@ -83,7 +82,6 @@ def add_constant(x, value):  # [..., d] -> [..., d+1]
 
 
 def learner_loss(kind, weights, x, targets):  # [O, d+1], [B, d+1], [B, O] -> []
-    """Return the mean logistic loss of classes, or half the mean squared error."""
     outputs = x @ weights.T
     if kind in CLASSES:
         return -(targets * jax.nn.log_softmax(outputs)).sum(1).mean()
@@ -99,7 +97,6 @@ def find_gradients(kind, path, x, targets):  # [C, O, d+1], [m, d+1], [m, O] -> 
 
 
 def train_learners(config, kind, pool, keys):  # -> [2, R, C, O, d+1], x [2, R, m, d+1]
-    """Train a linear learner on each pool, without an intercept and with one, on equal batches."""
     targets = find_targets(config, kind, pool)
     x = jnp.concatenate([add_constant(pool.x, value) for value in (0.0, 1.0)])
     recipe = Recipe(learning_rate=config.learning_rate, saves=config.saves)
@@ -116,7 +113,6 @@ def train_learners(config, kind, pool, keys):  # -> [2, R, C, O, d+1], x [2, R, 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def choose(config, kind, path, x, pool, keys):  # leaves [2, R, ...] x 2, [R, ...] -> [R, S, n]
-    """Return the subsets of MATCHED, then random ones, then stratified ones."""
     counts = pools.counts(tuple(find_shares(config, kind)), config.m)
     labels = np.repeat(np.arange(len(counts)), counts)
 
@@ -132,12 +128,10 @@ def choose(config, kind, path, x, pool, keys):  # leaves [2, R, ...] x 2, [R, ..
         strata = jax.vmap(lambda key: in_order[baselines.stratified(key, labels, config.n)])(keys)
         return jnp.concatenate([matched, random, strata])
 
-    path, x = jnp.moveaxis(path, 1, 0), jnp.moveaxis(x, 1, 0)
-    return jax.lax.map(choose_run, (path, x, pool, keys))
+    return jax.lax.map(choose_run, (path.swapaxes(0, 1), x.swapaxes(0, 1), pool, keys))
 
 
 def descend(config, kind, x, targets):  # [n, d], [n, O] -> [O, d+1]
-    """Return the weights after descent on the squared error, with an intercept for classes."""
     x = add_constant(x, float(kind in CLASSES))
 
     def step(weights, _):
@@ -149,8 +143,6 @@ def descend(config, kind, x, targets):  # [n, d], [n, O] -> [O, d+1]
 
 @partial(jax.jit, static_argnums=(0, 1))
 def measure_errors(config, kind, pool, queries, chosen):  # leaves [R, ...] -> [R, S, K]
-    """Return the squared error, or the share of wrong classes, on the queries of each cluster."""
-
     def measure(row):
         pool, queries, indices = row
         targets = find_targets(config, kind, pool)
@@ -175,7 +167,6 @@ def find_divergence(counts, shares):  # [..., K], [..., K] -> [...]
 
 
 def measure(config, kind):  # -> {name: [R, rule]}
-    """Return divergences and errors of each rule, over the clusters weighed by their shares."""
     index = KINDS.index(kind)
     root = jax.random.fold_in(jax.random.key(config.seed), index)
     keys = [jax.random.split(jax.random.fold_in(root, tag), config.runs) for tag in range(3)]
@@ -199,7 +190,7 @@ def measure(config, kind):  # -> {name: [R, rule]}
 
 def compute(config, models):
     rows = lab.compute_each("kinds of pools", KINDS, partial(measure, config))
-    data = {name: (("kind", "run", "rule"), np.stack([r[name] for r in rows])) for name in rows[0]}
+    data = lab.stack_rows(rows, dict.fromkeys(rows[0], ("kind", "run", "rule")))
     return xr.Dataset(data, {"kind": list(KINDS), "rule": list(RULES)})
 
 
@@ -271,27 +262,38 @@ CLAIMS = (
           over=REGRESSION, null=NO_RATIO),
 )  # fmt: skip
 
-LOOKS = dict(zip(RULES, ((plotting.VERMILION, "s"), (plotting.BLUE, "o"), (plotting.GREY, "^"),
-                         (plotting.GREEN, "D")), strict=True))  # fmt: skip
+COLOURS = (plotting.VERMILION, plotting.BLUE, plotting.GREY, plotting.GREEN)
+LOOKS = plotting.looks(RULES, "so^D", COLOURS)
 
 
 def plot(result, config):  # -> Figure, caption
     figure, axes = plotting.figure(6.75, 3.0, (1, 2), width_ratios=(3, 2))
-    for place, (rule, (color, marker)) in enumerate(LOOKS.items()):
-        values = [select(result, "divergence", kind, rule)[0] for kind in CLASSES]
-        look = dict(color=color, marker=marker, capsize=2, label=rule)
-        y = np.arange(len(CLASSES)) + 0.17 * (place - 1.5)
-        measures.draw_rows(axes[0], y, np.stack(values, axis=1), "mean", **look)
+    values = result["divergence"].sel(kind=list(CLASSES))
+    values = {rule: values.sel(rule=rule) for rule in RULES}
+    plotting.series(axes[0], range(len(CLASSES)), values, LOOKS, shift=0.17, rows=True, capsize=2)
     axes[0].set_yticks(range(len(CLASSES)), CLASSES)
     axes[0].set(xlabel="KL divergence from a test set", title="Shares of classes", ylim=(1.5, -0.5))
     axes[0].set_xlim(left=0)
     axes[0].legend()
-    draw_groups(axes[1], result)
+    kinds = (ONE_TASK, TASKS)
+    for i, (baseline, face) in enumerate((("random", None), ("stratified", "white"))):
+        for j, group in enumerate(("majority", "minority")):
+            color, marker = LOOKS[baseline].values()
+            values = np.stack([divide(result, kind, group, baseline) for kind in kinds], axis=1)
+            places, label = np.arange(2) + 0.25 * j + 0.08 * i - 0.16, f"{group}, over {baseline}"
+            look = dict(color=color, marker=marker if j else "v", mfc=face or color, ls="none")
+            plotting.mean_points(axes[1], places, values, label, "ratio", capsize=2, **look)
+    axes[1].axhline(1, color="grey", lw=0.8)
+    plotting.log_axes(axes[1], y=True, y_ticks=(0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2))
+    axes[1].set_xticks(range(2), kinds)
+    axes[1].set(
+        xlim=(-0.5, 1.5), ylabel="error of matched / baseline", title="Errors in regression"
+    )
     figure.legend(*axes[1].get_legend_handles_labels(), ncols=4, loc="outside lower center")
     divergences = select(result, "divergence", CLASSES[-1], "intercept", "no intercept", "random")
     means = [values.mean() for values in divergences]
     ratios = [divide(result, TASKS, group) for group in ("minority", "majority")]
-    left = [100 * np.exp(np.log(ratio).mean()) for ratio in ratios]
+    left = [100 * geometric_mean(ratio) for ratio in ratios]
     return figure, (
         f"In pools of {CLASSES[-1]} matched subsets have a KL divergence of {means[0]:.2g} from "
         f"the test set's shares with an intercept and {means[1]:.2g} without, random ones "
@@ -299,22 +301,6 @@ def plot(result, config):  # -> Figure, caption
         f"% of the error of random ones on the minority and {left[1]:.0f} % on the majority. "
         f"Points are means of {result.sizes['run']} pools, geometric means in b."
     )
-
-
-def draw_groups(ax, result):
-    """Draw what matched subsets leave of the errors of both baselines, by group of the pool."""
-    kinds = (ONE_TASK, TASKS)
-    for i, (baseline, face) in enumerate((("random", None), ("stratified", "white"))):
-        for j, group in enumerate(("majority", "minority")):
-            color, marker = LOOKS[baseline]
-            values = np.stack([divide(result, kind, group, baseline) for kind in kinds], axis=1)
-            places, label = np.arange(2) + 0.25 * j + 0.08 * i - 0.16, f"{group}, over {baseline}"
-            look = dict(color=color, marker=marker if j else "v", mfc=face or color, ls="none")
-            plotting.mean_points(ax, places, values, label, "ratio", capsize=2, **look)
-    ax.axhline(1, color="grey", lw=0.8)
-    measures.label_ticks(ax, (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2))
-    ax.set_xticks(range(2), kinds)
-    ax.set(xlim=(-0.5, 1.5), ylabel="error of matched / baseline", title="Errors in regression")
 
 
 if __name__ == "__main__":

@@ -18,10 +18,11 @@ import numpy as np
 import xarray as xr
 
 from experiments.matching import measures
-from experiments.models.model import Model, clip_predictions
-from experiments.models.named import choose_models
+from experiments.models.model import clip_predictions
+from experiments.models.named import NamedModels
+from experiments.models.runs import refuse_divergence
 from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models import moments
 from lsa_lab.selection import baselines, gradient_matching, prefix, scores
 from lsa_lab.tasks import pools
@@ -35,9 +36,8 @@ RULES = ("matching", "random")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = TRAINED  # trained models, of one task and one length n
-    small: bool = False  # tiny models, for tests
     fixed: tuple[int, ...] = (0, 4, 8, 12, 16)  # of the n demonstrations, the same for all queries
     m: int = 256  # demonstrations of a pool
     clusters: int = 4  # of a pool
@@ -53,10 +53,6 @@ class Config:
     pools: int = 20  # of each kind, for each training of a model
     runs: int = 16  # trainings
     seed: int = 1406
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 SMOKE = dict(fixed=(0, 2, 4), m=24, clusters=2, separation=1.0, depth=2, saves=2, queries=4)
@@ -92,8 +88,6 @@ def draw_pools(config, task, kind, keys):  # -> Pool [N, m], Pool [N, Q]
 
 @partial(jax.jit, static_argnums=(0, 1))
 def choose_fixed(draws, size, gradients, keys):  # [N, m, p], [N] -> [N, S, size]
-    """Return the matched subset of each pool, and then random ones."""
-
     def choose(row):
         gradients, key = row
         random = baselines.random_subsets(key, len(gradients), size, draws)
@@ -117,17 +111,15 @@ def write_prompts(n, pool, queries, chosen):  # [N, m], [N, Q], [N, S, size] -> 
     return jax.vmap(over_queries, (0, None, None))(chosen, queries.x, queries.clean)
 
 
-@moments.compiled
-def answer_by_model(model: Model, batch):  # leaves [R, ...], Prompt [R, B] -> [R, B]
-    return jax.lax.map(lambda row: row[0].predict(row[1]), (model, batch))
+# Model [R], Prompt [R, B] -> [R, B]
+answer_by_model = moments.compiled(partial(jax.lax.map, lambda row: row[0].predict(row[1])))
 
 
 def find_errors(config, models, batch):  # Prompt [R P, S, Q] -> [learners, R, rule]
-    """Return the error of each learner after matched subsets and after random ones."""
     _, subsets, queries = batch.y_query.shape
     flat = jax.tree.map(lambda x: x.reshape(config.runs, -1, *x.shape[3:]), batch)
     single = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), flat)
-    trained = [answer_by_model(model, single) for model in models.values()]
+    trained = [answer_by_model((model, single)) for model in models.values()]
     noise_std = next(iter(models.values())).spec.task.noise_std
     steps = jnp.full(config.depth, config.step)
     answers = [*measures.answer_by_rules(steps, noise_std, flat), *trained]
@@ -138,12 +130,10 @@ def find_errors(config, models, batch):  # Prompt [R P, S, Q] -> [learners, R, r
 
 
 def average_logs(values, axis, keepdims=False):
-    """Return the geometric mean."""
     return np.exp(np.log(values).mean(axis, keepdims=keepdims))
 
 
 def measure(config, models, task, kind):  # -> [learners, R, fixed, rule]
-    """Return errors by the number of fixed demonstrations, from one kind of pool."""
     n, shape = max(task.lengths), (3, config.runs * config.pools)
     keys = jax.random.split(jax.random.key(config.seed), shape)  # the same for all kinds
     pool, queries = draw_pools(config, task, kind, keys[0])
@@ -160,9 +150,7 @@ def measure(config, models, task, kind):  # -> [learners, R, fixed, rule]
 
 
 def compute(config, models):
-    for name, runs in models.items():
-        if not runs.finished.all():
-            raise ArithmeticError(f"{int((~runs.finished).sum())} trainings {name} diverged")
+    refuse_divergence(models)
     task = next(iter(models.values())).spec.task
     if (config.fixed[0], config.fixed[-1]) != (0, max(task.lengths)):
         raise ValueError("numbers of fixed demonstrations go from 0 to the length of training")
@@ -253,30 +241,39 @@ CLAIMS = (
           over={"learner": LEARNERS, "kind": NOISY}),
 )  # fmt: skip
 
-LOOKS = dict(zip(LEARNERS, ((plotting.GREEN, "^"), (plotting.BLACK, "D"), (plotting.BLUE, "o"),
-                            (plotting.VERMILION, "s")), strict=True))  # fmt: skip
+COLOURS = (plotting.GREEN, plotting.BLACK, plotting.BLUE, plotting.VERMILION)
+LOOKS = plotting.looks(LEARNERS, "^Dos", COLOURS)
 
 
 def plot(result, config):  # -> Figure, caption
     figure, axes = plotting.figure(6.75, 3.0, (1, 2))
     learners = [name for name in LEARNERS if has_converged(result, name)]
-    draw_fixed(axes[0], result, config, learners)
+    for kind, style in ((ONE, "--"), (EACH, "-")):
+        for i, learner in enumerate(learners):
+            logs = [find_logs(result, learner, kind, rule) for rule in RULES]
+            look = dict(ls=style, lw=0.8, capsize=1.5) | ({"mfc": "white"} if kind == ONE else {})
+            places, ratios = np.array(config.fixed) + 0.2 * (i - 1.5), logs[0] - logs[1][:, -1:]
+            look |= LOOKS[learner]
+            plotting.mean_points(axes[0], places, np.exp(ratios), None, "ratio", **look)
+        axes[0].plot([], [], style, color="grey", label=kind)
+    axes[0].set_xticks(config.fixed)
+    axes[0].set(xlabel=f"fixed, of {config.fixed[-1]} demonstrations", title="Fixed and per query")
+    axes[0].set_ylabel("error / all random")
     kinds = (ONE, *NOISY)
-    for i, learner in enumerate(learners):
-        runs = np.stack([gain(result, learner, kind) for kind in kinds], axis=1)
-        draw_points(axes[1], np.arange(4) + 0.15 * (i - 1.5), runs, learner, label=learner)
+    runs = {x: np.stack([gain(result, x, kind) for kind in kinds], axis=1) for x in learners}
+    plotting.series(axes[1], range(4), runs, LOOKS, "ratio", 0.15, ls="none", capsize=1.5)
     axes[1].set_xticks(range(4), ["clean", *(kind.replace(" ", "\n") for kind in NOISY)])
     axes[1].set(ylabel="error of matched / random", title="Pools that mislead")
     for ax in axes:
         ax.axhline(1, color="grey", lw=0.8, ls=":")
-        measures.label_ticks(ax, (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5))
+        plotting.log_axes(ax, y=True, y_ticks=(0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5))
     axes[0].legend()
     figure.legend(*axes[1].get_legend_handles_labels(), ncols=4, loc="outside lower center")
     each, one = (
-        [np.exp(np.log(compare_kinds(result, name, kind)).mean()) for name in learners]
+        [geometric_mean(compare_kinds(result, name, kind)) for name in learners]
         for kind in (EACH, ONE)
     )
-    left = [100 * np.exp(np.log(gain(result, name)).mean()) for name in learners]
+    left = [100 * geometric_mean(gain(result, name)) for name in learners]
     return figure, (
         f"Where each cluster has its own task, prompts with both kinds of demonstrations leave "
         f"{min(each):.2f} to {max(each):.2f} times the error of the better kind alone; where all "
@@ -284,26 +281,6 @@ def plot(result, config):  # -> Figure, caption
         f"matched demonstrations leave {min(left):.0f} to {max(left):.0f} % of the error of random "
         f"ones. Points are geometric means of {config.runs} runs."
     )
-
-
-def draw_fixed(ax, result, config, learners):
-    """Draw errors over those of random demonstrations; open and dashed where there is one task."""
-    for kind, style in ((ONE, "--"), (EACH, "-")):
-        for i, learner in enumerate(learners):
-            logs = [find_logs(result, learner, kind, rule) for rule in RULES]
-            look = dict(ls=style, lw=0.8) | ({"mfc": "white"} if kind == ONE else {})
-            places = np.array(config.fixed) + 0.2 * (i - 1.5)
-            draw_points(ax, places, np.exp(logs[0] - logs[1][:, -1:]), learner, **look)
-        ax.plot([], [], style, color="grey", label=kind)
-    ax.set_xticks(config.fixed)
-    ax.set(xlabel=f"fixed, of {config.fixed[-1]} demonstrations", title="Fixed and per query")
-    ax.set_ylabel("error / all random")
-
-
-def draw_points(ax, places, runs, learner, **look):
-    color, marker = LOOKS[learner]
-    look = dict(color=color, marker=marker, ls="none", capsize=1.5) | look
-    plotting.mean_points(ax, places, runs, statistic="ratio", **look)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ import optax
 import xarray as xr
 
 from experiments.matching import measures
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models import moments
 from lsa_lab.selection import baselines, diversity, gradient_matching, prefix, scores
 from lsa_lab.tasks import pools
@@ -40,7 +40,7 @@ PARTS = ("tuning", "gradients", "search")
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     d: int = 6  # covariates
     m: int = 256  # the pool
     noise_std: float = 0.7  # of its labels; w ~ N(0, I)
@@ -57,15 +57,10 @@ class Config:
     queries: int = 64  # of each pool
     runs: int = 48  # pools
     names: tuple[str, ...] = ("transformer",)  # the model whose prefix is timed
-    small: bool = False  # a tiny model, for tests
     timed_pool: int = 1024  # candidates
     timed_size: int = 128  # of them chosen
     timed: int = 16  # trainings of the model that are timed
     seed: int = 4301
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -136,7 +131,6 @@ def rank_all(config, pool, weights, x_queries, key):  # of one run -> [1 + tries
 
 @partial(jax.jit, static_argnums=(0, 1))
 def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices [R, S, n]
-    """Choose by ``MATCHED`` and ``OTHERS``, at random, and for each query."""
     match = partial(gradient_matching.match, size=size)
     strata = np.arange(config.m) * STRATA // config.m
 
@@ -157,8 +151,6 @@ def choose(config, size, pool, features, ranked, keys):  # of R runs -> indices 
 
 @partial(jax.jit, static_argnums=0)
 def measure_errors(config, pool, queries, validation, chosen):  # of R runs -> [R, S, Q], [R, S]
-    """Return squared errors after every subset, and mean errors on the validation."""
-
     def measure(row):
         pool, queries, validation, chosen = row
         members = measures.mark_members(chosen, config.m)
@@ -168,17 +160,6 @@ def measure_errors(config, pool, queries, validation, chosen):  # of R runs -> [
     return jax.lax.map(measure, (pool, queries, validation, chosen), batch_size=16)
 
 
-def summarise_rules(config, squares, validated):  # -> [R, rule]
-    """Return the error of each rule: of several subsets the best on validation or the median."""
-    ends = np.cumsum([len(MATCHED) + len(OTHERS), TRIES, config.random_draws])
-    errors = squares.mean(2)
-    once, tries, random, _ = np.split(errors, ends, axis=1)
-    best = validated[:, ends[0] : ends[1]].argmin(1)[:, None]
-    by_query = np.diagonal(squares[:, ends[2] :], axis1=1, axis2=2).mean(1)
-    tried = np.take_along_axis(tries, best, axis=1)[:, 0]
-    return np.column_stack([once, tried, np.median(random, axis=1), by_query])
-
-
 def compute_errors(config):  # -> Dataset (run, n, rule)
     keys = jax.random.split(jax.random.key(config.seed), 4)
     pool, queries, validation = draw(config, keys[0])
@@ -186,12 +167,18 @@ def compute_errors(config):  # -> Dataset (run, n, rule)
     key_runs = jax.random.split(keys[2], config.runs)
     ranked = jax.vmap(partial(rank_all, config))(pool, weights, queries.x, key_runs)
 
-    def measure(size):
-        chosen = choose(
-            config, size, pool, features, ranked, jax.random.split(keys[3], len(pool.y))
-        )
-        measured = jax.device_get(measure_errors(config, pool, queries, validation, chosen))
-        return summarise_rules(config, *measured)
+    ends = np.cumsum([len(MATCHED) + len(OTHERS), TRIES, config.random_draws])
+
+    def measure(size):  # -> [R, rule]
+        key_runs = jax.random.split(keys[3], config.runs)
+        chosen = choose(config, size, pool, features, ranked, key_runs)
+        measured = measure_errors(config, pool, queries, validation, chosen)
+        squares, validated = jax.device_get(measured)
+        once, tries, random, _ = np.split(squares.mean(2), ends, axis=1)
+        best = validated[:, ends[0] : ends[1]].argmin(1)[:, None]
+        by_query = np.diagonal(squares[:, ends[2] :], axis1=1, axis2=2).mean(1)
+        tried = np.take_along_axis(tries, best, axis=1)[:, 0]
+        return np.column_stack([once, tried, np.median(random, axis=1), by_query])
 
     by_size = lab.compute_each("sizes", config.sizes, measure)
     data = {"error": (("run", "n", "rule"), np.stack(by_size, axis=1))}
@@ -267,12 +254,6 @@ def time_ratio(result):  # -> [R]
     return (seconds.sum("part") / seconds.sel(part="tuning")).values
 
 
-def count_explosions(result, rule):  # -> [N]
-    """Return in how many runs the answers after a rule's subset are worse than the answer 0."""
-    errors = result["errors"]
-    return (errors["error"].sel(rule=rule) > errors["zero_error"]).sum("run").values
-
-
 SIZES = TIERS["full"].sizes
 OVER = "the error, at most that of the answer 0, over that of {}, "
 RANDOM = OVER.format("the median random subset of as many")
@@ -311,25 +292,37 @@ CLAIMS = (
 )  # fmt: skip
 
 
-LOOKS = {
-    "random": (plotting.GREY, None),
-    "matching": (plotting.BLUE, "o"),
-    "mismatched": (plotting.PURPLE, "v"),
-    "determinantal": (plotting.GREEN, "^"),
-    "k-means": (plotting.ORANGE, "s"),
-    "latent concept": (plotting.VERMILION, "D"),
-}
+SHOWN = ("matching", "mismatched", "determinantal", "k-means", "latent concept")
+COLOURS = (plotting.BLUE, plotting.PURPLE, plotting.GREEN, plotting.ORANGE, plotting.VERMILION)
+LOOKS = plotting.looks(SHOWN, "ov^sD", COLOURS)
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 3.0, (1, 2))
-    plot_sizes(axes[0], result)
-    plot_rules(axes[1], result)
-    centre = np.exp(np.log(average_ratio(result)).mean())
+    figure, (left, right) = plotting.figure(6.75, 3.0, (1, 2))
+    sizes = result["errors"]["n"].values
+    left.axhline(1, color=plotting.GREY, lw=1.2, label="random")
+    for i, rule in enumerate(SHOWN):
+        places, ratios = sizes * 1.04 ** (i - 2), error_ratios(result, rule)
+        plotting.mean_points(left, places, ratios, rule, "median", lw=0.8, **LOOKS[rule])
+    plotting.log_axes(left, x=True, y=True, ticks=sizes)
+    left.set(xlabel="demonstrations n", ylabel="error / that of random subsets")
+    left.set_title("Error by size")
+    left.legend(loc="upper center", bbox_to_anchor=(0.45, -0.18), ncols=3)
+    ratios = {rule: average_ratio(result, rule) for rule in RULES if rule != "random"}
+    order = sorted(ratios, key=lambda rule: np.log(ratios[rule]).mean())
+    for i, rule in enumerate(order):
+        look = LOOKS.get(rule, dict(color=plotting.BLACK, marker="o"))
+        plotting.mean_points(right, [i], ratios[rule][:, None], None, "ratio", rows=True, **look)
+    right.axvline(1, color=plotting.GREY, lw=1.2)
+    plotting.log_axes(right, x=True, ticks=(0.2, 0.5, 1))
+    right.set_yticks(range(len(order)), order)
+    right.set(ylim=(len(order) - 0.5, -0.5), xlabel="error / that of random subsets")
+    right.set_title("All rules")
+    centre, times = geometric_mean(average_ratio(result)), geometric_mean(time_ratio(result))
     diverse = [np.median(ratio_at(result, n, baseline="determinantal")) for n in config.sizes]
-    times = np.exp(np.log(time_ratio(result)).mean())
     least = config.sizes[0]
-    exploded = [count_explosions(result, rule)[0] for rule in ("matching", "mismatched", "random")]
+    worse = (result["errors"]["error"] > result["errors"]["zero_error"]).isel(n=0).sum("run")
+    exploded = worse.sel(rule=["matching", "mismatched", "random"]).values
     return figure, (
         f"Matched subsets leave {centre:.2g} of the error of random subsets in the geometric mean "
         f"over sizes, and {min(diverse):.2g} to {max(diverse):.2g} of that of determinantal "
@@ -338,35 +331,6 @@ def plot(result, config):  # -> Figure, caption
         f"{exploded[2]} after the median random one. Selection takes {times:.2g} times as long as "
         "tuning. Points are medians (a) and geometric means over sizes and pools (b)."
     )
-
-
-def plot_sizes(ax, result):
-    sizes = result["errors"]["n"].values
-    for i, (rule, (color, marker)) in enumerate(LOOKS.items()):
-        if rule == "random":
-            ax.axhline(1, color=color, lw=1.2, label=rule)
-            continue
-        look = dict(color=color, marker=marker, lw=0.8)
-        places, ratios = sizes * 1.04 ** (i - 3), error_ratios(result, rule)
-        plotting.mean_points(ax, places, ratios, rule, "median", **look)
-    plotting.log_axes(ax, x=True, y=True, ticks=sizes)
-    ax.set(xlabel="demonstrations n", ylabel="error / that of random subsets")
-    ax.set_title("Error by size")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.45, -0.18), ncols=3)
-
-
-def plot_rules(ax, result):
-    ratios = {rule: average_ratio(result, rule) for rule in RULES if rule != "random"}
-    order = sorted(ratios, key=lambda rule: np.log(ratios[rule]).mean())
-    for i, rule in enumerate(order):
-        color, marker = LOOKS.get(rule, (plotting.BLACK, "o"))
-        look = dict(color=color, marker=marker)
-        measures.draw_rows(ax, [i], ratios[rule][:, None], **look)
-    ax.axvline(1, color=plotting.GREY, lw=1.2)
-    plotting.log_axes(ax, x=True, ticks=(0.2, 0.5, 1))
-    ax.set_yticks(range(len(order)), order)
-    ax.set(ylim=(len(order) - 0.5, -0.5), xlabel="error / that of random subsets")
-    ax.set_title("All rules")
 
 
 if __name__ == "__main__":

@@ -19,10 +19,11 @@ import numpy as np
 import xarray as xr
 
 from experiments.matching import measures
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
+from experiments.models.runs import refuse_divergence
 from experiments.models.tasks import distribution, draw
 from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 
 TRAINED = ("linear attention", "softmax attention")
 LEARNERS = ("descent", *TRAINED)
@@ -32,17 +33,12 @@ FEW = 128  # demonstrations, from which on A3's classification gets worse
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = TRAINED  # trained models, of one task and one length
-    small: bool = False  # tiny models, for tests
     shots: tuple[int, ...] = (16, 32, 64, 128, 256, 512, 1024)  # the first one is that of training
     prompts: int = 200  # for each training of a model
     runs: int = 16  # trainings
     seed: int = 1404
-
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
 
 
 TIERS = {
@@ -66,14 +62,10 @@ def answer_by_model(models, batch):  # leaves [R, ...], Prompt [R, B] -> [R, B]
     def answer(model, prompt):
         return model.predict(jax.tree.map(lambda leaf: leaf[None], prompt))[0]
 
-    def run(row):
-        return jax.lax.map(partial(answer, row[0]), row[1])
-
-    return jax.lax.map(run, (models, batch))
+    return jax.lax.map(lambda row: jax.lax.map(partial(answer, row[0]), row[1]), (models, batch))
 
 
 def measure(config, runs, prompts, n):  # -> {"error": [rules, R], "wrong": [rules, R]}
-    """Return the median squared error in regression, and the share of wrong classes."""
     spec = next(iter(runs.values())).spec
     task, depth = spec.task, spec.architecture.depth
     steps = jnp.full(depth, measures.best_step(max(task.lengths), task.d, task.noise_std))
@@ -82,10 +74,8 @@ def measure(config, runs, prompts, n):  # -> {"error": [rules, R], "wrong": [rul
         first = batch.replace(x=batch.x[:, :, :n], y=batch.y[:, :, :n])
         descent, ridge = np.asarray(measures.answer_by_rules(steps, task.noise_std, first))
         single = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), first)
-        trained = [
-            np.asarray(answer_by_model(each.models(seeds=slice(config.runs)), single), float)
-            for each in runs.values()
-        ]
+        models = [each.models(seeds=slice(config.runs)) for each in runs.values()]
+        trained = [np.asarray(answer_by_model(model, single), float) for model in models]
         found[labels] = np.stack([descent, *trained, ridge])
     targets = {labels: np.asarray(batch.y_query) for labels, batch in prompts.items()}
     return {
@@ -95,20 +85,16 @@ def measure(config, runs, prompts, n):  # -> {"error": [rules, R], "wrong": [rul
 
 
 def compute(config, models):
-    for name, runs in models.items():
-        if not runs.finished.all():
-            raise ArithmeticError(f"{int((~runs.finished).sum())} trainings {name} diverged")
+    refuse_divergence(models)
     tasks = {runs.spec.task for runs in models.values()}
     if len(tasks) > 1 or config.shots[0] != max(next(iter(tasks)).lengths):
         raise ValueError("shots begin with the length of training, the same for all models")
     task = tasks.pop()
     prompts = {labels: draw_prompts(config, task, labels) for labels in LABELS}
-    rows = lab.compute_each(
-        "demonstrations", config.shots, partial(measure, config, models, prompts)
-    )
-    axes, places = ("shots", "rule", "run"), {"shots": list(config.shots)}
-    data = {name: (axes, np.stack([row[name] for row in rows])) for name in rows[0]}
-    return xr.Dataset(data, places | {"rule": ["descent", *models, "ridge"]})
+    function = partial(measure, config, models, prompts)
+    rows = lab.compute_each("demonstrations", config.shots, function)
+    data = lab.stack_rows(rows, dict.fromkeys(rows[0], ("shots", "rule", "run")))
+    return xr.Dataset(data, {"shots": list(config.shots), "rule": ["descent", *models, "ridge"]})
 
 
 FAR = 2.0  # times the Bayes rule's error: a model above it has not learnt the task
@@ -159,10 +145,9 @@ MOST = max(TIERS["full"].shots)
 SHARE = f"the share of wrong classes with {MOST} demonstrations less that with {FEW}"
 CLAIMS = (
     Claim("longer", "A3, Section 4.6", "Demonstrations beyond the length of training lower the "
-          "error of {rule} in regression",
-          f"the error with {MOST} demonstrations over that with as many as in training, medians "
-          "over the same prompts", longer, at_most=1.0, statistic="ratio",
-          over={"rule": LEARNERS}, null="over_bayes"),
+          "error of {rule} in regression", f"the error with {MOST} demonstrations over that with "
+          "as many as in training, medians over the same prompts", longer, at_most=1.0,
+          statistic="ratio", over={"rule": LEARNERS}, null="over_bayes"),
     Claim("over_bayes", "A3, Section 4.6", f"The error of {{rule}} with {MOST} demonstrations, and "
           "that of the Bayes rule", "the error over that of the Bayes rule on the same prompts",
           over_bayes, statistic="ratio", over={"rule": LEARNERS},
@@ -185,8 +170,7 @@ def plot(result, config):  # -> Figure, caption
         places = result["shots"].values * 1.04**i
         name = "ridge regression" if rule == "ridge" else rule
         for ax, measured in zip(axes, ("error", "wrong"), strict=True):
-            runs = result[measured].sel(rule=rule).transpose("run", "shots").values
-            statistic = "ratio" if measured == "error" else "mean"
+            runs, statistic = result[measured].sel(rule=rule), "ratio" if ax is axes[0] else "mean"
             plotting.mean_points(ax, places, runs, name, statistic, **plotting.METHOD[method])
     for ax in axes:
         plotting.log_axes(ax, x=True, y=ax is axes[0], ticks=result["shots"].values[::2])
@@ -196,7 +180,7 @@ def plot(result, config):  # -> Figure, caption
     axes[1].set_ylim(bottom=0)
     axes[0].legend()
     n, most = (int(n) for n in result["shots"].values[[0, -1]])
-    left = [100 * np.exp(np.log(each).mean()) for each in sample_all(result, longer)]
+    left = [100 * geometric_mean(each) for each in sample_all(result, longer)]
     change = [100 * each.mean() for each in sample_all(result, classes)]
     ridge = 100 * classes(result, "ridge").mean()
     return figure, (

@@ -16,9 +16,9 @@ import numpy as np
 import xarray as xr
 
 from experiments.matching import measures
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import baselines, gradient_matching, prefix
 from lsa_lab.tasks import pools
@@ -29,9 +29,8 @@ LEAST = 1e-17  # a gap below this is rounding
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = TRAINED  # trained models
-    small: bool = False  # tiny models, for tests
     m: int = 128  # the pool
     n: int = 32  # demonstrations of a twin and of a subset
     spectrum: tuple[float, float] = (0.4, 2.0)  # ends of the variances of the covariates
@@ -44,10 +43,6 @@ class Config:
     pools: int = 4  # for each training of the models
     seed: int = 4303
 
-    @property
-    def models(self):
-        return choose_models(self.names, small=self.small)
-
 
 TIERS = {
     "smoke": Config(small=True, m=16, n=8, depths=(1, 2), queries=4, draws=3, pools=1, seed=1),
@@ -59,8 +54,7 @@ TIERS = {
 def build_twins(n, pool, others, path, key):  # [m, e], [n, e], [C, d] -> [C+1, n, e]
     """Return sets with the pool's mean gradients at the first 0, 1, ..., C checkpoints.
 
-    They have the pool's mean of y², or the least above it that a set can have, and are otherwise
-    unlike the pool. A set is √n Q Rᵀ with the moment R Rᵀ and orthonormal Q [n, e].
+    A set is √n Q Rᵀ with the moment R Rᵀ and orthonormal Q [n, e], otherwise unlike the pool.
     """
     moment, free = (rows.T @ rows / len(rows) for rows in (pool, others))
     turn = jnp.linalg.qr(jax.random.normal(key, (n, pool.shape[1]), pool.dtype))[0]
@@ -78,10 +72,8 @@ def build_twins(n, pool, others, path, key):  # [m, e], [n, e], [C, d] -> [C+1, 
 def match_moments(moment, free, path):  # [e, e] twice, [c, d] -> [d, d], [d]
     """Return moments H' of x and b' of yx with the pool's mean gradients at c checkpoints w_c.
 
-    These fix H'v = Hv for all v = w_c - w_1, and H'w_1 - b' = Hw_1 - b, where H and b are the
-    pool's (docs/theory, "Checkpoints determine moments"). With V = [v ...] all such H' are
-    HV (VᵀHV)⁻¹ VᵀH + N with NV = 0; here N = H° - H°V (VᵀH°V)⁻¹ VᵀH°, where H° is that of the
-    ``free`` set.
+    These fix H'v = Hv for all v = w_c - w_1, and H'w_1 - b' = Hw_1 - b (docs/theory, "Checkpoints
+    determine moments"): H' is HV (VᵀHV)⁻¹ VᵀH + N with NV = 0, and N is that of the ``free`` set.
     """
     h, b, new = moment[:-1, :-1], moment[:-1, -1], free[:-1, :-1]
     if len(path) > 1:
@@ -95,23 +87,9 @@ def project(h, v):
     return h @ v @ jnp.linalg.solve(v.T @ h @ v, v.T @ h)
 
 
-def choose_subsets(config, pool, path, key):  # Pool [m], [d + 1, d] -> indices [3 + draws, n]
-    """Match plain, whitened and scaled gradients at d + 1 checkpoints; then draw at random.
-
-    Scaled gradients have entries in units of their standard deviation, without a rotation.
-    """
-    gradients = prefix.linear_gradients(path, pool)
-    spread = gradients.std(0)
-    scaled = gradients / jnp.where(spread > 0, spread, 1)[None]
-    match = partial(gradient_matching.match, size=config.n)
-    chosen = match(gradients), match(gradients, whiten=True), match(scaled)
-    random = baselines.random_subsets(key, config.m, config.n, config.draws)
-    return jnp.concatenate([jnp.stack([each.indices for each in chosen]), random])
-
-
 @partial(jax.jit, static_argnums=0)
 def build_sets(config, pool, path, keys):  # Pool [R, m + n] -> [R, S, n, e], [R, m, e]
-    """Return twins, then chosen and random subsets, and the pool."""
+    match = partial(gradient_matching.match, size=config.n)
 
     def build(row):
         both, path, key = row
@@ -120,14 +98,18 @@ def build_sets(config, pool, path, keys):  # Pool [R, m + n] -> [R, S, n, e], [R
         pool, others = rows[: config.m], rows[config.m :]
         twins = build_twins(config.n, pool, others, path, keys[0])
         few = jax.tree.map(lambda leaf: leaf[: config.m], both)
-        chosen = choose_subsets(config, few, path[: d + 1], keys[1])
+        gradients = prefix.linear_gradients(path[: d + 1], few)
+        spread = gradients.std(0)
+        scaled = gradients / jnp.where(spread > 0, spread, 1)[None]
+        matched = match(gradients), match(gradients, whiten=True), match(scaled)  # as GRADIENTS
+        random = baselines.random_subsets(keys[1], config.m, config.n, config.draws)
+        chosen = jnp.concatenate([jnp.stack([each.indices for each in matched]), random])
         return jnp.concatenate([twins, pool[chosen]]), pool
 
     return jax.lax.map(build, (pool, path, keys))
 
 
 def draw_sets(config, task, runs):  # -> sets, pools and queries of R P pools
-    """Draw pools, each with n others that are no part of it, train w, and build the sets."""
     covariance = jnp.diag(jnp.linspace(*config.spectrum, task.d))[None]
     sizes, noise_std = (config.m + config.n, task.d), task.noise_std
     law = pools.PoolTask(*sizes, covariances=covariance, noise_std=noise_std)
@@ -149,13 +131,11 @@ def compare(answers, whole, targets):  # [S, Q], [1, Q], [1, Q] -> gap and error
 
 @partial(jax.jit, static_argnums=0)
 def measure_descents(config, sets, rows, queries):  # -> gap and error [R, S, depths]
-    """Return the gaps and errors of descent of every depth."""
     depths = jnp.asarray(config.depths)
 
     def read_weights(rows):  # [n, e] -> [depths, d]
-        stack = constructions.gradient_descent(
-            jnp.full(max(config.depths), config.step), rows.shape[1] - 1
-        )
+        steps = jnp.full(max(config.depths), config.step)
+        stack = constructions.gradient_descent(steps, rows.shape[1] - 1)
         maps = moments.layer_maps(stack, rows.T @ rows / len(rows))
         return -maps[depths, -1, :-1]
 
@@ -171,17 +151,13 @@ def measure_descents(config, sets, rows, queries):  # -> gap and error [R, S, de
 
 @moments.compiled
 def measure_model(models, sets, rows, queries):  # Model [R], [R, P, S, n, e] -> [R, P, S] twice
-    """Return the gaps and errors of a trained model."""
-
-    def measure(row):
-        model, sets, rows, queries = row
+    def measure(model, sets, rows, queries):
         whole = measures.answer_with_prefix(model, rows, queries.x)
         answer = partial(measures.answer_with_prefix, model, x=queries.x)
         return compare(jax.lax.map(answer, sets), whole[None], queries.y[None])
 
     def measure_run(row):
-        model, *parts = row
-        return jax.lax.map(lambda each: measure((model, *each)), tuple(parts))
+        return jax.lax.map(lambda each: measure(row[0], *each), row[1:])
 
     return jax.lax.map(measure_run, (models, sets, rows, queries))
 
@@ -197,9 +173,7 @@ def compute(config, models):
     descents = np.stack([split(part) for part in measure_descents(config, sets, rows, queries)])
     parts = jax.tree.map(split, (sets, rows, queries))
     trained = [model.models().cast_float64() for model in models.values()]
-    learned = lab.compute_each(
-        "models", trained, lambda model: np.stack(measure_model(model, *parts))
-    )
+    learned = lab.compute_each("models", trained, lambda m: np.stack(measure_model(m, *parts)))
     values = np.concatenate([np.moveaxis(descents, -1, 0), np.stack(learned)])
     gap, error = values[:, 0], values[:, 1]  # [learner, R, P, S]
     count = task.d + 3
@@ -271,10 +245,9 @@ CLAIMS = (
           "without for {learner}", quantity=f"the gap over that without, {POOLS}",
           sample=twin_ratio, at_most=1.0, over={"learner": TRAINED[1:]}, null=PAIRED),
     ratio("whitened_over_plain", statement="A subset chosen by whitened gradients is nearer to its "
-          "pool than one chosen by plain gradients for {learner}",
-          quantity=f"the gap over that after plain matching, {POOLS}",
-          sample=partial(whitened, over="plain"), at_most=1.0, over={"learner": LEARNERS},
-          null=PAIRED),
+          "pool than one chosen by plain gradients for {learner}", quantity="the gap over that "
+          f"after plain matching, {POOLS}", sample=partial(whitened, over="plain"), at_most=1.0,
+          over={"learner": LEARNERS}, null=PAIRED),
     ratio("whitened_over_scaled", statement="A subset chosen by whitened gradients is nearer to "
           "its pool than one chosen by merely scaled gradients for {learner}",
           quantity=f"the gap over that after matching of gradients whose entries have one size, "
@@ -285,12 +258,35 @@ CLAIMS = (
 
 def plot(result, config):  # -> Figure, caption
     figure, axes = plotting.figure(6.75, 3.0, (1, 2))
-    plot_twins(axes[0], result, config)
-    plot_subsets(axes[1], result)
+    matched = result["matched"].values
+    shades = [3 * (shade,) for shade in np.linspace(0.65, 0.0, len(config.depths))]
+    names = [f"descent, {depth}" for depth in config.depths]
+    for name, look in (plotting.looks(names, "^" * len(names), shades) | LOOKS).items():
+        columns = [twin_gaps(result, name, place) for place in matched]
+        if columns[0] is not None:
+            runs = np.stack(columns, axis=1)
+            plotting.mean_points(axes[0], matched, runs, name, "median", lw=0.8, **look)
+    axes[0].axvline(matched[-2], color=plotting.GREY, lw=0.8, ls="--")
+    plotting.log_axes(axes[0], y=True)
+    axes[0].set(xlabel="matched checkpoints (dashed: d + 1)", xticks=matched, ylim=(LEAST, 30))
+    axes[0].set(ylabel="gap / size of predictions", title="Twins of the pool")
+    axes[0].legend(loc="upper center", bbox_to_anchor=(0.4, -0.17), ncols=2)
+    learners = [name for name in result["learner"].values if subset_ratio(result, name) is not None]
+    ratios = {
+        kind: np.stack([subset_ratio(result, x, gradients=kind) for x in learners], axis=1)
+        for kind in GRADIENTS
+    }
+    looks = plotting.looks(GRADIENTS, "os^")
+    plotting.series(axes[1], range(len(learners)), ratios, looks, "ratio", 0.2, rows=True)
+    axes[1].axvline(1, color=plotting.GREY, lw=1.2)
+    axes[1].set_yticks(range(len(learners)), learners)
+    axes[1].set(ylim=(len(learners) - 0.5, -0.5), xlabel="gap / that of a random subset")
+    axes[1].set_title("Subsets of the pool")
+    axes[1].legend()
     far = {name: twin_gaps(result, name) for name in TRAINED[1:]}
     far = [f"{np.median(gap):.2g} for {name}" for name, gap in far.items() if gap is not None]
     deep = f"descent, {max(config.depths)}"
-    left = np.exp(np.log(subset_ratio(result, deep)).mean())
+    left = geometric_mean(subset_ratio(result, deep))
     return figure, (
         "A set that matches the pool's mean gradients at d + 1 checkpoints equals the pool for "
         f"descent of any depth. For trained models a gap remains: {' and '.join(far)}. A subset of "
@@ -300,47 +296,8 @@ def plot(result, config):  # -> Figure, caption
     )
 
 
-LOOKS = {
-    TRAINED[0]: plotting.METHOD["linear"],
-    TRAINED[1]: plotting.METHOD["softmax"],
-    TRAINED[2]: plotting.METHOD["softmax, norm, MLP"],
-}
-
-
-def plot_twins(ax, result, config):
-    matched = result["matched"].values
-    shades = np.linspace(0.65, 0.0, len(config.depths))
-    looks = {
-        f"descent, {depth}": dict(color=(shade, shade, shade), marker="^")
-        for depth, shade in zip(config.depths, shades, strict=True)
-    }
-    for name, look in (looks | LOOKS).items():
-        columns = [twin_gaps(result, name, place) for place in matched]
-        if columns[0] is not None:
-            plotting.mean_points(
-                ax, matched, np.stack(columns, axis=1), name, "median", lw=0.8, **look
-            )
-    ax.axvline(matched[-2], color=plotting.GREY, lw=0.8, ls="--")
-    plotting.log_axes(ax, y=True)
-    ax.set(xlabel="matched checkpoints (dashed: d + 1)", xticks=matched, ylim=(LEAST, 30))
-    ax.set(ylabel="gap / size of predictions")
-    ax.set_title("Twins of the pool")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.17), ncols=2)
-
-
-def plot_subsets(ax, result):
-    learners = [name for name in result["learner"].values if subset_ratio(result, name) is not None]
-    looks = ((plotting.BLUE, "o"), (plotting.VERMILION, "s"), (plotting.GREEN, "^"))
-    for i, (gradients, (color, marker)) in enumerate(zip(GRADIENTS, looks, strict=True)):
-        rows = [subset_ratio(result, name, gradients=gradients) for name in learners]
-        look = dict(color=color, marker=marker, label=gradients)
-        places = np.arange(len(learners)) + 0.2 * (i - 1)
-        measures.draw_rows(ax, places, np.stack(rows, axis=1), **look)
-    ax.axvline(1, color=plotting.GREY, lw=1.2)
-    ax.set_yticks(range(len(learners)), learners)
-    ax.set(ylim=(len(learners) - 0.5, -0.5), xlabel="gap / that of a random subset")
-    ax.set_title("Subsets of the pool")
-    ax.legend()
+METHODS = ("linear", "softmax", "softmax, norm, MLP")
+LOOKS = {name: plotting.METHOD[m] for name, m in zip(TRAINED, METHODS, strict=True)}
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from experiments.matching import measures
-from experiments.models.named import choose_models
+from experiments.models.named import NamedModels
 from experiments.models.specs import dense_spec
 from lsa_lab import estimators, lab, prompts
 from lsa_lab.lab import Claim, main, plotting
@@ -37,9 +37,8 @@ PAIRS = ((ONE_LAYER, STACK), (ONE_SOFTMAX, SOFTMAX), (ONE_LAYER, SOFTMAX), (STAC
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(NamedModels):
     names: tuple[str, ...] = TRAINED  # trained models; the first has a prefix
-    small: bool = False  # tiny models, for tests
     m: int = 256  # the pool
     pools: int = 3  # for each training of the models
     tuned_pools: int = 1  # of these, those on whose random subsets learners are tuned
@@ -56,15 +55,15 @@ class Config:
 
     @property
     def models(self):
-        models = choose_models(self.names, small=self.small)
+        models = super().models
         if self.small_steps:
             spec = models[self.names[0]]
             training = dict(steps=self.small_steps, batch=64, learning_rate=0.003, seed=self.seed)
-            shape = dict(heads=4, key_width=6, width=24, init_scale=0.5)
-            shape |= dict(noise_std=spec.task.noise_std)
             training |= dict(seeds=spec.training.seeds)
+            shape = dict(heads=4, key_width=6, width=24, init_scale=0.5, training=training)
             sizes = spec.task.d, max(spec.task.lengths), 1
-            models[ONE_SOFTMAX] = dense_spec("softmax", *sizes, training=training, **shape)
+            noise_std = spec.task.noise_std
+            models[ONE_SOFTMAX] = dense_spec("softmax", *sizes, noise_std=noise_std, **shape)
         return models
 
 
@@ -77,22 +76,16 @@ TIERS = {
 }  # fmt: skip
 
 
-def collect_features(config, pool, models, paths):  # of one pool -> [F, m, p], as GRADIENTS
-    steps = jnp.full(config.checkpoints - 1, 0.3)  # from w = 0, in small steps
-    whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
-    linear = prefix.linear_gradients(estimators.gradient_descent(whole, steps), pool)
-    collect = partial(prefix.example_gradients, measures.squared_error)
-    others = (collect(models[rule], paths[rule], (pool.x, pool.y)) for rule in GRADIENTS[1:])
-    return measures.pad_features(linear, *others)
-
-
 @partial(moments.compiled, static_argnums=(0, 1))
 def choose(config, n, *rows):  # pool, models, paths and keys [R P] -> indices [R P, S, n]
-    """Choose by each of ``RULES``, then at random."""
-
     def choose_run(row):
         pool, models, paths, key = row
-        parts = collect_features(config, pool, models, paths)
+        steps = jnp.full(config.checkpoints - 1, 0.3)  # from w = 0, in small steps
+        whole = prompts.Prompt(pool.x, pool.y, pool.x[0], pool.y[0])
+        linear = prefix.linear_gradients(estimators.gradient_descent(whole, steps), pool)
+        collect = partial(prefix.example_gradients, measures.squared_error)
+        others = (collect(models[rule], paths[rule], (pool.x, pool.y)) for rule in GRADIENTS[1:])
+        parts = measures.pad_features(linear, *others)  # [F, m, p], as GRADIENTS
         chosen = jax.lax.map(lambda part: gradient_matching.match(part, n).indices, parts)
         mismatched = gradient_matching.match(parts[0], n, reverse=True).indices
         diverse = diversity.determinantal(pools.tokens(pool), n, ridge=1.0)
@@ -147,11 +140,12 @@ def measure_constructed(config, task):  # -> function of a subset -> [3]
     descent = constructions.gradient_descent(jnp.full(config.depth, step), task.d)
 
     def measure(x, y, x_queries, y_queries):
-        moment = prompts.second_moment(prompts.Prompt(x, y, x[0], y[0]))
+        prompt = prompts.Prompt(x, y, x[0], y[0])
+        moment = prompts.second_moment(prompt)
         maps = jnp.stack([moments.layer_maps(stack, moment)[-1] for stack in (one, descent)])
         squares = (-maps[:, -1, :-1] @ x_queries.T - y_queries[None]) ** 2
-        bayes = measures.bayes_error(task.noise_std, x, y, x_queries, y_queries)
-        return jnp.append(squares.mean(1), bayes)
+        best = estimators.gaussian_posterior_mean(prompt, 1.0, task.noise_std**2)
+        return jnp.append(squares.mean(1), ((x_queries @ best - y_queries) ** 2).mean())
 
     return measure
 
@@ -175,16 +169,14 @@ def tune(config, answer, start):  # -> function of a model and a subset -> []
 
 
 def tune_all(config, trained, subsets):  # -> [learner, model, R, P, S]
-    """Return errors after tuning of w·x, and of a prefix of each trained model."""
     d = subsets[0].shape[-1]
     start = prefix.init(jax.random.key(config.seed + 3), 4, d + 1)
     tune_linear = map_subsets(tune(config, lambda _, w, x: x @ w, jnp.zeros(d)))
     tune_prefix = map_subsets(tune(config, measures.answer_with_prefix, start))
     with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
         linear = np.asarray(tune_linear(trained[STACK], *subsets))
-        rows = lab.compute_each(
-            "tuned", [*trained.values()], lambda model: tune_prefix(model, *subsets)
-        )
+        models = [*trained.values()]
+        rows = lab.compute_each("tuned", models, lambda model: tune_prefix(model, *subsets))
     return np.stack([np.broadcast_to(linear, np.shape(rows)), np.stack(rows)])
 
 
@@ -201,16 +193,13 @@ def compute(config, models):
     random = slice(len(RULES), None)
     few = [part[:, : config.tuned_pools, random] for part in single[:2]]
     few += [part[:, : config.tuned_pools] for part in single[2:]]
-    axes = ("target", "run", "pool")
+    axes, tuned = ("target", "run", "pool"), ("learner", "model", "run", "tuned_pool", "subset")
     data = {
         "chosen": ((*axes, "rule"), errors[..., : len(RULES)]),
         "random": ((*axes, "subset"), errors[..., random]),
         "bayes": ((*axes[1:], "subset"), constructed[2, ..., random]),
         "zero": (axes[1:], (rows[3] ** 2).mean(-1)),
-        "tuned": (
-            ("learner", "model", "run", "tuned_pool", "subset"),
-            tune_all(config, trained, few),
-        ),
+        "tuned": (tuned, tune_all(config, trained, few)),
     }
     names = {"target": [ONE_LAYER, DESCENT, *all_models], "rule": list(RULES)}
     return xr.Dataset(data, names | {"learner": list(TUNED), "model": list(trained)})
@@ -304,20 +293,39 @@ CLAIMS = (
 
 TUNED_NAMES = dict(zip(TUNED, ("tuned w·x", "tuned prefix"), strict=True))
 LARGEST = 30.0  # ratio that is drawn
-LOOKS = {
-    "linear model": (plotting.BLUE, "o"),
-    "prefix": (plotting.VERMILION, "s"),
-    "stack prefix": (plotting.ORANGE, "D"),
-    "determinantal": (plotting.GREEN, "^"),
-    "mismatched": (plotting.PURPLE, "v"),
-}
+COLOURS = (plotting.BLUE, plotting.VERMILION, plotting.ORANGE, plotting.GREEN, plotting.PURPLE)
+LOOKS = plotting.looks((*GRADIENTS, "determinantal", "mismatched"), "osD^v", COLOURS)
 
 
 def plot(result, config):  # -> Figure, caption
     figure, axes = plotting.figure(6.75, 3.4, (1, 2))
     targets = [name for name in TARGETS if name in result["target"] and does_task(result, name)]
-    plot_errors(axes[0], result, targets)
-    plot_ranks(axes[1], result)
+    ratios = {r: np.stack([error_ratio(result, r, t) for t in targets], axis=1) for r in LOOKS}
+    ratios = {rule: np.minimum(ratio, LARGEST) for rule, ratio in ratios.items()}
+    plotting.series(axes[0], range(len(targets)), ratios, LOOKS, "median", 0.13, rows=True)
+    axes[0].axvline(1, color=plotting.GREY, lw=1.2)
+    plotting.log_axes(axes[0], x=True, ticks=(0.1, 1, 10))
+    axes[0].set_yticks(range(len(targets)), targets)
+    axes[0].set(ylim=(len(targets) - 0.5, -0.5), xlabel="error / that of a random subset")
+    axes[0].set_title("Chosen subsets")
+    axes[0].legend(loc="upper center", bbox_to_anchor=(0.4, -0.17), ncols=2)
+    rows = {
+        f"{TUNED_NAMES[learner]}, {model}": partial(tuned_correlation, result, learner, model)
+        for learner in TUNED
+        for model in TRAINED
+    }
+    rows |= {pair: partial(pair_correlation, result, pair) for pair in PAIR_NAMES}
+    rows = {name: read for name, read in rows.items() if read() is not None}
+    kinds = {"all": False, "given the Bayes rule": True}
+    looks = plotting.looks(kinds, "os", (plotting.GREY, plotting.BLUE))
+    for kind, given in kinds.items():
+        samples = np.stack([read(given_bayes=given) for read in rows.values()], axis=1)
+        plotting.mean_points(axes[1], range(len(rows)), samples, kind, rows=True, **looks[kind])
+    axes[1].axvline(0, color=plotting.GREY, lw=0.8)
+    axes[1].set_yticks(range(len(rows)), rows)
+    axes[1].set(ylim=(len(rows) - 0.5, -0.5), xlabel="rank correlation of errors")
+    axes[1].set_title("Random subsets")
+    axes[1].legend(loc="upper center", bbox_to_anchor=(0.3, -0.17), ncols=2)
     last = targets[-1]
     left = np.median(error_ratio(result, "prefix", last))
     raw, given = (tuned_correlation(result, TUNED[1], last, each).mean() for each in (False, True))
@@ -330,41 +338,6 @@ def plot(result, config):  # -> Figure, caption
         f"After random subsets every model has at most {worst:.2g} of the error of the answer 0. "
         f"Medians (a), those above {LARGEST:g} drawn at {LARGEST:g}, and means (b) of trainings."
     )
-
-
-def plot_errors(ax, result, targets):
-    for i, (rule, (color, marker)) in enumerate(LOOKS.items()):
-        samples = np.stack([error_ratio(result, rule, target) for target in targets], axis=1)
-        samples = np.minimum(samples, LARGEST)
-        places = np.arange(len(targets)) + 0.13 * (i - 2)
-        look = dict(color=color, marker=marker, label=rule)
-        measures.draw_rows(ax, places, samples, "median", **look)
-    ax.axvline(1, color=plotting.GREY, lw=1.2)
-    plotting.log_axes(ax, x=True, ticks=(0.1, 1, 10))
-    ax.set_yticks(range(len(targets)), targets)
-    ax.set(ylim=(len(targets) - 0.5, -0.5), xlabel="error / that of a random subset")
-    ax.set_title("Chosen subsets")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.17), ncols=2)
-
-
-def plot_ranks(ax, result):
-    rows = {
-        f"{TUNED_NAMES[learner]}, {model}": partial(tuned_correlation, result, learner, model)
-        for learner in TUNED
-        for model in TRAINED
-    }
-    rows |= {pair: partial(pair_correlation, result, pair) for pair in PAIR_NAMES}
-    rows = {name: read for name, read in rows.items() if read() is not None}
-    looks = ((False, plotting.GREY, "o", "all"), (True, plotting.BLUE, "s", "given the Bayes rule"))
-    for given, color, marker, label in looks:
-        samples = np.stack([read(given_bayes=given) for read in rows.values()], axis=1)
-        look = dict(color=color, marker=marker, label=label)
-        measures.draw_rows(ax, np.arange(len(rows)), samples, "mean", **look)
-    ax.axvline(0, color=plotting.GREY, lw=0.8)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="rank correlation of errors")
-    ax.set_title("Random subsets")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.3, -0.17), ncols=2)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ import numpy as np
 from experiments.models.model import Model
 from experiments.models.specs import dense_spec
 from lsa_lab import estimators, lab, prompts
-from lsa_lab.lab import plotting
-from lsa_lab.lab.claims import STATISTICS
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import prefix
 from lsa_lab.tasks import pools
@@ -40,13 +38,12 @@ def train_path(loss, recipe, starts, keys, rows, label):  # leaves [R, ...] -> [
     ``rows`` begin with the pools' x and y; loss(learner, batch, row) is that of one pool.
     """
     m = rows[0].shape[1]
-    training = Training(
-        loss=loss,
-        sample=lambda key, row: prefix.sample_batch(key, row[:2], recipe.batch),
-        optimizer=lambda _: recipe.optimizer(m),
-        steps=recipe.steps(m),
-        label=label,
-    )
+
+    def sample(key, row):
+        return prefix.sample_batch(key, row[:2], recipe.batch)
+
+    optimizer, steps = recipe.optimizer(m), recipe.steps(m)
+    training = Training(loss, sample, lambda _: optimizer, steps, label=label)
     watch = dict(watch=lambda learner: learner, chunk=recipe.chunk(m))
     run = fit(training, starts, keys, per_run=rows, **watch, **lab.checkpoint(label))
     refuse_divergence(run.status, label, needs_all=True)
@@ -97,7 +94,6 @@ def squared_error(tokens, model, example):  # for prefix.mean_loss and prefix.ex
 
 
 def mark_members(indices, m):  # [..., n] -> [..., m]
-    """Return 1 for each chosen candidate and 0 for the others."""
     chosen = jnp.zeros((*jnp.shape(indices)[:-1], m))
     return jnp.put_along_axis(chosen, jnp.asarray(indices), 1.0, axis=-1, inplace=False)
 
@@ -121,16 +117,8 @@ def squared_errors(config, pool, chosen, *queries):  # [S, m], Pools [Q] -> arra
     return [(weights @ part.x.T - part.y[None]) ** 2 for part in queries]
 
 
-def best_step(n, d, noise_std):
-    """Return the best size of a single step of descent, 1 / (1 + (1 + d + σ²) / n)."""
+def best_step(n, d, noise_std):  # of a single step of descent
     return 1 / (1 + (1 + d + noise_std**2) / n)
-
-
-def bayes_error(noise_std, x, y, x_queries, targets):  # [n, d], [n], [Q, d], [Q] -> []
-    """Return the mean squared error of ridge regression, the Bayes rule for w ~ N(0, I)."""
-    prompt = prompts.Prompt(x, y, x[0], y[0])
-    weights = estimators.gaussian_posterior_mean(prompt, 1.0, noise_std**2)
-    return ((x_queries @ weights - targets) ** 2).mean()
 
 
 @jax.jit
@@ -146,28 +134,6 @@ def answer_by_rules(steps, noise_std, batch):  # [L], [], Prompt [R, B] -> [2, R
 
 
 def average_draws(values, starts, axis=1, mean=np.mean):  # [..., S, ...] -> [..., rule, ...]
-    """Average over the subsets of each rule that draws several.
-
-    The rules with one subset come first; the draws of the others begin at ``starts``.
-    """
+    """Average over the subsets of each rule; those of rules with several begin at ``starts``."""
     once, *draws = np.split(values, starts, axis)
     return np.concatenate([once, *(mean(part, axis, keepdims=True) for part in draws)], axis)
-
-
-def label_ticks(ax, ticks):
-    """Make y logarithmic, with these ticks where the axis has them."""
-    plotting.log_axes(ax, y=True)
-    low, high = ax.get_ylim()
-    kept = [tick for tick in ticks if low <= tick <= high]
-    ax.set_yticks(kept, [f"{tick:g}" for tick in kept])
-    ax.minorticks_off()
-
-
-def draw_rows(ax, y, samples, statistic="ratio", **look):  # samples [R, len(y)]
-    """Draw a point with its interval in each row of a horizontal axis."""
-    centre, interval = STATISTICS[statistic]
-    middle = np.array([centre(column) for column in samples.T])
-    ends = np.array([interval(column) for column in samples.T])
-    bars = np.abs(ends - middle[:, None]).T
-    bars = np.where(np.isfinite(bars), bars, 0.0)  # too few runs to know an interval
-    ax.errorbar(middle, y, xerr=bars, **{"ls": "none", "elinewidth": 0.8} | look)

@@ -90,12 +90,8 @@ class Model(flax.struct.PyTreeNode):
 
 
 def clip_predictions(predicted: Array, batch: Prompt) -> Array:  # [B]
-    """Return predictions clipped at twice the largest label of their prompt.
-
-    Models of sparse regression are evaluated so, and the known rules beside them: on a rare prompt,
-    and often without one of its heads, a polynomial of degree 3^L explodes, and would be most of
-    the mean.
-    """
+    """Return predictions clipped at twice the largest label of their prompt."""
+    # On a rare prompt a polynomial of degree 3^L explodes, and would be most of the mean.
     largest = 2 * jnp.abs(batch.y).max(-1)
     return jnp.clip(predicted, -largest, largest)
 
@@ -110,19 +106,10 @@ def head_gates(architecture: Architecture) -> np.ndarray | None:  # [A, L, H]
 
 def transformer_config(spec: Spec) -> transformer.Config:
     """Return the config of the model as a transformer, with all heads in every layer."""
-    architecture, e = spec.architecture, spec.token_width
-    return transformer.Config(
-        e,
-        architecture.depth,
-        architecture.heads,
-        architecture.key_width or e,
-        width=architecture.width,
-        norm=architecture.norm,
-        kernel=architecture.kernel,
-        keys=architecture.keys,
-        mlp_width=architecture.mlp_width,
-        init_scale=architecture.init_scale,
-    )
+    shape, e = spec.architecture, spec.token_width
+    same = ("width", "norm", "kernel", "keys", "mlp_width", "init_scale")
+    fields = {name: getattr(shape, name) for name in same}
+    return transformer.Config(e, shape.depth, shape.heads, shape.key_width or e, **fields)
 
 
 def prepare_prompt(architecture: Architecture, prompt: Prompt) -> tuple[Prompt, Array]:
@@ -165,7 +152,6 @@ def _change(spec: Spec, **changes) -> Spec:
 
 def _can_be_merged(architecture: Architecture) -> bool:
     """Return whether the moment form serves: linear heads and nothing else."""
+    names = ("kernel", "keys", "width", "norm", "mlp_width")
     plain = ("linear", "demonstrations", None, False, None)
-    return plain == tuple(
-        getattr(architecture, name) for name in ("kernel", "keys", "width", "norm", "mlp_width")
-    )
+    return plain == tuple(getattr(architecture, name) for name in names)

@@ -18,16 +18,25 @@ CLIPPED_STEPS = 12_000
 SPARSE_STEPS = 20_000
 
 
+@dataclasses.dataclass(frozen=True)
+class NamedModels:
+    """The first fields of a configuration that names trained models."""
+
+    names: tuple[str, ...] = ()  # trained models
+    small: bool = False  # tiny models that train in seconds, for tests
+
+    @property
+    def models(self) -> dict[str, Spec]:
+        return choose_models(self.names, small=self.small)
+
+
 def choose_models(names: Iterable[str], *, small: bool = False) -> dict[str, Spec]:
     """Return the Specs of these names, or small ones of the same kinds that train in seconds."""
     return {name: tiny(name) if small else MODELS[name] for name in names}
 
 
 def tiny(name: str) -> Spec:
-    """Return a Spec of the same kind as a named one, with few steps, prompts and seeds.
-
-    Without variants it is narrow and has at most two layers.
-    """
+    """Return a Spec of the same kind with few steps, prompts and seeds; without variants narrow."""
     spec = MODELS[name]
     few = min(spec.training.checkpoints, 5)
     training = dataclasses.replace(spec.training, steps=5, batch=4, seeds=2, checkpoints=few)
@@ -50,9 +59,7 @@ def _dense() -> dict[str, Spec]:
     d, n, depth, heads, width = 6, 16, 4, 4, 24
     common = dict(seeds=16, seed=2101)
     linear = dict(steps=12_000, batch=128, learning_rate=0.005, clip=0.1, beta_2=0.99)
-    linear = dense_spec(
-        "linear", d, n, depth, noise_std=0.5, normalise_prompt=True, training=linear | common
-    )
+    linear = dict(noise_std=0.5, normalise_prompt=True, training=linear | common)
 
     def softmax(steps, checkpoints=1, **shape):
         training = dict(steps=steps, batch=64, learning_rate=0.003, checkpoints=checkpoints)
@@ -61,7 +68,7 @@ def _dense() -> dict[str, Spec]:
         return dense_spec("softmax", d, n, depth, **wide, **shape)
 
     specs = (
-        linear,
+        dense_spec("linear", d, n, depth, **linear),
         softmax(10_000),
         softmax(20_000, keys="causal"),
         softmax(16_000, checkpoints=5, norm=True, mlp_width=2 * width),
@@ -73,18 +80,11 @@ def _sparse(variants, *, sparsity=1, kernel="linear", key_width=None, **training
     """Models of regression with d = 5 and E |w|² = 1, which read prompts in their own units."""
     d, width = 5, max(map(max, variants))
     recipe = dict(steps=SPARSE_STEPS, batch=64, learning_rate=0.005, clip=0.1, beta_2=0.99)
+    scale = 0.1 if key_width is None else 1.0
+    form = dict(padding_slots=4, normalise_prompt=True, init_scale=scale)
     return Spec(
         Task(d, (8, 16, 32), sparsity, 0.5, (sparsity or d) ** -0.5),
-        Architecture(
-            len(variants[0]),
-            width,
-            variants,
-            kernel,
-            key_width,
-            padding_slots=4,
-            normalise_prompt=True,
-            init_scale=0.1 if key_width is None else 1.0,
-        ),
+        Architecture(len(variants[0]), width, variants, kernel, key_width, **form),
         Recipe(**recipe | {"checkpoints": 0} | training),
     )
 
@@ -94,13 +94,10 @@ def _clipped() -> dict[str, Spec]:
     shape = dict(kernel="softmax", key_width=8, width=16, mlp_width=32, norm=True, init_scale=0.5)
     architecture = Architecture(depth=4, heads=2, **shape)
     recipe = Recipe(steps=CLIPPED_STEPS, batch=32, learning_rate=4e-3, seeds=36, seed=3101)
+    signs = Task(5, (5, 10), noise_std=0.5, labels="signs")
     return {
         "small transformer": Spec(Task(5, (10,), noise_std=0.5), architecture, recipe),
-        "two classes": Spec(
-            Task(5, (5, 10), noise_std=0.5, labels="signs"),
-            architecture,
-            dataclasses.replace(recipe, seed=3102),
-        ),
+        "two classes": Spec(signs, architecture, dataclasses.replace(recipe, seed=3102)),
     }
 
 

@@ -16,7 +16,6 @@ from experiments.models.model import Model, head_gates, init
 from experiments.models.specs import Spec
 from lsa_lab.interop.weights import read_arrays, write_arrays
 from lsa_lab.training import Run
-from lsa_lab.training.status import Status
 
 _BLOCKS = 60  # of a training: the median loss of each is kept
 _HEADS = ("w_kq", "w_pv", "w_q", "w_k", "w_v", "w_o")  # leaves [L, H, ...]
@@ -36,7 +35,6 @@ class Runs:
 
     @cached_property
     def digest(self) -> str:
-        """Return a hash of all arrays."""
         total = hashlib.sha256()
         for name, array in sorted(self.arrays().items()):
             total.update(f"{name} {array.dtype.name} {array.shape} ".encode() + array.tobytes())
@@ -50,14 +48,6 @@ class Runs:
     def finished(self) -> np.ndarray:  # [A, S] bool
         """Return which runs did not diverge."""
         return self.steps_completed == self.spec.training.steps
-
-    @property
-    def status(self) -> tuple[Status, ...]:  # [A S]
-        steps = self.spec.training.steps
-        return tuple(
-            Status("finished" if step == steps else "diverged", int(step))
-            for step in self.steps_completed.ravel()
-        )
 
     @cached_property
     def initial(self) -> Any:  # leaves [S, ...]
@@ -95,13 +85,19 @@ class Runs:
         return jax.tree.map(lambda leaf: leaf[variant][seeds], self.all_models)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of a file by name."""
         trees = {"params": self.params, "checkpoints": self.checkpoints}
         arrays = {"loss": self.loss.astype(np.float32), "steps_completed": self.steps_completed}
         for group, tree in trees.items():
             for path, leaf in jax.tree.leaves_with_path(tree):
                 arrays[group + jax.tree_util.keystr(path)] = np.ascontiguousarray(leaf)
         return arrays
+
+
+def refuse_divergence(models: Mapping[str, Runs]) -> None:
+    """Raise ArithmeticError if a training of a model diverged."""
+    for name, runs in models.items():
+        if not runs.finished.all():
+            raise ArithmeticError(f"{int((~runs.finished).sum())} trainings {name} diverged")
 
 
 def collect(spec: Spec, run: Run, facts: Mapping[str, str] | None = None) -> Runs:
@@ -115,9 +111,8 @@ def collect(spec: Spec, run: Run, facts: Mapping[str, str] | None = None) -> Run
     if gates is not None:
         gates = gates.astype(np.float32)[:, None, :, :, None, None]
         heads = {name: getattr(params, name, None) for name in _HEADS}
-        params = params.replace(
-            **{name: gates * leaf for name, leaf in heads.items() if leaf is not None}
-        )
+        heads = {name: gates * leaf for name, leaf in heads.items() if leaf is not None}
+        params = params.replace(**heads)
     blocks = np.array_split(split(run.history["loss"]), min(_BLOCKS, spec.training.steps), axis=-1)
     watched = run.history.get("watch")  # before the first step and after each part
     return Runs(

@@ -4,6 +4,7 @@ The whole Spec of every model that a result rests on is written into that result
 """
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,12 +29,9 @@ class Task:
         _check_counts(self, "d", "sparsity")
         if self.sparsity is not None and self.sparsity > self.d:
             raise ValueError(f"sparsity = {self.sparsity}: it is at most d = {self.d}")
-        if (
-            not self.lengths
-            or min(self.lengths) < 1
-            or any(max(self.lengths) % n for n in self.lengths)
-        ):
-            raise ValueError(f"lengths = {self.lengths}: the longest is a multiple of each")
+        lengths = self.lengths
+        if not lengths or min(lengths) < 1 or any(max(lengths) % n for n in lengths):
+            raise ValueError(f"lengths = {lengths}: the longest is a multiple of each")
 
 
 @dataclass(frozen=True)
@@ -62,10 +60,8 @@ class Architecture:
         _check_counts(self, "depth", "heads", "key_width", "width", "mlp_width")
         for row in self.variants:
             if len(row) != self.depth or not 1 <= min(row) <= max(row) <= self.heads:
-                raise ValueError(
-                    f"variants = {self.variants}: each has {self.depth} layers, and every layer "
-                    f"1 to {self.heads} heads"
-                )
+                need = f"each has {self.depth} layers, and every layer 1 to {self.heads} heads"
+                raise ValueError(f"variants = {self.variants}: {need}")
         more = (self.kernel, self.width, self.norm, self.mlp_width, self.keys)
         if self.merged and more != ("linear", None, False, None, "demonstrations"):
             raise ValueError(f"{self}: merged weights have none of that; choose a key_width")
@@ -140,13 +136,7 @@ def dense_spec(
 
 def plain(spec: Spec) -> dict[str, Any]:
     """Return a Spec as JSON gives it back: dictionaries and lists."""
-
-    def listed(value):
-        if isinstance(value, dict):
-            return {name: listed(entry) for name, entry in value.items()}
-        return list(map(listed, value)) if isinstance(value, tuple) else value
-
-    return listed(dataclasses.asdict(spec))
+    return json.loads(json.dumps(dataclasses.asdict(spec)))
 
 
 def _check_counts(config: Any, *names: str) -> None:

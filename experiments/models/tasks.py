@@ -1,10 +1,12 @@
 """Prompts of a Spec's task, to train on and to evaluate on."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
 from experiments.models.specs import Task
-from lsa_lab import prompts
+from lsa_lab import estimators, prompts
 from lsa_lab.prompts import Prompt
 from lsa_lab.tasks import linear
 from lsa_lab.tasks.linear import LinearTask
@@ -24,8 +26,23 @@ def distribution(task: Task, n: int | None = None, *, noise_std=None, dtype=None
 
 
 def draw(key, task: LinearTask, size: int) -> Prompt:  # [size]
-    """Draw prompts of a task."""
     return linear.sample_batch(key, task, size)
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def draw_runs(key, task: LinearTask, runs: int, size: int):  # -> Prompt [R, B]
+    """Draw other prompts for each run: an interval over runs is then one over prompts too."""
+    return jax.vmap(partial(draw, task=task, size=size))(jax.random.split(key, runs))
+
+
+@partial(jax.jit, static_argnums=1)
+def ridge_risks(batch, penalty):  # Prompt [R, B] -> [R]
+    """Return the risk of ridge regression; with the right penalty it is the Bayes rule."""
+
+    def error(prompt):
+        return (estimators.ridge(prompt, penalty) @ prompt.x_query - prompt.y_query) ** 2
+
+    return jax.vmap(jax.vmap(error))(batch).mean(1)
 
 
 def training_batch(key, task: Task, size: int) -> Prompt:  # [size]

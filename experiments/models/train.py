@@ -17,7 +17,6 @@ from typing import Any
 
 import jax
 import numpy as np
-import optax
 
 import lsa_lab.training
 from experiments.models import runs
@@ -26,6 +25,7 @@ from experiments.models.named import MODELS
 from experiments.models.runs import Runs
 from experiments.models.specs import Recipe, Spec, plain
 from experiments.models.tasks import training_batch
+from experiments.training import build_adam
 from lsa_lab.files import cache_folder, lock_file
 from lsa_lab.lab import settings
 from lsa_lab.lab.catalogue import UsageError, check_known
@@ -41,11 +41,7 @@ CHECKPOINTS = {"transformer": (1,)}
 
 
 def load_models(models: Mapping[str, Spec], label: str = "", progress=None) -> dict[str, Runs]:
-    """Return the runs of each Spec: committed, else cached, else trained now.
-
-    Committed weights are read if a named model has the same Spec. Before a training begins its
-    size and an estimate of its time are printed; it resumes after an interruption.
-    """
+    """Return the runs of each Spec: committed for a named model, else cached, else trained now."""
     prefix = f"{label}: " if label else ""
     return {name: _load(spec, f"{prefix}{name}", progress) for name, spec in models.items()}
 
@@ -58,19 +54,16 @@ def _load(spec: Spec, label: str, progress) -> Runs:
     if file.exists():
         return runs.read(file, spec)
     with lock_file(file, wait=True):  # another experiment may be training the same
-        return (
-            runs.read(file, spec)
-            if file.exists()
-            else _train_and_save(spec, label, file, progress=progress)
-        )
+        if file.exists():
+            return runs.read(file, spec)
+        return _train_and_save(spec, label, file, progress=progress)
 
 
 def _train_and_save(spec: Spec, label: str, file: Path, *, parts=None, progress=None) -> Runs:
-    """Train a Spec, or resume its training, and write its weights."""
     checkpoint, start = cache_folder() / "models" / f"{_identity(spec)}.ckpt", time.monotonic()
     if not checkpoint.exists():
         print(f"  {label}: {describe_training(spec)}", file=sys.stderr, flush=True)
-    facts = _facts()
+    facts = {name: str(value) for name, value in collect_facts(Path(__file__).parent).items()}
     run = train(spec, label, files=Files(checkpoint), progress=progress)
     refuse_divergence(run.status, label, checkpoint)
     facts |= {"seconds": f"{time.monotonic() - start:.1f}"}
@@ -98,23 +91,16 @@ def describe_training(spec: Spec) -> str:
 
 
 def _work(spec: Spec) -> float:
-    """Return a number proportional to the operations of a training."""
-    architecture, recipe = spec.architecture, spec.training
-    width = architecture.width or spec.token_width
-    tokens = 1 if architecture.merged else max(spec.task.lengths)
-    per_token = architecture.heads * (architecture.key_width or width) + (
-        architecture.mlp_width or 0
-    )
-    runs_count = len(architecture.rows) * recipe.seeds
-    work = recipe.steps * recipe.batch * runs_count * architecture.depth
+    shape, recipe = spec.architecture, spec.training
+    width = shape.width or spec.token_width
+    tokens = 1 if shape.merged else max(spec.task.lengths)
+    per_token = shape.heads * (shape.key_width or width) + (shape.mlp_width or 0)
+    work = recipe.steps * recipe.batch * len(shape.rows) * recipe.seeds * shape.depth
     return float(work * tokens * width * per_token)
 
 
 def train(spec: Spec, label: str, *, files: Files | None = None, progress=None) -> Run:
-    """Train the A S runs of a Spec in float32 on squared errors against targets without noise.
-
-    The params are kept at every checkpoint.
-    """
+    """Train the A S runs of a Spec in float32 on squared errors against targets without noise."""
     training, gates = spec.training, head_gates(spec.architecture)
     count = len(spec.architecture.rows) * training.seeds
     key_init, key_data = _split_seed(training)
@@ -127,22 +113,16 @@ def train(spec: Spec, label: str, *, files: Files | None = None, progress=None) 
     def sample(key, *gates):
         return training_batch(key, spec.task, training.batch)
 
-    optimizer, parts = _build_optimizer(training), training.checkpoints
-    return fit(
-        lsa_lab.training.Training(
-            loss,
-            sample,
-            optimizer if gates is None else lambda gates: optimizer,
-            training.steps,
-            label=label,
-        ),
-        _draw_params(spec, jax.random.split(key_init, count)),
-        jax.random.split(key_data, count),
-        per_run=gates,
-        files=files,
-        progress=progress,
-        **{"watch": lambda params: params, "chunk": training.steps // parts} if parts else {},
-    )
+    rate, parts = training.learning_rate, training.checkpoints
+    decay = dict(end=rate / 100, clip=training.clip, b2=training.beta_2)
+    optimizer = build_adam(rate, training.steps, **decay)
+    optimize = optimizer if gates is None else lambda gates: optimizer
+    recipe = lsa_lab.training.Training(loss, sample, optimize, training.steps, label=label)
+    start = _draw_params(spec, jax.random.split(key_init, count))
+    keys, watch = jax.random.split(key_data, count), {}
+    if parts:
+        watch = {"watch": lambda params: params, "chunk": training.steps // parts}
+    return fit(recipe, start, keys, per_run=gates, files=files, progress=progress, **watch)
 
 
 def initial(spec: Spec) -> Any:  # leaves [S, ...]
@@ -161,14 +141,6 @@ def _draw_params(spec: Spec, keys) -> Any:  # [R] -> leaves [R, ...]
     return jax.jit(jax.vmap(partial(init, spec)))(keys)
 
 
-def _build_optimizer(training: Recipe) -> optax.GradientTransformation:
-    """Return Adam with a linear warm-up, a cosine decay to a hundredth, and clipped gradients."""
-    rate, steps = training.learning_rate, training.steps
-    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps, rate / 100)
-    adam = optax.adam(schedule, b2=training.beta_2)
-    return optax.chain(optax.clip_by_global_norm(training.clip), adam)
-
-
 def _identity(spec: Spec) -> str:
     """Return a name for the cache: weights of another Spec, code, device or version differ."""
     facts = [plain(spec), _code(), jax.devices()[0].device_kind, jax.__version__]
@@ -177,21 +149,14 @@ def _identity(spec: Spec) -> str:
 
 @functools.cache
 def _code() -> str:
-    """Return a hash of the code that draws, runs and trains."""
     library, here = Path(lsa_lab.__file__).parent, Path(__file__).parent
     folders = [library / name for name in ("tasks", "models", "training")]
     files = [path for folder in folders for path in folder.glob("*.py")]
     files += [here / name for name in ("model.py", "tasks.py", "train.py")]
-    return digest_files([library / "prompts.py", *files])
-
-
-def _facts() -> dict[str, str]:
-    """Return commit, versions, device and date of a training, as text."""
-    return {name: str(value) for name, value in collect_facts(Path(__file__).parent).items()}
+    return digest_files([library / "prompts.py", here.parent / "training.py", *files])
 
 
 def weights_file(name: str) -> Path:
-    """Return the committed file of a named model."""
     return WEIGHTS / f"{name.replace(' ', '_')}.safetensors"
 
 

@@ -46,11 +46,10 @@ TIERS = {
 
 @partial(jax.jit, static_argnames=("counts", "most_tasks", "d"))
 def fit_and_measure(key, n, k, noise_var, *, counts, most_tasks, d):  # -> [counts, 2]
-    """Return E (y - ŷ)² on new tasks and on pretraining tasks, after each number of prompts.
+    """Return E (y - ŷ)² on new and on pretraining tasks, after each number of prompts.
 
-    ``counts`` grow; the prompts of one count are among those of the next. The first ``k`` of
-    ``most_tasks`` tasks are used, scaled together until the mean of |w|² is d: the fluctuation of
-    this mean would be most of the spread of the risk on pretraining tasks, and vanishes as d grows.
+    The first ``k`` of ``most_tasks`` tasks are used, scaled together until the mean of |w|² is d:
+    its fluctuation would be most of the spread of the risk, and vanishes as d grows.
     """
     key_tasks, key_prompts = jax.random.split(key)
     tasks = jax.random.normal(key_tasks, (most_tasks, d))
@@ -63,11 +62,7 @@ def fit_and_measure(key, n, k, noise_var, *, counts, most_tasks, d):  # -> [coun
 
 
 def draw_features(key, tasks, n, k, noise_var, count):  # -> [N, d], [N, d+1], [N]
-    """Draw x_query, (h, s) and y_query of N prompts, each on one of the first k tasks.
-
-    h and s need the 2 x 2 moment of (ŵ·x, ε), drawn by Bartlett's factor, and one normal vector:
-    the components of Xᵀy that are orthogonal to w have variance |y|²/d.
-    """
+    """Draw x_query, (h, s) and y_query of N prompts, each on one of the first k tasks."""
     keys = jax.random.split(key, 4)
     d = tasks.shape[1]
     chosen = jnp.minimum((k * jax.random.uniform(keys[0], (count,))).astype(int), k - 1)
@@ -90,16 +85,12 @@ def draw_features(key, tasks, n, k, noise_var, count):  # -> [N, d], [N, d+1], [
 
 
 def fit_layers(prompts, counts):  # -> a list of [d, d+1]
-    """Return (Γ, γ) of least squares over the first prompts of each count.
-
-    With fewer prompts than entries it is the shortest layer without an error. With more prompts the
-    sums over the prompts of one count are reused for the next count.
-    """
+    """Return (Γ, γ) of least squares over the first prompts of each count."""
     x_query, read, y_query = prompts
     size = x_query.shape[1] * read.shape[1]
     gram, target, start, layers = jnp.zeros((size, size)), jnp.zeros(size), 0, []
     for count in counts:
-        if count < size:
+        if count < size:  # the shortest layer without an error
             x, h, y = (rows[:count] for rows in prompts)
             weights = jax.scipy.linalg.solve((x @ x.T) * (h @ h.T), y, assume_a="pos")
             layers.append(jnp.einsum("b,bi,bj->ij", weights, x, h))
@@ -132,20 +123,13 @@ def layer_risks(layer, tasks, used, n, noise_var):  # -> [2]
     mean = partial(jnp.average, weights=used.astype(float))
     images, sizes = tasks @ matrix.T, jnp.sum(tasks**2, axis=1)
     v = sizes / d + noise_var
-    old = risk(
-        mean(jnp.sum(tasks * images, axis=1)),
-        mean(jnp.sum(images**2, axis=1)),
-        mean(v),
-        mean(v**2),
-        mean(v * (tasks @ last)),
-        mean(v * (images @ last)),
-        mean(sizes),
-    )
+    aligned, squares = jnp.sum(tasks * images, axis=1), jnp.sum(images**2, axis=1)
+    cross = v * (tasks @ last), v * (images @ last)
+    old = risk(*map(mean, (aligned, squares, v, v**2, *cross, sizes)))
     return jnp.stack([new, old])
 
 
 def simulate(config, item):  # -> [R, taus, 2]
-    """Return both risks of every run after each number of prompts, at one (d, alpha, kappa)."""
     index, (d, alpha, kappa) = item
     n, k, repeats = round(alpha * d), round(kappa * d), (config.sizes[-1] // d) ** 2
     counts = tuple(round(tau * d * d) for tau in config.taus)
@@ -171,22 +155,14 @@ def compute(config, models):
     at_places = closed_forms(config, config.kappas, config.taus)
     over_tau = closed_forms(config, config.kappas, LINE)
     over_kappa = closed_forms(config, LINE, config.taus[-1:])[:, :, 0]
-    return xr.Dataset(
-        {
-            "measured": (("d", "alpha", "kappa", "run", "tau", "risk"), risks),
-            "closed_form": (("alpha", "kappa", "tau", "risk"), at_places),
-            "over_tau": (("alpha", "kappa", "line", "risk"), over_tau),
-            "over_kappa": (("alpha", "line", "risk"), over_kappa),
-        },
-        {
-            "d": list(config.sizes),
-            "alpha": list(config.alphas),
-            "kappa": list(config.kappas),
-            "tau": list(config.taus),
-            "risk": list(RISKS),
-            "line": LINE,
-        },
-    )
+    data = {
+        "measured": (("d", "alpha", "kappa", "run", "tau", "risk"), risks),
+        "closed_form": (("alpha", "kappa", "tau", "risk"), at_places),
+        "over_tau": (("alpha", "kappa", "line", "risk"), over_tau),
+        "over_kappa": (("alpha", "line", "risk"), over_kappa),
+    }
+    names = {"d": list(config.sizes), "alpha": list(config.alphas), "kappa": list(config.kappas)}
+    return xr.Dataset(data, names | {"tau": list(config.taus), "risk": list(RISKS), "line": LINE})
 
 
 def limit(result, **place):  # -> [R]
@@ -225,16 +201,14 @@ CLAIMS = (
           over={"risk": RISKS, "alpha": FULL.alphas, "kappa": FULL.kappas, "tau": (BELOW, ABOVE)},
           null="none: the closed form has no free parameter"),
     ratio("peak", statement="The risk on new tasks has a peak where prompts are as many as entries "
-          "of the layer, at alpha = {alpha}, kappa = {kappa}",
-          quantity="the risk on new tasks just above tau = 1 over the larger of the risks at "
-          f"tau = {BELOW:g} and tau = {ABOVE:g}, at the larger d",
-          sample=peak, at_least=1.1, simultaneous=True,
-          over={"alpha": FULL.alphas, "kappa": FULL.kappas},
-          null="none: without a peak the ratio is at most 1"),
+          "of the layer, at alpha = {alpha}, kappa = {kappa}", quantity="the risk on new tasks "
+          f"just above tau = 1 over the larger of the risks at tau = {BELOW:g} and tau = "
+          f"{ABOVE:g}, at the larger d", sample=peak, at_least=1.1, simultaneous=True,
+          over={"alpha": FULL.alphas, "kappa": FULL.kappas}, null="none: without a peak the ratio "
+          "is at most 1"),
     ratio("memorised", statement="With fewer tasks than dimensions a layer memorises these tasks "
-          "and fails on new ones",
-          quantity=f"{GAP}, kappa = {FULL.kappas[0]:g}", sample=partial(gap, kappa=0),
-          at_least=1.1, null="learned"),
+          "and fails on new ones", quantity=f"{GAP}, kappa = {FULL.kappas[0]:g}",
+          sample=partial(gap, kappa=0), at_least=1.1, null="learned"),
     ratio("learned", statement="With many more tasks than dimensions a layer answers new tasks as "
           "well as those of the pretraining",
           quantity=f"{GAP}, kappa = {FULL.kappas[-1]:g}", sample=partial(gap, kappa=-1),
@@ -243,10 +217,29 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.6, (1, 2))
     largest = result.isel(d=-1, alpha=-1)
-    plot_prompts(axes[0], largest.sel(risk="new tasks"))
-    plot_tasks(axes[1], largest)
+    new = largest.sel(risk="new tasks")
+    looks = zip(new["kappa"].values[[0, -1]], ("0.5", plotting.BLACK), "^D", strict=True)
+    for kappa, color, marker in looks:
+        risks = new.sel(kappa=kappa)
+        plotting.line(left, risks["line"], risks["over_tau"], f"{kappa:g} d tasks", color)
+        look = dict(color=color, fmt=marker, mfc="white")
+        plotting.mean_points(left, risks["tau"], risks["measured"], **look)
+    plotting.log_axes(left, x=True, y=True, ticks=(0.1, 0.25, 0.5, 1, 2, 4, 10))
+    left.set(xlabel="prompts N / d²", ylabel="risk on new tasks", ylim=(None, 50))
+    left.set_title("New tasks by number of prompts")
+    left.legend()
+    looks = zip(largest["risk"].values, plotting.COLOURS[3:], "os", strict=False)
+    for name, color, marker in looks:
+        risks = largest.sel(risk=name)
+        plotting.line(right, risks["line"], risks["over_kappa"], name, color)
+        points = risks["measured"].isel(tau=-1)
+        plotting.mean_points(right, risks["kappa"], points, color=color, fmt=marker, mfc="white")
+    plotting.log_axes(right, x=True, y=True, ticks=(0.1, 0.5, 1, 2, 4, 10))
+    right.set_yticks((0.25, 0.5, 1, 2), ("0.25", "0.5", "1", "2"))
+    right.set(xlabel="tasks k / d", ylabel="risk", title="Risks by number of tasks")
+    right.legend()
     peaks = [peak(result, config.alphas[-1], kappa) for kappa in config.kappas]
     least, few, many = (
         np.exp(np.log(values).mean(-1)).min() for values in (peaks, gap(result, 0), gap(result, -1))
@@ -258,32 +251,6 @@ def plot(result, config):  # -> Figure, caption
         f"{config.kappas[-1]:g} d tasks {many:.3g} times. Lines are the closed form, points means "
         f"at d = {config.sizes[-1]}."
     )
-
-
-def plot_prompts(ax, result):
-    looks = zip(result["kappa"].values[[0, -1]], ("0.5", plotting.BLACK), "^D", strict=True)
-    for kappa, color, marker in looks:
-        risks = result.sel(kappa=kappa)
-        plotting.line(ax, risks["line"], risks["over_tau"], f"{kappa:g} d tasks", color)
-        points = risks["measured"].transpose("run", "tau")
-        plotting.mean_points(ax, risks["tau"], points, color=color, fmt=marker, mfc="white")
-    plotting.log_axes(ax, x=True, y=True, ticks=(0.1, 0.25, 0.5, 1, 2, 4, 10))
-    ax.set(xlabel="prompts N / d²", ylabel="risk on new tasks", ylim=(None, 50))
-    ax.set_title("New tasks by number of prompts")
-    ax.legend()
-
-
-def plot_tasks(ax, result):
-    looks = zip(result["risk"].values, plotting.COLOURS[3:], "os", strict=False)
-    for name, color, marker in looks:
-        risks = result.sel(risk=name)
-        plotting.line(ax, risks["line"], risks["over_kappa"], name, color)
-        points = risks["measured"].isel(tau=-1).transpose("run", "kappa")
-        plotting.mean_points(ax, risks["kappa"], points, color=color, fmt=marker, mfc="white")
-    plotting.log_axes(ax, x=True, y=True, ticks=(0.1, 0.5, 1, 2, 4, 10))
-    ax.set_yticks((0.25, 0.5, 1, 2), ("0.25", "0.5", "1", "2"))
-    ax.set(xlabel="tasks k / d", ylabel="risk", title="Risks by number of tasks")
-    ax.legend()
 
 
 if __name__ == "__main__":

@@ -13,17 +13,14 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
 
-from lsa_lab import lab
+from experiments import training
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
 from lsa_lab.theory import optimum
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
 
 TASKS = ("isotropic", "anisotropic", "noisy")
 TABLES = ("diabetes", "wine", "breast cancer")
@@ -63,23 +60,13 @@ TIERS = {
 predict = jax.jit(predictions_from_moments)
 
 
-def list_tasks(config):  # -> [3, d, d], [3]
-    """Return Λ and σ² of each task; anisotropic is U diag(1, 1, 1/2, 1/4, 1, ...) Uᵀ, U fixed."""
-    d = config.d
-    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]
-    rotated = rotation * np.resize([1.0, 1.0, 0.5, 0.25, 1.0], d) @ rotation.T
-    return np.stack([np.eye(d), rotated, np.eye(d)]), np.array([0.0, 0.0, config.noise_var])
-
-
 def train(config, tasks, n, heads):  # -> for each number of heads Params [T R, ...]
-    """Train ``runs`` layers on each of T tasks (Λ, σ²) with n demonstrations.
+    """Train ``runs`` layers on each of T tasks (Λ, σ²), all numbers of heads on the same batches.
 
-    Layers of all numbers of heads see the same batches. Adam treats each weight by itself, so that
-    the sum of the losses trains each layer as if it were alone.
+    Adam treats each weight by itself: the sum of the losses trains each layer as if it were alone.
     """
-    count, d, steps = len(tasks[1]) * config.runs, tasks[0].shape[-1], config.steps
-    label, rng = f"d = {d}, n = {n}", np.random.default_rng([config.seed, d, n])
-    schedule = optax.warmup_cosine_decay_schedule(0.0, config.learning_rate, steps // 20, steps)
+    count, d = len(tasks[1]) * config.runs, tasks[0].shape[-1]
+    rng = np.random.default_rng([config.seed, d, n])
     shapes = [(2, count, 1, num_heads, d + 1, d + 1) for num_heads in heads]
     start = tuple(Params(*jnp.asarray(0.1 * rng.normal(size=s), jnp.float32)) for s in shapes)
 
@@ -93,16 +80,13 @@ def train(config, tasks, n, heads):  # -> for each number of heads Params [T R, 
         errors = [predictions_from_moments(layer, moment, x_query) - y_query for layer in layers]
         return sum(jnp.mean(error**2) for error in errors)
 
-    training = Training(loss, sample, lambda task: optax.adam(schedule), steps, label=label)
     keys = jax.random.split(jax.random.key(rng.integers(2**31)), count)
-    repeated = [jnp.asarray(np.repeat(leaf, config.runs, axis=0), jnp.float32) for leaf in tasks]
-    run = fit(training, start, keys, per_run=tuple(repeated), **lab.checkpoint(label))
-    refuse_divergence(run.status, label, needs_all=True)
-    return jax.tree.map(lambda leaf: np.asarray(leaf, float), run.params)
+    repeated = tuple(jnp.asarray(np.repeat(leaf, config.runs, 0), jnp.float32) for leaf in tasks)
+    recipe = loss, sample, training.build_adam(config.learning_rate, config.steps), config.steps
+    return training.train(f"d = {d}, n = {n}", *recipe, start, keys, repeated, needs_all=True)
 
 
 def draw_prompts(rng, covariance, noise_var, n, size):  # -> [e, e, B], [d, B], [B]
-    """Draw second moments, queries and targets of prompts that are independent of training."""
     root = np.linalg.cholesky(covariance)
     x = rng.standard_normal((size, n + 1, len(root))) @ root.T
     y = (x @ rng.standard_normal((size, len(root), 1)))[..., 0]
@@ -112,9 +96,12 @@ def draw_prompts(rng, covariance, noise_var, n, size):  # -> [e, e, B], [d, B], 
     return moments.transpose(1, 2, 0), x[:, n].T, y[:, n]
 
 
+def select_rows(params, rows):
+    return jax.tree.map(lambda leaf: leaf[rows], params)
+
+
 def measure_excess(layers, task, n, size, rng):  # -> [R, H, 2], []
-    """Return each layer's risk, its excess over the risk of A* on the same prompts as a share of
-    the risk of A*, and the risk of A*."""
+    """Return each layer's risk and its excess over A* as a share of the last number, A*'s risk."""
     hypotheses = task[0], np.eye(len(task[0])), n, task[1]
     best = optimum.one_layer(*hypotheses)
     least, measured = float(optimum.one_layer_risk(best, *hypotheses)), []
@@ -122,7 +109,7 @@ def measure_excess(layers, task, n, size, rng):  # -> [R, H, 2], []
         moment, x_query, y_query = draw_prompts(rng, *task, n, size)
         optimal = np.einsum("fb,fg,gb->b", moment[:-1, -1], best, x_query, optimize=True)
         for layer in layers:
-            predictions = predict(jax.tree.map(lambda leaf, r=r: leaf[r], layer), moment, x_query)
+            predictions = predict(select_rows(layer, r), moment, x_query)
             errors = (predictions - y_query) ** 2
             excess = (errors - (optimal - y_query) ** 2).mean() / least
             measured.append((errors.mean(), excess))
@@ -130,13 +117,15 @@ def measure_excess(layers, task, n, size, rng):  # -> [R, H, 2], []
 
 
 def compute_tasks(config):
-    """Train layers on three tasks at several lengths and measure their excess risks."""
-    tasks, measured = list_tasks(config), []
+    d, measured = config.d, []
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((d, d)))[0]  # the same always
+    rotated = rotation * np.resize([1.0, 1.0, 0.5, 0.25, 1.0], d) @ rotation.T
+    covariances = np.stack([np.eye(d), rotated, np.eye(d)])
+    tasks = covariances, np.array([0.0, 0.0, config.noise_var])  # Λ and σ²
     for n in config.lengths:
         layers, rng = train(config, tasks, n, config.heads), np.random.default_rng([config.seed, n])
         for i, task in enumerate(zip(*tasks, strict=True)):
-            rows = slice(i * config.runs, (i + 1) * config.runs)
-            task_layers = jax.tree.map(lambda leaf, rows=rows: leaf[rows], layers)
+            task_layers = select_rows(layers, slice(i * config.runs, (i + 1) * config.runs))
             measured.append(measure_excess(task_layers, task, n, config.test_prompts, rng))
     risks, least = (np.stack(values) for values in zip(*measured, strict=True))
     risks = risks.reshape(len(config.lengths), len(TASKS), *risks.shape[1:])
@@ -158,12 +147,10 @@ def descend(moment, x_query, steps):  # [e, e, B], [d, B] -> [B]
 
 
 def measure_shift(layer, m, config, rng):  # -> [scales], [], []
-    """Return the risks / tr Λ' of a layer, of descent and of predicting 0 on the same prompts.
-
-    Without noise a prompt of scale c is √c times one of scale 1, and descent has the same share.
-    """
+    """Return the risks / tr Λ' of a layer, of descent and of predicting 0 on the same prompts."""
     identity = np.eye(config.shift_d)
     moment, x_query, y_query = draw_prompts(rng, identity, 0.0, m, config.test_prompts)
+    # A prompt of scale c is √c times one of scale 1, and descent has the same share.
     predictions = [predict(layer, c * moment, c**0.5 * x_query) / c**0.5 for c in config.scales]
     others = descend(moment, x_query, config.descent_steps), np.zeros_like(y_query)
     *risks, descent, zero = (
@@ -172,29 +159,22 @@ def measure_shift(layer, m, config, rng):  # -> [scales], [], []
     return np.array(risks), descent, zero
 
 
-def predict_shift(config):  # -> [scales, lengths]
-    """Return the risk / tr Λ' of A = Γ⁻¹ from (I, n) at each scale and length."""
-    identity, d = np.eye(config.shift_d), config.shift_d
-    best = optimum.one_layer(identity, identity, config.shift_n, 0.0)
-    risks = [
-        optimum.shifted_risk(best, c * identity, c * identity, identity, m, 0.0) / (c * d)
-        for c in config.scales
-        for m in config.shift_lengths
-    ]
-    return np.reshape(risks, (len(config.scales), len(config.shift_lengths)))
-
-
 def compute_shift(config, layers):
-    """Measure the risks of layers at other scales and lengths than in training."""
     rng, measured = np.random.default_rng([config.seed, 0]), []
     for r in range(config.runs):
-        layer = jax.tree.map(lambda leaf, r=r: leaf[r], layers)
+        layer = select_rows(layers, r)
         rows = [measure_shift(layer, m, config, rng) for m in config.shift_lengths]
         measured.append([np.stack(values, axis=-1) for values in zip(*rows, strict=True)])
     risk, descent, zero = (np.stack(values) for values in zip(*measured, strict=True))
+    identity = np.eye(config.shift_d)
+    best = optimum.one_layer(identity, identity, config.shift_n, 0.0)  # Γ⁻¹ of the training
+    theory = [
+        [optimum.shifted_risk(best, c * identity, c * identity, identity, m, 0.0)
+         / (c * config.shift_d) for m in config.shift_lengths] for c in config.scales
+    ]  # fmt: skip
     data = {
         "risk": (("run", "scale", "length"), risk),
-        "theory": (("scale", "length"), predict_shift(config)),
+        "theory": (("scale", "length"), np.array(theory)),
         "descent": (("run", "length"), descent),
         "zero": (("run", "length"), zero),
     }
@@ -202,38 +182,29 @@ def compute_shift(config, layers):
 
 
 def load_table(name):  # -> [rows, e]
-    """Load a table of scikit-learn, nothing is downloaded; standardise columns, the label last.
-
-    The labels are the progression of diabetes (442 patients, 10 columns), the alcohol of a wine
-    (178 wines, 12 columns) and the diagnosis of a tumour (569 patients, the 10 mean measurements).
-    """
+    """Load a table that is part of scikit-learn; standardise columns, the label last."""
     from sklearn import datasets
 
-    if name == "diabetes":
-        x, y = datasets.load_diabetes(return_X_y=True, scaled=False)
-    elif name == "wine":
-        measurements = datasets.load_wine().data
-        x, y = measurements[:, 1:], measurements[:, 0]
-    else:
+    if name == "diabetes":  # 442 patients; the label is the progression of the disease
+        values = np.column_stack(datasets.load_diabetes(return_X_y=True, scaled=False))
+    elif name == "wine":  # 178 wines; the label is the alcohol
+        values = np.roll(datasets.load_wine().data, -1, axis=1)
+    else:  # 569 patients, 10 mean measurements; the label is the diagnosis of a tumour
         x, y = datasets.load_breast_cancer(return_X_y=True)
-        x = x[:, :10]
-    values = np.column_stack([x, y])
+        values = np.column_stack([x[:, :10], y])
     return (values - values.mean(0)) / values.std(0)
 
 
 def measure_table(layers, table, config, rng):  # -> [3, G]
-    """Return squared errors of the layers (their mean), of descent, and of the mean label 0.
-
-    The rows are split at random into G disjoint groups of n + 1. Each row is a query once, and its
-    demonstrations are the other rows of its group.
-    """
+    """Return squared errors of the layers (their mean), of descent, and of the mean label 0."""
     size = config.shift_n + 1
+    # Each row is a query once; its demonstrations are the others of its random group of n + 1.
     rotations = np.add.outer(np.arange(size), np.arange(size)) % size
     groups = rng.permutation(len(table))[: len(table) // size * size].reshape(-1, size)
     tokens = table[groups[:, rotations]].reshape(-1, size, table.shape[1])
     moment = (tokens[:, 1:].transpose(0, 2, 1) @ tokens[:, 1:] / config.shift_n).transpose(1, 2, 0)
     x_query, y_query = tokens[:, 0, :-1].T, tokens[:, 0, -1]
-    runs = [jax.tree.map(lambda leaf, r=r: leaf[r], layers) for r in range(config.runs)]
+    runs = [select_rows(layers, r) for r in range(config.runs)]
     errors = np.mean([(predict(layer, moment, x_query) - y_query) ** 2 for layer in runs], axis=0)
     descent = (descend(moment, x_query, config.descent_steps) - y_query) ** 2
     return np.stack([errors, descent, y_query**2]).reshape(3, -1, size).mean(-1)
@@ -244,10 +215,8 @@ def compute(config, models):
     layers = {}
     for d in sorted({config.shift_d, *(table.shape[1] - 1 for table in tables.values())}):
         (layers[d],) = train(config, (np.eye(d)[None], np.zeros(1)), config.shift_n, (1,))
-    groups = {
-        "tasks": compute_tasks(config),
-        "shift": compute_shift(config, layers[config.shift_d]),
-    }
+    shift = compute_shift(config, layers[config.shift_d])
+    groups = {"tasks": compute_tasks(config), "shift": shift}
     for i, (name, table) in enumerate(tables.items()):
         rng = np.random.default_rng([config.seed, 1, i])
         errors = measure_table(layers[table.shape[1] - 1], table, config, rng)
@@ -286,12 +255,10 @@ FULL = TIERS["full"]
 NULL = "none: this claim is the null of another claim"
 derived = partial(Claim, source="derived here")
 CLAIMS = (
-    Claim("risk", "Zhang et al. 2306.09927",
-          "On the {task} task with n = {length} a trained layer with H = {heads} has the least "
-          "risk that any layer can have",
-          "the excess over the optimum's risk on the same prompts, as a share of that risk",
-          excess, at_most=0.02, simultaneous=True,
-          over={"task": TASKS, "length": FULL.lengths, "heads": FULL.heads},
+    Claim("risk", "Zhang et al. 2306.09927", "On the {task} task with n = {length} a trained layer "
+          "with H = {heads} has the least risk that any layer can have", "the excess over the "
+          "optimum's risk on the same prompts, as a share of that risk", excess, at_most=0.02,
+          simultaneous=True, over={"task": TASKS, "length": FULL.lengths, "heads": FULL.heads},
           null="none: the optimum on the same prompts is the comparison"),
     derived("theory", statement="Theory predicts the risk of a trained layer on covariates of "
             "{scale} times the scale with {length} demonstrations",
@@ -308,11 +275,10 @@ CLAIMS = (
             quantity="the risk of descent less that of predicting 0, as a share of tr Λ'",
             sample=partial(less_than_zero, learner="descent"), at_most=0.0, null=NULL),
     derived("table", statement="A layer trained on isotropic Gaussians predicts better than the "
-            "mean on the {table} table",
-            quantity="the layer's squared error less that of the mean, over the label's variance",
-            sample=partial(table_difference, baseline="mean"), at_most=0.0,
-            over={"table": TABLES}, null="table_descent",
-            note="columns are standardised over the whole table; a group has 13 rows of its own"),
+            "mean on the {table} table", quantity="the layer's squared error less that of the "
+            "mean, over the label's variance", sample=partial(table_difference, baseline="mean"),
+            at_most=0.0, over={"table": TABLES}, null="table_descent", note="columns are "
+            "standardised over the whole table; a group has 13 rows of its own"),
     derived("table_descent", statement="Descent with each prompt's own step size predicts better "
             "than this layer on the {table} table",
             quantity="the layer's squared error less that of descent, over the label's variance",
@@ -322,11 +288,11 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.5, (1, 3))
-    for ax, name, draw_panel in zip(
-        axes, result, (plot_tasks, plot_shift, plot_tables), strict=True
+    figure, (left, middle, right) = plotting.figure(6.75, 2.5, (1, 3))
+    for ax, name, draw in zip(
+        (left, middle, right), result, (plot_tasks, plot_shift, plot_tables), strict=True
     ):
-        draw_panel(ax, result[name])
+        draw(ax, result[name])
     excesses = result["tasks"]["excess"]
     typical, far = 100 * float(excesses.median()), int((excesses > 0.1).sum())
     shift = result["shift"].to_dataset().isel(length=-1)
@@ -341,6 +307,9 @@ def plot(result, config):  # -> Figure, caption
     )
 
 
+TICKS = (0.25, 0.5, 1, 2, 4)
+
+
 def plot_tasks(ax, tasks):
     lengths, heads = tasks["length"].values, tasks["heads"].values
     for task, color in zip(TASKS, plotting.COLOURS[3:], strict=True):
@@ -349,7 +318,7 @@ def plot_tasks(ax, tasks):
             risks = tasks["risk"].sel(task=task, heads=number).transpose("length", "run")
             ax.plot(lengths, risks, marker, color=color, mfc="none", ms=size, mew=0.6)
     plotting.log_axes(ax, x=True, y=True, ticks=lengths)
-    ax.set_yticks((0.25, 0.5, 1, 2, 4), ("0.25", "0.5", "1", "2", "4"))
+    ax.set_yticks(TICKS, map(str, TICKS))
     ax.set(xlabel="demonstrations n", ylabel="excess risk", title="Trained layers")
     ax.legend()
 
@@ -378,7 +347,7 @@ def plot_tables(ax, tables):
     ax.axhline(1, color="grey", lw=0.8, ls=":")
     plotting.log_axes(ax, y=True)
     ax.set_xticks(range(len(tables)), [name.replace(" ", "\n") for name in tables])
-    ax.set_yticks((0.25, 0.5, 1, 2, 4), ("0.25", "0.5", "1", "2", "4"))
+    ax.set_yticks(TICKS, map(str, TICKS))
     ax.set(ylabel="squared error / variance", title="Tables", ylim=(0.2, 6))
     ax.legend(loc="upper left")
 

@@ -57,20 +57,7 @@ def balanced_start(initial_step, d):
     return theory.Weights(jnp.asarray(u), jnp.eye(d) * initial_step / u)
 
 
-def attention_params(weights):
-    """Return one layer with u and U as its label entry and covariate block (read with a minus)."""
-    w_kq = jnp.pad(weights.U, ((0, 1), (0, 1)))
-    w_pv = jnp.zeros_like(w_kq).at[-1, -1].set(-weights.u)
-    return Params(w_kq[None, None], w_pv[None, None])
-
-
-def read_steps(params):  # -> [d]
-    """Return the diagonal of uU."""
-    return -params.w_pv[0, 0, -1, -1] * jnp.diagonal(params.w_kq[0, 0])[:-1]
-
-
 def train(config, covariance, time, points, key, label):  # -> times [C+1], steps [R, C+1, d]
-    """Train every entry of one layer on fresh batches and record the diagonal of uU."""
     stride = max(1, round(time / config.learning_rate / points))
     task = LinearTask(config.n, len(covariance), covariance=covariance, dtype=jnp.float32)
 
@@ -79,23 +66,18 @@ def train(config, covariance, time, points, key, label):  # -> times [C+1], step
         predictions = moments.predictions_from_moments(params, second_moments, x_queries)
         return jnp.mean((predictions - y_queries) ** 2) / 2
 
-    training = Training(
-        loss=loss,
-        sample=partial(sample_moments_batch, task=task, size=config.batch),
-        optimizer=optax.sgd(config.learning_rate),
-        steps=points * stride,
-        label=label,
-    )
-    start = attention_params(balanced_start(config.initial_step, len(covariance)))
-    start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
-    run = fit(
-        training,
-        jax.tree.map(lambda leaf: jnp.repeat(leaf[None], config.runs, axis=0), start),
-        jax.random.split(key, config.runs),
-        watch=read_steps,
-        chunk=stride,
-        **lab.checkpoint(label),
-    )
+    def read_steps(params):  # the diagonal of uU [d]
+        return -params.w_pv[0, 0, -1, -1] * jnp.diagonal(params.w_kq[0, 0])[:-1]
+
+    sample = partial(sample_moments_batch, task=task, size=config.batch)
+    descent = optax.sgd(config.learning_rate)
+    training = Training(loss, sample, descent, points * stride, label=label)
+    weights = balanced_start(config.initial_step, len(covariance))
+    w_kq = jnp.pad(weights.U, ((0, 1), (0, 1)))
+    leaves = w_kq, jnp.zeros_like(w_kq).at[-1, -1].set(-weights.u)
+    start = Params(*(jnp.stack([w[None, None].astype(jnp.float32)] * config.runs) for w in leaves))
+    keys, watch = jax.random.split(key, config.runs), dict(watch=read_steps, chunk=stride)
+    run = fit(training, start, keys, **watch, **lab.checkpoint(label))
     refuse_divergence(run.status, label, needs_all=True)
     times = np.arange(points + 1) * stride * config.learning_rate
     return times, np.asarray(run.history["watch"], float)
@@ -125,12 +107,8 @@ def compute(config, models):
             "mode_law": (("mode_time", "eigenvalue"), mode_laws),
             "mode_limit": ("eigenvalue", 1 / gammas),
         },
-        {
-            "time": times,
-            "demonstrations": ["n", "infinite"],
-            "mode_time": modes_times,
-            "eigenvalue": list(config.eigenvalues),
-        },
+        {"time": times, "demonstrations": ["n", "infinite"], "mode_time": modes_times}
+        | {"eigenvalue": list(config.eigenvalues)},
     )
 
 
@@ -171,8 +149,7 @@ def delay(result, mode):  # -> [R]
 derived = partial(Claim, source="derived here")
 CLAIMS = (
     derived("samples", statement="Descent on fresh samples with every entry free follows the "
-            "logistic law of the flow",
-            quantity="|a - law| / a(∞), averaged over time",
+            "logistic law of the flow", quantity="|a - law| / a(∞), averaged over time",
             sample=partial(distances, demonstrations="n"), at_most=0.05, null="samples_infinite"),
     derived("samples_infinite", statement="The logistic law for infinitely many demonstrations is "
             "farther from descent on samples than the law for n",
@@ -188,9 +165,31 @@ CLAIMS = (
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.6, (1, 2))
-    plot_isotropic(axes[0], result)
-    plot_modes(axes[1], result)
+    figure, (left, right) = plotting.figure(6.75, 2.6, (1, 2))
+    color, times = plotting.METHOD["linear"]["color"], result["time"].values
+    steps, laws = (100 * result[name] / result["limit"] for name in ("step", "law"))
+    few, look = slice(None, None, max(1, len(times) // 16)), dict(fmt="o", color=color, mfc="white")
+    plotting.line(left, times, laws.sel(demonstrations="n"), "law")
+    plotting.line(left, times, laws.sel(demonstrations="infinite"), "law, n = ∞", "dimgrey", ":")
+    plotting.mean_points(left, times[few], steps[:, few], "descent on samples", **look)
+    left.set(xlabel="time = steps × learning rate", ylabel="effective step, % of its limit")
+    left.set_title("Isotropic covariates")
+    left.legend()
+    from matplotlib import colormaps
+
+    times, values = result["mode_time"].values, result["eigenvalue"].values
+    modes = 100 * result["mode"].transpose("run", ...) / result["mode_limit"]
+    laws = 100 * result["mode_law"] / result["mode_limit"]
+    few = np.unique(np.geomspace(1, len(times) - 1, 16).astype(int))
+    shades = colormaps["viridis"](np.linspace(0, 0.85, len(values)))
+    for i, (value, shade) in enumerate(zip(values, shades, strict=True)):
+        plotting.line(right, times, laws.isel(eigenvalue=i), f"λ = {value:g}", shade)
+        points = modes.isel(eigenvalue=i, mode_time=few)
+        plotting.mean_points(right, times[few], points, fmt="o", color=shade, mfc="white")
+    plotting.log_axes(right, x=True)
+    right.set(xlabel="time", ylabel="mode, % of its limit", xlim=(times[1], times[-1]))
+    right.set_title("Several eigenvalues")
+    right.legend(title="eigenvalue")
     off, infinite = (100 * distances(result, name).mean() for name in ("n", "infinite"))
     delays = [delay(result, mode) for mode in range(2, len(config.eigenvalues) + 1)]
     ratios = ", ".join(f"{np.exp(np.log(ratio).mean()):.2g}" for ratio in delays)
@@ -200,37 +199,6 @@ def plot(result, config):  # -> Figure, caption
         f"reaches half of its limit after {ratios} times the time of the mode before. Lines are "
         "the laws, points means of runs."
     )
-
-
-def plot_isotropic(ax, result):
-    color, times = plotting.METHOD["linear"]["color"], result["time"].values
-    steps, laws = (100 * result[name] / result["limit"] for name in ("step", "law"))
-    few = slice(None, None, max(1, len(times) // 16))
-    look = {"fmt": "o", "color": color, "mfc": "white"}
-    plotting.line(ax, times, laws.sel(demonstrations="n"), "law")
-    plotting.line(ax, times, laws.sel(demonstrations="infinite"), "law, n = ∞", "dimgrey", ":")
-    plotting.mean_points(ax, times[few], steps[:, few], "descent on samples", **look)
-    ax.set(xlabel="time = steps × learning rate", ylabel="effective step, % of its limit")
-    ax.set_title("Isotropic covariates")
-    ax.legend()
-
-
-def plot_modes(ax, result):
-    from matplotlib import colormaps
-
-    times, values = result["mode_time"].values, result["eigenvalue"].values
-    modes = 100 * result["mode"].transpose("run", ...) / result["mode_limit"]
-    laws = 100 * result["mode_law"] / result["mode_limit"]
-    few = np.unique(np.geomspace(1, len(times) - 1, 16).astype(int))
-    shades = colormaps["viridis"](np.linspace(0, 0.85, len(values)))
-    for i, (value, shade) in enumerate(zip(values, shades, strict=True)):
-        plotting.line(ax, times, laws.isel(eigenvalue=i), f"λ = {value:g}", shade)
-        points = modes.isel(eigenvalue=i, mode_time=few)
-        plotting.mean_points(ax, times[few], points, fmt="o", color=shade, mfc="white")
-    plotting.log_axes(ax, x=True)
-    ax.set(xlabel="time", ylabel="mode, % of its limit", xlim=(times[1], times[-1]))
-    ax.set_title("Several eigenvalues")
-    ax.legend(title="eigenvalue")
 
 
 if __name__ == "__main__":

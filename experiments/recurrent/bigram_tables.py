@@ -15,16 +15,14 @@ from functools import cache, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
 from scipy.optimize import minimize, minimize_scalar
 
-from lsa_lab import lab
+from experiments import training
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models import recurrent, transformer
 from lsa_lab.tasks import markov
 from lsa_lab.theory import bigrams
-from lsa_lab.training import Training, fit
 
 NAMES = {"mesa": "mesa", "softmax": "softmax attention", "delta": "DeltaNet"}
 NAMES |= {"gated_delta": "Gated DeltaNet", "additive": "linear attention"}
@@ -80,13 +78,8 @@ def start(key, near, kind, num_symbols):
 
 
 def train(config, kind, num_symbols):  # -> params [2 R, ...], near starts first
-    """Train layers to give the rows of the table in the second half of a chain."""
     K = num_symbols
-    rate, half = config.learning_rate, config.length * K // 2
-    schedule = optax.warmup_cosine_decay_schedule(
-        0.0, rate, config.steps // 20, config.steps, rate / 100
-    )
-    optimizer = optax.chain(optax.clip_by_global_norm(0.3), optax.adam(schedule, b2=0.99))
+    rate, steps, half = config.learning_rate, config.steps, config.length * K // 2
     task = markov.MarkovTask(config.length * K, K, config.concentration, jnp.float32)
 
     def sample(key):
@@ -99,19 +92,12 @@ def train(config, kind, num_symbols):  # -> params [2 R, ...], near starts first
 
         return jax.vmap(error)(batch).mean()
 
-    label = f"{kind}, K = {K}"
     key = jax.random.fold_in(jax.random.key(config.seed), 100 * K + list(NAMES).index(kind))
-    key_init, key_data = jax.random.split(key)
     near = jnp.repeat(jnp.asarray([1.0, 0.0], jnp.float32), config.runs)
-    run = fit(
-        Training(loss, sample, optimizer, config.steps, label=label),
-        jax.vmap(partial(start, kind=kind, num_symbols=K))(
-            jax.random.split(key_init, len(near)), near
-        ),
-        jax.random.split(key_data, len(near)),
-        **lab.checkpoint(label),
-    )
-    return run.params
+    key_init, key_data = (jax.random.split(each, len(near)) for each in jax.random.split(key))
+    params = jax.vmap(partial(start, kind=kind, num_symbols=K))(key_init, near)
+    recipe = loss, sample, training.build_adam(rate, steps, end=rate / 100, clip=0.3), steps
+    return training.train(f"{kind}, K = {K}", *recipe, params, key_data)
 
 
 def draw_chains(rng, num_symbols, config, count):  # -> symbols [B, T], rows p [B, T, K]
@@ -179,7 +165,6 @@ def predict_softmax(symbols, targets, half):
 
 
 def predictions(config):
-    """Return what theory says of the trained layers, to be registered."""
     places = [(kind, K) for K in config.symbols for kind in config.kinds if kind in PREDICTED]
     found = {f"{kind}, K = {K}": predict(kind, K, config) for kind, K in places}
     return {place: {name: float(v) for name, v in row.items()} for place, row in found.items()}
@@ -210,7 +195,6 @@ def measure(params, symbols, rows, kind, num_symbols, concentration):  # -> [B, 
 
 
 def compute(config, models):
-    """Train all layers; each run is tested on chains of its own, the same for all kinds."""
     most, runs = 3 * config.length, config.runs  # visits
     shape = (len(config.kinds), len(config.symbols), most + 1, 2, runs)
     risk, bayes = np.empty(shape), np.empty((*shape[1:3], runs))
@@ -227,7 +211,7 @@ def compute(config, models):
 
         bayes[j] = np.transpose([judge(None, "bayes", run) for run in range(runs)])
         for i, kind in enumerate(config.kinds):
-            params = jax.tree.map(lambda leaf: leaf.astype(float), train(config, kind, K))
+            params = train(config, kind, K)
             for place in range(2 * runs):
                 one = jax.tree.map(lambda leaf, place=place: leaf[place], params)
                 risk[i, j, :, place // runs, place % runs] = judge(one, kind, place % runs)
@@ -242,7 +226,6 @@ def compute(config, models):
 
 
 def mean_step(params, num_symbols):  # -> [R], before the sigmoid
-    """Return the step of DeltaNet, averaged over the tokens of two symbols."""
     weights = params.w_step[:, 0, 0, 0, : 2 * num_symbols]
     return params.b_step[:, 0, 0, 0] + 2 * weights.mean(1)
 
@@ -300,11 +283,10 @@ CLAIMS = (
             sample=partial(over_other, kind="gated_delta", other="delta"), statistic="ratio",
             at_least=0.98, over=K, simultaneous=True,
             null="none: the ratio is paired, and 1 without a gain"),
-    derived("divides", statement="Linear attention, which cannot divide, has at least 10 % "
-            "more risk than mesa with {K} symbols",
-            quantity="the risk of linear attention over that of mesa on the same chains",
-            sample=partial(over_other, kind="additive", other="mesa"), statistic="ratio",
-            at_least=1.1, over=K, simultaneous=True,
+    derived("divides", statement="Linear attention, which cannot divide, has at least 10 % more "
+            "risk than mesa with {K} symbols", quantity="the risk of linear attention over that of "
+            "mesa on the same chains", sample=partial(over_other, kind="additive", other="mesa"),
+            statistic="ratio", at_least=1.1, over=K, simultaneous=True,
             null="none: the ratio is paired, and 1 for layers that divide alike"),
     derived("bayes", statement="The risk of a trained {kind} layer beside that of the Bayes table "
             "with {K} symbols", quantity="the risk over that of the Bayes table on the same chains",
@@ -333,8 +315,7 @@ def plot(result, config):  # -> Figure, caption
         if kind in config.kinds:
             plotting.line(ax, m, lines[kind], NAMES[kind], color)
             runs = result["risk"].sel(kind=kind, K=K, visits=m, start="near").values.T
-            found = np.isfinite(runs).all(0)
-            look = dict(fmt=marker, color=color, mfc="white")
+            found, look = np.isfinite(runs).all(0), dict(fmt=marker, color=color, mfc="white")
             plotting.mean_points(ax, m[found], runs[:, found], **look)
     ax.set(xlabel="visits of the current symbol", ylabel="risk", ylim=(0, None))
     ax.legend()

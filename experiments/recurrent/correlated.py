@@ -11,9 +11,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
 
+from experiments import training
 from lsa_lab import lab
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models.linear_attention import Params
@@ -21,8 +21,6 @@ from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.prompts import second_moments
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.theory import correlated_prompts
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
 
 
 @dataclass(frozen=True)
@@ -55,11 +53,8 @@ def train(config):  # -> Params [P R, ...]
     places = np.repeat(list_places(config), config.runs, axis=0).astype(np.float32)
     rng, d = np.random.default_rng(config.seed), config.d
     start = 0.1 * np.stack([np.diag([1.0] * d + [0.0]), np.diag([0.0] * d + [-1.0])])
-    start = start[:, None, None, None] + 0.02 * rng.normal(
-        size=(2, len(places), 1, 1, d + 1, d + 1)
-    )
-    rate, steps = config.learning_rate, config.steps
-    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps)
+    noise = rng.normal(size=(2, len(places), 1, 1, d + 1, d + 1))
+    start = Params(*jnp.asarray(start[:, None, None, None] + 0.02 * noise, jnp.float32))
 
     def sample(key, place):
         spread = dict(noise_std=jnp.sqrt(place[1]), weight_std=d**-0.5, dtype=jnp.float32)
@@ -70,18 +65,13 @@ def train(config):  # -> Params [P R, ...]
         answers = predictions_from_moments(params, second_moments(batch), batch.x_query.T)
         return jnp.mean((answers - batch.y_query) ** 2)
 
-    optimizer = optax.adam(schedule)
-    training = Training(loss, sample, lambda place: optimizer, steps, label="correlated prompts")
     keys = jax.random.split(jax.random.key(config.seed), len(places))
-    params = Params(*jnp.asarray(start, jnp.float32))
-    files = lab.checkpoint(training.label)
-    run = fit(training, params, keys, per_run=jnp.asarray(places), **files)
-    refuse_divergence(run.status, training.label, needs_all=True)
-    return jax.tree.map(lambda leaf: np.asarray(leaf, float), run.params)
+    recipe = loss, sample, training.build_adam(config.learning_rate, config.steps), config.steps
+    per_run = jnp.asarray(places)
+    return training.train("correlated prompts", *recipe, start, keys, per_run, needs_all=True)
 
 
 def draw_moments(rng, config, correlation, noise_var):  # -> [e, e, B], [d, B], [B]
-    """Draw test prompts with NumPy, apart from the sampler of the training."""
     size, n, d = config.test_prompts, config.n, config.d
     x = rng.standard_normal((n, size, d))
     for t in range(1, n):
@@ -126,7 +116,6 @@ def predict(config, correlation, noise_var):  # -> [2]
 
 
 def predictions(config):
-    """Return the predicted risks, to be registered."""
     return {
         f"correlation {c}, noise {noise}": float(predict(config, c, noise)[0])
         for c, noise in list_places(config)
@@ -172,10 +161,10 @@ def plot(result, config):  # -> Figure, caption
     off = 100 * float(np.abs(np.expm1(ratios)).max())
     last = over_form(result, config.correlations[-1], config.noises[-1], "shorter prompt")
     return figure, (
-        f"One trained layer (points) has the risk that theory predicts (lines), within "
-        f"{off:.2g} %. Were correlated prompts just shorter "
-        f"(dotted), it would be higher: at correlation {config.correlations[-1]:g} and noise "
-        f"{config.noises[-1]:g} the layer has {np.exp(np.log(last).mean()):.3g} times that risk."
+        f"One trained layer (points) has the risk that theory predicts (lines), within {off:.2g} "
+        f"%. Were correlated prompts just shorter (dotted), it would be higher: at correlation "
+        f"{config.correlations[-1]:g} and noise {config.noises[-1]:g} the layer has "
+        f"{np.exp(np.log(last).mean()):.3g} times that risk."
     )
 
 

@@ -13,16 +13,15 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
 
-from lsa_lab import estimators, lab
+from experiments import training
+from lsa_lab import estimators
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models import prefixes, recurrent
 from lsa_lab.prompts import Prompt, bound_tokens
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.theory import drift as theory
-from lsa_lab.training import Training, fit
 
 PREDICTED = {  # kind: its closed form
     "retention": theory.additive,
@@ -61,7 +60,6 @@ TIERS = {
 
 
 def make_shape(kind, d, config):
-    """Return the shape of one layer that reads bound tokens, which its stream has room for."""
     width = config.stream
     if width < 2 * d + 1:
         raise ValueError(f"stream = {width}: a token at d = {d} has {2 * d + 1} entries")
@@ -69,19 +67,14 @@ def make_shape(kind, d, config):
 
 
 def answer(params, prompt, kind, d, config):  # -> [n+1]
-    """Return the predictions at x_1, ..., x_n and the query, each from the pairs before it."""
     forward = partial(recurrent.forward, config=make_shape(kind, d, config))
     return prefixes.predictions(forward, params, prompt)
 
 
 def train(config, item):  # -> params [drifts R, ...] as a dictionary of leaves
-    """Train ``runs`` layers of one kind and width on each drift."""
     kind, d = item
-    half, rate = config.length // 2, config.learning_rate
-    schedule = optax.warmup_cosine_decay_schedule(
-        0.0, rate, config.steps // 20, config.steps, rate / 100
-    )
-    optimizer = optax.chain(optax.clip_by_global_norm(0.3), optax.adam(schedule, b2=0.99))
+    half, rate, steps = config.length // 2, config.learning_rate, config.steps
+    optimizer = training.build_adam(rate, steps, end=rate / 100, clip=0.3)
     spread = dict(noise_std=config.noise_var**0.5, weight_std=d**-0.5, dtype=jnp.float32)
 
     def sample(key, rho):
@@ -95,25 +88,18 @@ def train(config, item):  # -> params [drifts R, ...] as a dictionary of leaves
 
         return jax.vmap(error)(batch).mean()
 
-    label = f"{kind}, d = {d}"
-    training = Training(loss, sample, lambda rho: optimizer, config.steps, label=label)
     count = len(config.drifts) * config.runs
     key = jax.random.fold_in(jax.random.key(config.seed), 100 * d + list(NAMES).index(kind))
     key_init, key_data = jax.random.split(key)
     init = partial(recurrent.init, config=make_shape(kind, d, config), dtype=jnp.float32)
     rhos = jnp.repeat(jnp.asarray(config.drifts, jnp.float32), config.runs)
-    run = fit(
-        training,
-        jax.vmap(init)(jax.random.split(key_init, count)),
-        jax.random.split(key_data, count),
-        per_run=rhos,
-        **lab.checkpoint(label),
-    )
-    return run.params  # a run that diverged has its last finite params, and did not learn
+    start = jax.vmap(init)(jax.random.split(key_init, count))
+    keys = jax.random.split(key_data, count)
+    label = f"{kind}, d = {d}"
+    return training.train(label, loss, sample, optimizer, steps, start, keys, rhos)
 
 
 def draw_prompts(rng, config, d, rho):  # -> Prompt [B], targets [B, n+1]
-    """Draw test prompts with NumPy, apart from the sampler of the training."""
     size, count = config.test_prompts, config.length + 1
     w = np.empty((count, size, d))
     w[0] = rng.standard_normal((size, d)) / d**0.5
@@ -152,7 +138,6 @@ def kalman_risk(prompts, targets, rho, config):  # -> []
 
 
 def compute(config, models):
-    """Train all layers; each run is tested on prompts of its own, the same for all kinds."""
     drifts, runs = config.drifts, config.runs
     shape = (len(config.kinds), len(config.widths), len(drifts), runs)
     risk, gate, kalman = np.empty(shape), np.empty(shape), np.empty(shape[1:])
@@ -163,7 +148,7 @@ def compute(config, models):
         for (k, r), test in zip(places, tests, strict=True):
             kalman[j, k, r] = kalman_risk(*test, drifts[k], config)
         for i, kind in enumerate(config.kinds):
-            params = jax.tree.map(lambda leaf: leaf.astype(float), train(config, (kind, d)))
+            params = train(config, (kind, d))
             for row, ((k, r), test) in enumerate(zip(places, tests, strict=True)):
                 own = jax.tree.map(lambda leaf, row=row: leaf[row], params)
                 risk[i, j, k, r], gate[i, j, k, r] = measure(own, *test, kind, d, config)
@@ -179,7 +164,6 @@ def predict(kind, d, rho):
 
 
 def predictions(config):
-    """Return what theory says of the trained layers, to be registered."""
     found = {}
     for kind in PREDICTED:
         for d in config.widths:
@@ -253,20 +237,17 @@ CLAIMS = (
             over={"kind": ("retention", "delta", "gated_delta"), **PLACES}, simultaneous=True,
             null="none: the prediction has no free parameter"),
     derived("gate", statement="A trained {kind} layer has the gate that theory predicts at d = {d} "
-            "and drift {rho}", quantity="the mean gate less its prediction",
-            sample=gate_difference, at_least=-0.005, at_most=0.005,
-            over={"kind": GATED, **PLACES}, simultaneous=True,
+            "and drift {rho}", quantity="the mean gate less its prediction", sample=gate_difference,
+            at_least=-0.005, at_most=0.005, over={"kind": GATED, **PLACES}, simultaneous=True,
             null="none: the prediction has no free parameter"),
-    derived("gla", statement="A gate that sees the token lowers the risk by less than 1 % at "
-            "d = {d} and drift {rho}",
-            quantity="the risk of GLA over that of RetNet on the same prompts, where both learned",
-            sample=gla_ratio, statistic="ratio", at_least=0.99, over=PLACES, simultaneous=True,
-            null="none: the ratio is paired, and 1 without a gain"),
+    derived("gla", statement="A gate that sees the token lowers the risk by less than 1 % at d = "
+            "{d} and drift {rho}", quantity="the risk of GLA over that of RetNet on the same "
+            "prompts, where both learned", sample=gla_ratio, statistic="ratio", at_least=0.99,
+            over=PLACES, simultaneous=True, null="none: the ratio is paired, and 1 without a gain"),
     derived("kalman", statement="The risk of a trained {kind} layer beside that of the Kalman "
-            "filter, at d = {d} and drift {rho}",
-            quantity="the risk of a run that learned over that of the Kalman filter",
-            sample=kalman_ratio, statistic="ratio", over={"kind": tuple(NAMES), **PLACES},
-            null="none: an estimate"),
+            "filter, at d = {d} and drift {rho}", quantity="the risk of a run that learned over "
+            "that of the Kalman filter", sample=kalman_ratio, statistic="ratio",
+            over={"kind": tuple(NAMES), **PLACES}, null="none: an estimate"),
     derived("learned", statement="The share of trainings of a {kind} layer that learn",
             quantity="1 for a run whose risk is nearer to its prediction than to that of the "
             "answer 0, else 0", sample=share_learned, over={"kind": tuple(NAMES)},
@@ -277,17 +258,17 @@ LOOKS = {"retention": ("#0072B2", "o"), "delta": ("#009E73", "^"), "gated_delta"
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.7, (1, 2))
+    figure, (left, right) = plotting.figure(6.75, 2.7, (1, 2))
     d, grid = config.widths[0], np.linspace(0.7, 0.995, 60)
     for kind, (color, marker) in LOOKS.items():
         if kind in config.kinds:
-            for ax, name in zip(axes, ("risk", "gate"), strict=True):
+            for ax, name in zip((left, right), ("risk", "gate"), strict=True):
                 if name == "risk" or kind in GATED:
                     draw(ax, result, config, kind, name, d, grid, (color, marker))
-    axes[0].plot(result["rho"], result["kalman"].sel(d=d).mean("run"), "k_", ms=9, label="Kalman")
-    axes[0].set(xlabel="drift ρ", ylabel="risk", title="Risk")
-    axes[1].set(xlabel="drift ρ", ylabel="gate", title="Gate")
-    for ax in axes:
+    left.plot(result["rho"], result["kalman"].sel(d=d).mean("run"), "k_", ms=9, label="Kalman")
+    left.set(xlabel="drift ρ", ylabel="risk", title="Risk")
+    right.set(xlabel="drift ρ", ylabel="gate", title="Gate")
+    for ax in (left, right):
         ax.legend()
     ratios = [risk_ratio(result, kind, d, rho) for kind in LOOKS for rho in config.drifts]
     off = [abs(np.exp(np.log(x).mean()) - 1) for x in ratios if x is not None]

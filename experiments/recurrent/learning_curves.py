@@ -13,17 +13,16 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
 from scipy.optimize import minimize
 
+from experiments import training
 from lsa_lab import estimators, lab
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models import prefixes, recurrent
 from lsa_lab.prompts import Prompt, bound_tokens
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 from lsa_lab.theory import learning_curves as theory
-from lsa_lab.training import Training, fit
 
 RULES = ("linear attention", "LMS", "DeltaNet", "ridge")
 RULE = {"additive": "linear attention", "lms": "LMS", "delta": "DeltaNet"}
@@ -55,36 +54,32 @@ TIERS = {
 
 
 def make_forward(kind, depth, config):
-    """Return forward(params, tokens) and the shape of layers that read bound tokens."""
     widths = dict(key_width=config.d, width=config.stream)
     shape = recurrent.Config(kind, 2 * config.d + 1, depth, **widths, layout="bound")
     return partial(recurrent.forward, config=shape), shape
 
 
 def train(config, kind, depth):  # -> Params [R, ...]
-    """Train ``runs`` stacks of one kind; the loss is the mean over all prefixes."""
     forward, shape = make_forward(kind, depth, config)
     spread = dict(noise_std=config.noise_var**0.5, weight_std=config.d**-0.5)
     task = LinearTask(config.n, config.d, **spread, dtype=jnp.float32)
-    peak, steps = config.learning_rate, config.steps
-    rate = optax.warmup_cosine_decay_schedule(0.0, peak, steps // 20, steps, peak / 100)
-    loss = jax.vmap(partial(prefixes.loss, forward), (None, 0))
-    training = Training(
-        loss=lambda params, batch: loss(params, batch).mean(),
-        sample=lambda key: sample_batch(key, task, config.batch),
-        optimizer=optax.chain(optax.clip_by_global_norm(0.3), optax.adam(rate, b2=0.99)),
-        steps=steps,
-        label=name_stack(kind, depth),
-    )
+    rate, steps = config.learning_rate, config.steps
+    losses = jax.vmap(partial(prefixes.loss, forward), (None, 0))
     key = jax.random.fold_in(jax.random.key(config.seed), 10 * list(RULE).index(kind) + depth)
     key_init, key_data = (jax.random.split(each, config.runs) for each in jax.random.split(key))
     params = jax.vmap(partial(recurrent.init, config=shape, dtype=jnp.float32))(key_init)
-    run = fit(training, params, key_data, **lab.checkpoint(training.label))
-    return run.params  # a run that diverged has its last finite params, and did not learn
+    return training.train(
+        name_stack(kind, depth),
+        lambda params, batch: losses(params, batch).mean(),
+        lambda key: sample_batch(key, task, config.batch),
+        training.build_adam(rate, steps, end=rate / 100, clip=0.3),
+        steps,
+        params,
+        key_data,
+    )
 
 
 def draw_prompts(config, run):  # -> Prompt [B] of the longest prompts, targets [B, T]
-    """Draw test prompts of a run with NumPy; the targets are w·x at every x."""
     rng = np.random.default_rng([config.seed, run])
     count, length, d = config.test_prompts, config.times[-1] * config.n, config.d
     x = rng.standard_normal((count, length + 1, d))
@@ -116,10 +111,8 @@ def closed_curves(config, constants):  # -> [rules, T]
 
 
 def curve_of_step(config, step):  # -> [T]
-    """Return the closed curve of DeltaNet with this step and the scale that is best in training.
-
-    At scale c the risk is c²q - 2cm + 1; the risks at 1 and at -1 give q and m.
-    """
+    """Return the closed curve of DeltaNet with this step and the scale that is best in training."""
+    # At scale c the risk is c²q - 2cm + 1; the risks at 1 and at -1 give q and m.
     sizes = config.d, config.noise_var, step, 1.0
     plus, minus = (theory.gated_delta(config.n, *sizes, sign)[1:] for sign in (1.0, -1.0))
     scale = (minus - plus).mean() / (2 * (plus + minus - 2).mean())
@@ -127,7 +120,6 @@ def curve_of_step(config, step):  # -> [T]
 
 
 def predict_by_rules(prompt, config, constants):  # -> [rules, T]
-    """Return ŷ of every rule at x_1, ..., x_n and the query."""
     x, y, d = prompt.x, prompt.y, config.d
 
     def recursion(keys, step, scale):  # -> [n, d]
@@ -152,9 +144,7 @@ def predict_by_rules(prompt, config, constants):  # -> [rules, T]
 def measure(params, prompts, targets, by_rules, kind, depth, config):
     """Return a run's risk after each prefix [T], and its distance to each rule [rules].
 
-    The distance is the mean squared one over 1 to n demonstrations. Predictions are clipped at
-    twice the largest label of their prompt, which is also taken where one is not finite: a state
-    that explodes would be most of the mean.
+    Predictions are clipped at twice the largest label: a state that explodes would be the mean.
     """
     forward, _ = make_forward(kind, depth, config)
     answers = jax.lax.map(partial(prefixes.predictions, forward, params), prompts, batch_size=100)
@@ -166,30 +156,26 @@ def measure(params, prompts, targets, by_rules, kind, depth, config):
 
 
 def mean_step(params, prompts):  # -> []
-    """Return the mean step β of a layer of DeltaNet over tokens that hold a demonstration."""
     rows = jax.vmap(bound_tokens)(prompts)[:, 1:] @ params.read_in.T
     raw = rows @ params.w_step[0, 0, 0] + params.b_step[0, 0, 0]
     return jax.nn.sigmoid(raw).mean()
 
 
 def compute(config, models):
-    """Train all stacks; each run is tested on prompts of its own, the same for all kinds."""
     constants = [find_constants(config, curve) for curve in (theory.lms, theory.gated_delta)]
     tests = [draw_prompts(config, run) for run in range(config.runs)]
     answer = jax.jit(jax.vmap(partial(predict_by_rules, config=config, constants=constants)))
     by_rules = [answer(prompts) for prompts, _ in tests]
     steps, rows = [], []
     for kind, depth in list_stacks(config):
-        params = jax.tree.map(lambda leaf: leaf.astype(float), train(config, kind, depth))
+        params = train(config, kind, depth)
         for run, test in enumerate(tests):
             stack = jax.tree.map(lambda leaf, run=run: leaf[run], params)
             rows.append(measure(stack, *test, by_rules[run], kind, depth, config))
             if (kind, depth) == ("delta", 1):
                 steps.append(mean_step(stack, test[0]))
-    data = {}
-    for name, axis in (("risk", "prefix"), ("distance", "rule")):
-        values = np.stack([row[name] for row in rows])
-        data[name] = (("stack", "run", axis), values.reshape(-1, config.runs, values.shape[1]))
+    dims = {"risk": ("stack", "run", "prefix"), "distance": ("stack", "run", "rule")}
+    data = lab.stack_rows(rows, dims, (-1, config.runs))
     data["closed"] = (("rule", "prefix"), closed_curves(config, constants))
     data["closed_of_step"] = (("run", "prefix"), [curve_of_step(config, step) for step in steps])
     coordinates = {"stack": [name_stack(*stack) for stack in list_stacks(config)]}
@@ -280,24 +266,37 @@ CLAIMS = (
             "ridge over that to the rule", sample=ridge_over_rule, at_most=1.0,
             over={"kind": FULL.kinds[:-1]}, null="none: the ratio is paired, and 1 half-way"),
     Claim("learned", "derived here", "The share of trainings that learn: {kind}, depth {depth}",
-          "1 for a run whose risk is nearer to the closed curve than to that of the "
-          "answer 0, else 0", has_learned, over={"kind": FULL.kinds, "depth": (1, 2)},
-          null="none: an estimate"),
+          "1 for a run whose risk is nearer to the closed curve than to that of the answer 0, else "
+          "0", has_learned, over={"kind": FULL.kinds, "depth": (1, 2)}, null="none: an estimate"),
 )  # fmt: skip
 
 LOOKS = dict(zip(RULE, zip(plotting.COLOURS, "osD^p", strict=False), strict=True))
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.8, (1, 2), width_ratios=(1.2, 1))
+    figure, (left, right) = plotting.figure(6.75, 2.8, (1, 2), width_ratios=(1.2, 1))
     for kind in [kind for kind in config.kinds if kind in ("delta", "mesa")]:
-        draw_curves(axes[0], result, kind)
-    axes[0].axvline(config.n, color=plotting.GREY, lw=0.8, ls="--")
+        color, marker = LOOKS[kind]
+        closed = result["closed"].sel(rule=RULE[kind]).values[1:]
+        plotting.line(left, range(1, 1 + len(closed)), closed, f"{RULE[kind]}, closed form", color)
+        places = np.unique(np.geomspace(1, len(closed), 10).round().astype(int))
+        runs = select(result, "risk", kind, 1).isel(prefix=places)
+        look = dict(label=name_stack(kind, 1), color=color, marker=marker, ls="", mfc="white")
+        plotting.mean_points(left, places, runs, statistic="median", **look)
+    left.axvline(config.n, color=plotting.GREY, lw=0.8, ls="--")
     ticks = sorted({1, config.n // 4, config.n, *(config.n * k for k in config.times)})
-    plotting.log_axes(axes[0], x=True, y=True, ticks=ticks)
-    axes[0].set(xlabel="demonstrations", ylabel="excess risk", title="Learning curves")
-    axes[0].legend()
-    draw_seeds(axes[1], result, config)
+    plotting.log_axes(left, x=True, y=True, ticks=ticks)
+    left.set(xlabel="demonstrations", ylabel="excess risk", title="Learning curves")
+    left.legend()
+    for kind, depth in list_stacks(config):
+        color, marker = LOOKS[kind]
+        ratios, face = np.sort(curve_ratio(result, kind, depth)), (color, "white")[depth - 1]
+        x = config.kinds.index(kind) + 0.4 * (depth - 1.5) + np.linspace(-0.12, 0.12, len(ratios))
+        right.plot(x, ratios, marker, color=color, mfc=face, ms=3, mew=0.6)
+    right.axhline(1, color=plotting.BLACK, lw=0.8)
+    plotting.log_axes(right, y=True, y_ticks=(0.5, 1, 2, 5, 10, 20, 50))
+    right.set_xticks(range(len(config.kinds)), [NAMES[k].replace(" ", "\n") for k in config.kinds])
+    right.set(ylabel="risk / closed form's", title="Seeds: one layer, two (open)")
     ratios = [np.median(curve_ratio(result, kind)) for kind in config.kinds]
     two = [np.median(ridge_over_rule(result, kind)) for kind in config.kinds if kind != "mesa"]
     learned = [has_learned(result, *stack) for stack in list_stacks(config)]
@@ -308,31 +307,6 @@ def plot(result, config):  # -> Figure, caption
         f"{np.sum(learned):.0f} of {np.size(learned)} trainings learned. Points in a are medians "
         "of seeds, those in b seeds; the dashed line is the length in training."
     )
-
-
-def draw_curves(ax, result, kind):
-    color, marker = LOOKS[kind]
-    closed = result["closed"].sel(rule=RULE[kind]).values[1:]
-    plotting.line(ax, np.arange(1, len(closed) + 1), closed, RULE[kind] + ", closed form", color)
-    places = np.unique(np.geomspace(1, len(closed), 10).round().astype(int))
-    runs = select(result, "risk", kind, 1).transpose("run", "prefix").values[:, places]
-    look = dict(color=color, marker=marker, ls="", mfc="white")
-    plotting.mean_points(ax, places, runs, name_stack(kind, 1), "median", **look)
-
-
-def draw_seeds(ax, result, config):
-    """Draw each run's risk over that of the closed curve."""
-    for kind, depth in list_stacks(config):
-        color, marker = LOOKS[kind]
-        ratios, face = np.sort(curve_ratio(result, kind, depth)), (color, "white")[depth - 1]
-        x = config.kinds.index(kind) + 0.4 * (depth - 1.5) + np.linspace(-0.12, 0.12, len(ratios))
-        ax.plot(x, ratios, marker, color=color, mfc=face, ms=3, mew=0.6)
-    ax.axhline(1, color=plotting.BLACK, lw=0.8)
-    plotting.log_axes(ax, y=True)
-    ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20, 50) if tick < ax.get_ylim()[1]]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set_xticks(range(len(config.kinds)), [NAMES[k].replace(" ", "\n") for k in config.kinds])
-    ax.set(ylabel="risk / closed form's", title="Seeds: one layer, two (open)")
 
 
 if __name__ == "__main__":

@@ -13,14 +13,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
 
-from lsa_lab import estimators, lab
+from experiments import training
+from lsa_lab import estimators
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models import prefixes, recurrent, transformer
 from lsa_lab.prompts import Prompt
-from lsa_lab.training import Training, fit
 
 NAMES = {
     "no_mlp": "linear attention without an MLP",
@@ -80,20 +79,15 @@ def make_model(kind, config):  # -> (init(key), forward(params, tokens))
     return init, partial(module.forward, config=shape)
 
 
-def draw_table(config, run):  # -> [largest M, d]
-    """Draw the tasks of a run; those of a smaller table are the first ones."""
+def draw_table(config, run):  # -> [largest M, d]; those of a smaller table are the first ones
     rng = np.random.default_rng([config.seed, run, 0])
     return rng.standard_normal((config.tables[-1], config.d)) / config.d**0.5
 
 
 def train(config, kind):  # -> params [tables R, ...]
-    """Train a model on every table of every run."""
     n, d, size = config.n, config.d, config.batch
+    rate, steps = config.learning_rate, config.steps
     init, forward = make_model(kind, config)
-    schedule = optax.warmup_cosine_decay_schedule(
-        0.0, config.learning_rate, config.steps // 20, config.steps, config.learning_rate / 100
-    )
-    optimizer = optax.chain(optax.clip_by_global_norm(0.3), optax.adam(schedule, b2=0.99))
 
     def sample(key, table):
         key_task, key_normal = jax.random.split(key)
@@ -108,23 +102,16 @@ def train(config, kind):  # -> params [tables R, ...]
     def loss(params, batch, table):
         return jax.vmap(partial(prefixes.loss, forward, params))(batch).mean()
 
-    training = Training(loss, sample, lambda table: optimizer, config.steps, label=NAMES[kind])
     places = [(m, run) for m in config.tables for run in range(config.runs)]
     tables = jnp.asarray([draw_table(config, run) for _, run in places], jnp.float32)
     key = jax.random.fold_in(jax.random.key(config.seed), list(NAMES).index(kind))
     key_init, key_data = (jax.random.split(key, len(places)) for key in jax.random.split(key))
-    run = fit(
-        training,
-        jax.vmap(init)(key_init),
-        key_data,
-        per_run=(tables, jnp.asarray([m for m, _ in places])),
-        **lab.checkpoint(training.label),
-    )
-    return run.params  # a run that diverged has its last finite params, and did not learn
+    recipe = loss, sample, training.build_adam(rate, steps, end=rate / 100, clip=0.3), steps
+    per_run = tables, jnp.asarray([m for m, _ in places])
+    return training.train(NAMES[kind], *recipe, jax.vmap(init)(key_init), key_data, per_run)
 
 
 def draw_prompts(config, run, tasks=None):  # -> Prompt [B], targets [B]
-    """Draw prompts on the rows of ``tasks``, or on new tasks, with NumPy."""
     count, n, d = config.test_prompts, config.n, config.d
     rng = np.random.default_rng([config.seed, run, 1 if tasks is None else 1 + len(tasks)])
     w = rng.standard_normal((count, d)) / d**0.5
@@ -138,13 +125,8 @@ def draw_prompts(config, run, tasks=None):  # -> Prompt [B], targets [B]
 
 @partial(jax.jit, static_argnames="noise_var")
 def answer_by_rules(prompts, tasks, noise_var):  # -> [rules, B]
-    """Return the predictions of the three rules for the queries.
-
-    The third is the best rule that is linear in the labels and knows mean and covariance of the
-    tasks; a covariance of few tasks is singular.
-    """
     d = tasks.shape[1]
-    covariance = jnp.cov(tasks.T, bias=True) + 1e-6 * jnp.eye(d)
+    covariance = jnp.cov(tasks.T, bias=True) + 1e-6 * jnp.eye(d)  # singular for few tasks
 
     def answer(prompt):
         moments = dict(prior_mean=tasks.mean(0), prior_covariance=covariance)
@@ -159,7 +141,6 @@ def answer_by_rules(prompts, tasks, noise_var):  # -> [rules, B]
 
 
 def draw_tests(config, run, m):  # -> {task: (Prompt [B], targets [B], answers [rules, B])}
-    """Draw the prompts that test every model trained on the first m tasks of a run."""
     tasks = draw_table(config, run)[:m]
     tests = {"old": draw_prompts(config, run, tasks), "new": draw_prompts(config, run)}
     rules = partial(answer_by_rules, tasks=jnp.asarray(tasks), noise_var=config.noise_var)
@@ -176,26 +157,19 @@ def measure(params, prompts, targets, by_rules, kind, config):  # -> [], []
 
 
 def score(answers, targets, by_rules):  # [B] x 2, [rules, B] -> [], []
-    """Return the risk at the queries, and the position between the table's rule and ridge.
-
-    The position is the projection of the answers on the line through those of the two rules.
-    """
+    """Return the risk at the queries, and the position on the line through table and ridge."""
     table, ridge = by_rules[0], by_rules[1]
     position = jnp.mean((answers - table) * (ridge - table)) / jnp.mean((ridge - table) ** 2)
     return jnp.mean((answers - targets) ** 2), position
 
 
 def compute(config, models):
-    """Train all models; the models of one run and table are tested on the same prompts."""
     sizes = len(config.tables), config.runs
-    tests = {
-        (i, run): draw_tests(config, run, m)
-        for i, m in enumerate(config.tables)
-        for run in range(config.runs)
-    }
+    places = [(i, run) for i in range(sizes[0]) for run in range(sizes[1])]
+    tests = {(i, run): draw_tests(config, run, config.tables[i]) for i, run in places}
     values = np.empty((2, len(config.kinds), *sizes, len(TASKS)))
     for k, kind in enumerate(config.kinds):
-        params = jax.tree.map(lambda leaf: leaf.astype(float), train(config, kind))
+        params = train(config, kind)
         for row, (i, run) in enumerate(tests):
             model = jax.tree.map(lambda leaf, row=row: leaf[row], params)
             for t, task in enumerate(TASKS):
@@ -204,15 +178,11 @@ def compute(config, models):
     axes = ("kind", "M", "run", "task")
     data = {"risk": (axes, risk), "position": (axes, position)}
     data |= measure_rules(tests, sizes)
-    return xr.Dataset(
-        data,
-        {"kind": list(config.kinds), "M": list(config.tables)}
-        | {"rule": list(RULES), "task": list(TASKS)},
-    )
+    names = {"kind": list(config.kinds), "M": list(config.tables), "rule": list(RULES)}
+    return xr.Dataset(data, names | {"task": list(TASKS)})
 
 
 def measure_rules(tests, sizes):
-    """Return the risks of the rules and of the answer 0."""
     rules, zero = np.empty((len(RULES), *sizes, len(TASKS))), np.empty((*sizes, len(TASKS)))
     for place, test in tests.items():
         for t, task in enumerate(TASKS):
@@ -224,7 +194,6 @@ def measure_rules(tests, sizes):
 
 
 def predictions(config):
-    """Return the mean risks of the rules on old and new tasks, to be registered."""
     config = replace(config, test_prompts=500, seed=0)  # other tables than those of the run
     places = [(i, run) for i in range(len(config.tables)) for run in range(config.runs)]
     tests = {(i, run): draw_tests(config, run, config.tables[i]) for i, run in places}
@@ -340,15 +309,13 @@ CLAIMS = (
             null="none: the ratio is paired, and 1 without a difference"),
 )  # fmt: skip
 
-LOOKS = dict(
-    zip(NAMES, zip((plotting.SKY, *plotting.COLOURS), "Pod^vs", strict=False), strict=True)
-)
+LOOKS = plotting.looks(NAMES, "Pod^vs", (plotting.SKY, *plotting.COLOURS))
 RULE_NAMES = {"table": ("the table's Bayes rule", "--"), "ridge": ("ridge regression", "-")}
 
 
 def plot(result, config):  # -> Figure, caption
-    figure, axes = plotting.figure(6.75, 2.9, (1, 3), width_ratios=(1, 1, 0.5))
-    for ax, task in zip(axes, TASKS, strict=False):
+    figure, (left, middle, right) = plotting.figure(6.75, 2.9, (1, 3), width_ratios=(1, 1, 0.5))
+    for ax, task in zip((left, middle, right), TASKS, strict=False):
         for rule, (label, style) in RULE_NAMES.items():
             risks = result["rule_risk"].sel(rule=rule, task=task).mean("run")
             plotting.line(ax, result["M"], risks, label, plotting.GREY, style)
@@ -356,15 +323,13 @@ def plot(result, config):  # -> Figure, caption
             kept = learned(result, kind)
             if kept is not None:
                 risks = result["risk"].sel(kind=kind, task=task).transpose("run", "M").values[kept]
-                color, marker = LOOKS[kind]
-                look = dict(color=color, marker=marker, mfc="white", lw=0.8)
-                label = NAMES[kind].replace(" without", "\nwithout")
-                plotting.mean_points(ax, result["M"], risks, label, **look)
+                look = dict(label=NAMES[kind].replace(" without", "\nwithout"), mfc="white", lw=0.8)
+                plotting.mean_points(ax, result["M"], risks, **look, **LOOKS[kind])
         plotting.log_axes(ax, x=True, y=True, ticks=config.tables)
         ax.set(xlabel="pretraining tasks M", ylabel="risk", title=f"{task} tasks".capitalize())
-    axes[2].axis("off")
-    axes[2].set_title("", loc="left")
-    axes[2].legend(*axes[0].get_legend_handles_labels(), loc="center left", borderaxespad=0)
+    right.axis("off")
+    right.set_title("", loc="left")
+    right.legend(*left.get_legend_handles_labels(), loc="center left", borderaxespad=0)
     turns = {NAMES[kind]: turn(result, kind) for kind in config.kinds}
     found = ", ".join(
         f"{np.exp(np.log(x).mean()):.2g} for {name}" for name, x in turns.items() if x is not None

@@ -12,15 +12,18 @@ if TYPE_CHECKING:
     from lsa_lab.lab import plotting as plotting
     from lsa_lab.lab.claims import Claim as Claim
     from lsa_lab.lab.command import main as main
+    from lsa_lab.lab.intervals import geometric_mean as geometric_mean
     from lsa_lab.lab.intervals import mean_interval as mean_interval
     from lsa_lab.lab.intervals import median_interval as median_interval
     from lsa_lab.lab.intervals import ratio_interval as ratio_interval
     from lsa_lab.lab.results import load_claims as load_claims
     from lsa_lab.lab.session import checkpoint as checkpoint
     from lsa_lab.lab.session import compute_each as compute_each
+    from lsa_lab.lab.session import stack_rows as stack_rows
 else:
     _MODULES = {"Claim": "claims", "main": "command", "load_claims": "results"}
-    _MODULES |= {"checkpoint": "session", "compute_each": "session", "plotting": ""}
+    _MODULES |= dict.fromkeys(("checkpoint", "compute_each", "stack_rows"), "session")
+    _MODULES |= {"plotting": "", "geometric_mean": "intervals"}
     for _name in ("mean_interval", "median_interval", "ratio_interval"):
         _MODULES[_name] = "intervals"
 

@@ -13,6 +13,7 @@ from lsa_lab.lab.catalogue import UsageError
 from lsa_lab.lab.intervals import (
     Interval,
     check_samples,
+    geometric_mean,
     mean_interval,
     median_interval,
     ratio_interval,
@@ -21,7 +22,7 @@ from lsa_lab.lab.intervals import (
 STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
     "mean": (np.mean, mean_interval),
     "median": (np.median, median_interval),
-    "ratio": (lambda x: np.exp(np.log(x).mean()), ratio_interval),
+    "ratio": (geometric_mean, ratio_interval),
 }
 
 

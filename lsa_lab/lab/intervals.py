@@ -26,6 +26,11 @@ def mean_interval(samples: Any, confidence: float = 0.95) -> Interval:
     return float(x.mean()) - half, float(x.mean()) + half
 
 
+def geometric_mean(samples: Any) -> float:
+    """Return exp of the mean of log x."""
+    return float(np.exp(np.log(samples).mean()))
+
+
 def ratio_interval(samples: Any, confidence: float = 0.95) -> Interval:
     """Return the interval for the geometric mean of R positive units, Student's on the log scale.
 

@@ -7,7 +7,7 @@ with any kind of colour vision; yellow is too pale for a line on white.
 
 import contextlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,12 @@ def figure(
     return picture, axes
 
 
+def looks(names: Iterable[str], markers: str = "osD^vP", colours: Sequence = COLOURS) -> dict:
+    """Return the colour and the marker of each name, for ``series``."""
+    pairs = zip(colours, markers, strict=False)
+    return {name: {"color": c, "marker": m} for name, (c, m) in zip(names, pairs, strict=False)}
+
+
 def line(
     ax: "Axes",
     x: ArrayLike,
@@ -123,20 +129,42 @@ def mean_points(
     samples: ArrayLike,
     label: str | None = None,
     statistic: str = "mean",
+    rows: bool = False,
     **look: Any,
 ) -> None:
     """Draw the mean of the runs [R, len(x)] as points with intervals as bars.
 
-    ``statistic`` may be that of a claim: "mean", "median" or "ratio", the geometric mean.
+    ``statistic`` may be that of a claim: "mean", "median" or "ratio", the geometric mean. With
+    ``rows`` the samples are horizontal, at heights x.
     """
     samples, (centre, interval) = _check_runs(samples, x), STATISTICS[statistic]
     middle = np.array([centre(column) for column in samples.T])
     bars = np.abs(np.transpose([interval(column) for column in samples.T]) - middle)
     bars = np.where(np.isfinite(bars), bars, 0.0)  # too few runs to know an interval
-    ax.errorbar(np.asarray(x), middle, bars, label=label, **{"elinewidth": 0.8} | look)
+    marks: dict[str, Any] = {"xerr" if rows else "yerr": bars, "elinewidth": 0.8, "label": label}
+    marks |= {"ls": "none"} if rows else {}
+    ax.errorbar(*((middle, np.asarray(x)) if rows else (np.asarray(x), middle)), **marks | look)
+
+
+def series(
+    ax: "Axes",
+    x: ArrayLike,
+    samples: Mapping[str, ArrayLike],
+    looks: Mapping[str, dict[str, Any]],
+    statistic: str = "mean",
+    shift: float = 0.0,
+    **look: Any,
+) -> None:
+    """Draw ``mean_points`` of the samples [R, len(x)] of each name, ``shift`` beside each other."""
+    for i, (name, values) in enumerate(samples.items()):
+        places = np.asarray(x) + shift * (i - (len(samples) - 1) / 2)
+        marks: dict[str, Any] = {"label": name} | look | looks[name]
+        mean_points(ax, places, values, statistic=statistic, **marks)
 
 
 def _check_runs(samples: ArrayLike, x: ArrayLike) -> np.ndarray:
+    if "run" in getattr(samples, "dims", ()):
+        samples = samples.transpose("run", ...)  # type: ignore[union-attr]  # of xarray
     values = np.asarray(samples, float)
     if values.ndim != 2 or values.shape[1] != np.size(x):
         raise ValueError(f"samples of shape {values.shape}: expected runs first, [R, {np.size(x)}]")
@@ -145,8 +173,14 @@ def _check_runs(samples: ArrayLike, x: ArrayLike) -> np.ndarray:
     return values
 
 
-def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | None = None) -> None:
-    """Make axes logarithmic; ``ticks`` are the values of x that get a label."""
+def log_axes(
+    ax: "Axes",
+    x: bool = False,
+    y: bool = False,
+    ticks: Sequence | None = None,
+    y_ticks: Sequence | None = None,
+) -> None:
+    """Make axes logarithmic; ``ticks`` of x get a label, and those ``y_ticks`` that y has."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
     if x:
@@ -157,6 +191,11 @@ def log_axes(ax: "Axes", x: bool = False, y: bool = False, ticks: Sequence | Non
     if y:
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(NullFormatter())
+        if y_ticks is not None:
+            low, high = ax.get_ylim()
+            kept = [tick for tick in y_ticks if low <= tick <= high]
+            ax.set_yticks(kept, [f"{tick:g}" for tick in kept])
+            ax.yaxis.set_minor_locator(NullLocator())
 
 
 def encode(picture: "Figure", kind: str) -> bytes:

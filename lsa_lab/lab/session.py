@@ -7,7 +7,7 @@ import contextlib
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,20 @@ def compute_each(label: str, items: Sequence, function: Callable[[Any], Any]) ->
         if progress is not None:
             progress.update(task, completed=i + 1)
     return results
+
+
+def stack_rows(
+    rows: Sequence[Mapping[str, Any]], dims: Mapping[str, Sequence[str]], shape: Sequence[int] = ()
+) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Return variables of a Dataset from what ``compute_each`` returned for a grid of items.
+
+    The first of ``dims`` are those of the grid, whose ``shape`` is by default (len(rows),).
+    """
+    stacked = {name: np.stack([row[name] for row in rows]) for name in dims}
+    return {
+        name: (tuple(dims[name]), values.reshape(*(shape or values.shape[:1]), *values.shape[1:]))
+        for name, values in stacked.items()
+    }
 
 
 def _save(path: Path, result: Any) -> None:

@@ -18,6 +18,7 @@ from experiments.clipping import (
 from experiments.clipping.output_scaling import fit_map
 from experiments.models.model import Model, init
 from experiments.models.named import tiny
+from experiments.models.tasks import draw_runs
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.clipping import Edit
 from lsa_lab.prompts import Prompt
@@ -34,7 +35,7 @@ def params():
 @pytest.fixture(scope="module")
 def batch():
     law = clipped.shift_task(SPEC.task, "as trained", 0.5, 2.0)
-    return clipped.draw_prompts(jax.random.key(2), law, 2, 40)
+    return draw_runs(jax.random.key(2), law, 2, 40)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def batch():
-    return jax.device_get(risks.select_run(risks.draw_prompts(TASK, 0, 16, 1, 8), 0))
+    return jax.device_get(risks.draw_prompts(TASK, 0, 16, 8))
 
 
 def test_repeated_prompts_give_the_risks_of_short_ones(model, batch):
