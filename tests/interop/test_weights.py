@@ -21,15 +21,15 @@ TOKENS = np.arange(12.0).reshape(4, 3) / 10
 GATES = np.array([[0.5, 0.2], [1.0, 1.0]])
 MODELS = {
     "linear attention": (
-        partial(linear_attention.init, num_layers=2, num_heads=2, d=2, scale=1.0),
+        jax.jit(partial(linear_attention.init, num_layers=2, num_heads=2, d=2, scale=1.0)),
         partial(linear_attention.forward, keys="causal", normalise=False),
     ),
     "transformer": (
-        partial(transformer.init, config=EVERYTHING),
+        jax.jit(partial(transformer.init, config=EVERYTHING)),
         partial(transformer.forward, config=EVERYTHING),
     ),
 }
-PARAMS = {name: jax.jit(draw)(jax.random.key(0)) for name, (draw, _) in MODELS.items()}
+PARAMS = {name: draw(jax.random.key(0)) for name, (draw, _) in MODELS.items()}
 
 
 def same(first, second):
