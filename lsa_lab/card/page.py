@@ -39,7 +39,7 @@ def render_page(
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("lsa_lab.card"), autoescape=True, trim_blocks=True
     )
-    environment.filters |= {"number": summary.format_number, "finite": np.isfinite}
+    environment.filters["number"] = summary.format_number
     values: dict[str, Any] = {"kind": kind, "rows": rows, "body": body}
     if body is not None:
         others = [row for row in summary.load_committed() if row["name"] != body["name"]]
