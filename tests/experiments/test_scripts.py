@@ -7,12 +7,15 @@ from lsa_lab.lab import catalogue
 from lsa_lab.lab.run import Job
 
 EXPERIMENTS = catalogue.find("experiments")
-FIRST = {experiment.theme: name for name, experiment in reversed(EXPERIMENTS.items())}.values()
+QUICKEST = {  # of each theme
+    *("bound_and_gap", "common_map", "flow_factors", "preprocess_then_optimise", "lm_clipping"),
+    *("many_shots", "training_dynamics", "correlated"),
+}
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[] if n in FIRST else [pytest.mark.slow]) for n in EXPERIMENTS],
+    [pytest.param(n, marks=[] if n in QUICKEST else [pytest.mark.slow]) for n in EXPERIMENTS],
 )
 def test_the_smoke_tier_is_computed_judged_and_drawn(name, tmp_path):
     experiment = EXPERIMENTS[name]
