@@ -23,7 +23,7 @@ from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.moments import compiler_options, layer_maps, predictions_from_moments
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
-from lsa_lab.theory.iteration import iterated_risk
+from lsa_lab.theory.depth import iterated
 
 MODELS = ("one layer", "loop")  # trained for one step, and for ``loops`` steps
 
@@ -127,7 +127,7 @@ def compute(config, models):
     dims = dict.fromkeys(("mean", "median"), (*grid, "model", "steps"))
     dims |= {"diverged": (*grid, "model"), "least_squares": (*grid, "statistic")}
     data = lab.stack_rows(rows, dims, (len(config.noises), config.runs))
-    closed = [iterated_risk(config.n, config.d, noise, config.most) for noise in config.noises]
+    closed = [iterated(config.n, config.d, noise, config.most) for noise in config.noises]
     data["closed_form"] = (("noise", "steps"), np.stack(closed))
     coordinates = {"noise": list(config.noises), "model": list(MODELS)}
     coordinates |= {"steps": np.arange(config.most + 1), "statistic": ["mean", "median"]}
@@ -135,7 +135,7 @@ def compute(config, models):
 
 
 def predictions(config):
-    curves = {noise: iterated_risk(config.n, config.d, noise, 16) for noise in config.noises}
+    curves = {noise: iterated(config.n, config.d, noise, 16) for noise in config.noises}
     return {
         f"noise {noise}": {"best": int(curve.argmin()), "risks": [float(r) for r in curve]}
         for noise, curve in curves.items()

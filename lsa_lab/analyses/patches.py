@@ -12,14 +12,26 @@ import jax.numpy as jnp
 from jax import Array
 
 from lsa_lab import prompts
+from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.prompts import Prompt
+
+
+def virtual_demonstrations(params: Params, prompt: Prompt) -> Prompt:
+    """Return at most d + 1 demonstrations that give every query the answer of all n.
+
+    They are those of ``moment_demonstrations``, whatever the weights are. The stack reads with
+    keys="demonstrations", or "causal" if it has one layer, and normalises.
+
+    Raises TypeError for Params that are not those of merged linear attention.
+    """
+    check_params(params, "an exact set of virtual demonstrations")
+    chex.assert_axis_dimension(params.w_kq, -1, prompt.x.shape[-1] + 1)
+    return moment_demonstrations(prompt)
 
 
 def moment_demonstrations(prompt: Prompt) -> Prompt:
     """Return m = min(n, d + 1) demonstrations with the second moment S_0 of the prompt.
 
-    They give every query the answer of all n in linear attention that normalises and reads with
-    keys="demonstrations", or "causal" if it has one layer, whatever the weights are.
     They are the rows √(m λ_k) v_kᵀ of the m largest eigenvalues of S_0, the largest first, with
     signs that make the labels at least 0 (derived here; docs/theory, "Virtual demonstrations").
     """
@@ -31,12 +43,21 @@ def moment_demonstrations(prompt: Prompt) -> Prompt:
     return prompt.replace(x=rows[:, :-1], y=rows[:, -1])
 
 
+def rank_one_patch(weights: Array, bare: Array, changed: Array) -> Array:  # [o, k]
+    """Return the update ΔW of weights [o, k] that does for one query what its context does.
+
+    ΔW = W (a' - a) aᵀ/|a|², so that (W + ΔW) a = W a', where attention hands a [k] to the weights
+    without context and a' [k] with context (Dherin et al. 2507.16003).
+    """
+    chex.assert_equal_shape([bare, changed])
+    return least_squares_patch(bare[None], (weights @ (changed - bare))[None])
+
+
 def least_squares_patch(inputs: Array, writes: Array) -> Array:  # [o, k]
     """Return the smallest Δ that comes nearest to Δ a_j = c_j for m queries.
 
     Δ = Cᵀ(A⁺)ᵀ with inputs A [m, k] and what the context adds, C [m, o]; exact for independent
-    inputs. With m = 1 it is W (a' - a) aᵀ/|a|², where attention hands a to the weights W without
-    context and a' with context, so that (W + Δ) a = W a' (Dherin et al. 2507.16003).
+    inputs. With m = 1 it has rank one.
     """
     chex.assert_rank([inputs, writes], 2)
     chex.assert_equal_shape_prefix([inputs, writes], 1)

@@ -16,6 +16,7 @@ Every estimator takes one prompt and returns weights [d], or a path of weights o
 
 from lsa_lab.estimators.bayes import discrete_posterior_means as discrete_posterior_means
 from lsa_lab.estimators.bayes import gaussian_posterior_mean as gaussian_posterior_mean
+from lsa_lab.estimators.bayes import nested_posterior_mean as nested_posterior_mean
 from lsa_lab.estimators.bayes import nested_posterior_means as nested_posterior_means
 from lsa_lab.estimators.bayes import sparse_posterior_mean as sparse_posterior_mean
 from lsa_lab.estimators.descent import descent_modes as descent_modes

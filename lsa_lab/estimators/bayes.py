@@ -85,16 +85,22 @@ def discrete_posterior_means(prompt: Prompt, tasks: Array, noise_var: Real) -> A
     return jax.nn.softmax(-evidence / (2 * noise_var)) @ tasks
 
 
+def nested_posterior_mean(
+    prompt: Prompt, sizes: Sequence[int], noise_var: Real, probabilities: ArrayLike | None = None
+) -> Array:  # [d]
+    """Return E(w | demonstrations) if w is N(0, I/S) on the first S coordinates and 0 elsewhere.
+
+    S is one of ``sizes``, by default each with the same probability. The means of the classes are
+    averaged by probability times evidence, p(S) p(y | X, S): the simplest class that explains the
+    labels wins (2506.19351; docs/theory, "Nested classes").
+    """
+    return nested_posterior_means(prompt, sizes, noise_var, probabilities)[-1]
+
+
 def nested_posterior_means(
     prompt: Prompt, sizes: Sequence[int], noise_var: Real, probabilities: ArrayLike | None = None
 ) -> Array:  # [n+1, d]
-    """Return E(w | the first 0, 1, ..., n demonstrations) of weights in nested classes.
-
-    w is N(0, I/S) on the first S coordinates and 0 elsewhere, and S one of ``sizes``, by default
-    each with the same probability. The means of the classes are averaged by probability times
-    evidence, p(S) p(y | X, S): the simplest class that explains the labels wins (2506.19351;
-    docs/theory, "Nested classes").
-    """
+    """Return ``nested_posterior_mean`` of the first 0, 1, ..., n demonstrations."""
     prompt = check_prompt(prompt)
     noise_var = check_number(noise_var, "noise_var", prompt, _NOISELESS)
     d, dtype = prompt.x.shape[1], prompt.x.dtype

@@ -15,14 +15,16 @@ the gate g, what is erased (a, r) and what is written, b; k̂ = k/|k|, and β is
     longhorn       lms with β/(1 + β|k|²), the implicit step    2407.14207
     delta          lms with k̂        β in (0, 2)               DeltaNet, 2406.06484
     gated_delta    g of the token    a βk̂, r g k̂    b βk̂      2412.06464; diagonal: 2510.26692
+    gdn2           diagonal g        a k̂, r g β⊙k̂   b k̂       2605.22791, β a step a channel
     delta_product  delta, ``inner`` keys and values a token     2502.10297
     ttt            lms, ``inner`` steps on one key, β of any sign       TTT-linear, 2407.04620
     rwkv7          diagonal g        a α⊙k̂, r k̂     b α⊙k̂     2503.14456, α a step a channel
     mesa           S = (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ, sums with gates  2309.05858, MesaNet 2506.05233
 
-where only ``solve="cholesky"`` keeps mesa's λ: by default gates forget it too, λ Π g (docs/theory,
-"The state as a regression"). In the merged layout the query reads and writes nothing; bound tokens
-[x_t, x_{t-1}, y_{t-1}] all write and read (``prompts.bound_tokens``).
+where gdn2 writes v times a gate for each channel, and only ``solve="cholesky"`` keeps mesa's λ: by
+default gates forget it too, λ Π g (docs/theory, "The state as a regression"). In the merged layout
+the query reads and writes nothing; bound tokens [x_t, x_{t-1}, y_{t-1}] all write and read
+(``prompts.bound_tokens``).
 """
 
 import dataclasses
@@ -112,8 +114,8 @@ def attention(params: Params, trace: Walk, config: Config) -> Array:  # [L, H, T
     for Mamba).
 
     For mesa α_ti is q_tᵀ (Σ βkkᵀ + λI)⁻¹ β_i k_i Π_{i<s≤t} g_s. An additive layer with
-    ``normalise`` divides it by how many tokens have written. Where a token writes J > 1 values, a
-    last axis J counts them.
+    ``normalise`` divides it by how many tokens have written. The values of gdn2 are those that its
+    gate lets through. Where a token writes J > 1 values, a last axis J counts them.
     """
     return _map_heads(_weights, params, trace, config)
 
@@ -156,7 +158,7 @@ def _map_heads(read: Callable, params: Params, trace: Walk, config: Config) -> A
 
 def _head_params(params: Params) -> Params:
     """Return one layer's Params with None for each leaf without an axis of heads, and for w_o."""
-    owned = ("w_q", "w_k", "w_v", "w_step", "b_step", "w_gate", "b_gate")
+    owned = ("w_q", "w_k", "w_v", "w_step", "b_step", "w_gate", "b_gate", "w_write", "b_write")
     others = {field.name for field in dataclasses.fields(params)} - {*owned, "log_penalty"}
     return params.replace(**dict.fromkeys(others))
 
@@ -172,7 +174,7 @@ def _read(
     values: Array | None = None,  # [T, v]
 ) -> Array:  # [T, v]
     """Return Sᵀq after every token, by default of the head's values."""
-    queries, values = rows @ head.w_q.T, rows @ head.w_v.T if values is None else values
+    queries, values = rows @ head.w_q.T, _values(head, rows) if values is None else values
     if config.kind == "mesa":
         return jnp.einsum("tkv,tk->tv", _regressions(head, rows, config, values), queries)
     writes = _writes(head, rows, config, values)
@@ -184,11 +186,18 @@ def _read(
 
 
 def _states(head: Params, rows: Array, config: Config) -> Array:  # [T, D] -> [T, k, v]
-    values = rows @ head.w_v.T
+    values = _values(head, rows)
     if config.kind == "mesa":
         return _regressions(head, rows, config, values)
     states = recurrent_state.compute_states(_writes(head, rows, config, values))
     return states[config.inner - 1 :: config.inner]
+
+
+def _values(head: Params, rows: Array) -> Array:  # [T, D] -> [T, J v]
+    values = rows @ head.w_v.T
+    if head.w_write is None or head.b_write is None:
+        return values
+    return jax.nn.sigmoid(rows @ head.w_write.T + head.b_write[None]) * values
 
 
 def _regressions(
@@ -234,7 +243,7 @@ def _writes(
     step, gate = _step_and_gate(head, rows, config)
     keys = (rows @ head.w_k.T).reshape(-1, config.key_width)  # [T J, k]
     value = values.reshape(len(keys), -1)
-    if kind in ("delta", "gated_delta", "delta_product", "rwkv7"):
+    if kind in ("delta", "gated_delta", "gdn2", "delta_product", "rwkv7"):
         keys = recurrent_state.unit_rows(keys)
     step = step / (1 + step * (keys**2).sum(-1, keepdims=True)) if kind == "longhorn" else step
     step, fading = writing * step, None if head.b_gate is None else 1 - writing * (1 - gate)
@@ -244,6 +253,8 @@ def _writes(
     if kind in ("additive", "retention", "gla", "ssd"):
         return Writes(step * keys, value, None, fading)
     removed = keys if fading is None or kind == "rwkv7" else fading * keys
+    if kind == "gdn2":
+        return Writes(writing * keys, value, step * removed, fading)
     return Writes(step * keys, value, removed, fading)
 
 

@@ -13,9 +13,10 @@ from lsa_lab.arguments import check_choice, check_positive, set_counts
 
 Kind = Literal[
     "additive", "retention", "gla", "ssd", "lms", "longhorn", "delta", "gated_delta",
-    "delta_product", "ttt", "rwkv7", "mesa",
+    "gdn2", "delta_product", "ttt", "rwkv7", "mesa",
 ]  # fmt: skip
-_GATED = ("retention", "gla", "ssd", "gated_delta", "rwkv7", "mesa")
+_GATED = ("retention", "gla", "ssd", "gated_delta", "gdn2", "rwkv7", "mesa")
+_BY_CHANNEL = ("gdn2", "rwkv7")  # a gate and a step for each channel of the key
 _STEPLESS = ("additive", "retention", "gla")
 
 
@@ -83,12 +84,12 @@ class Config:
     @property
     def gate_width(self) -> int:
         """The number of gates a token."""
-        return self.key_width if self.diagonal or self.kind == "rwkv7" else 1
+        return self.key_width if self.diagonal or self.kind in _BY_CHANNEL else 1
 
     @property
     def step_width(self) -> int:
         """The number of steps a token."""
-        return self.key_width if self.kind == "rwkv7" else self.keys_a_token
+        return self.key_width if self.kind in _BY_CHANNEL else self.keys_a_token
 
 
 class Params(flax.struct.PyTreeNode):
@@ -102,6 +103,8 @@ class Params(flax.struct.PyTreeNode):
     b_step: Array | None = None  # [L, H, j]     softplus of it (ssd, lms, longhorn), or it (ttt)
     w_gate: Array | None = None  # [L, H, g, D]  g = sigmoid(w_gate u + b_gate), or
     b_gate: Array | None = None  # [L, H, g]     exp(-e^b_gate β) (ssd)
+    w_write: Array | None = None  # [L, H, v, D]  gdn2: v gets the factor
+    b_write: Array | None = None  # [L, H, v]     sigmoid(w_write u + b_write)
     log_penalty: Array | None = None  # [L, H]  log λ of mesa
     read_in: Array | None = None  # [D, e]
     read_out: Array | None = None  # [D]
@@ -120,7 +123,7 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
 
     Gates start near .95, steps at half of the largest, λ at 1.
     """
-    keys = iter(jax.random.split(key, 10))
+    keys = iter(jax.random.split(key, 11 if config.kind == "gdn2" else 10))
     L, H, D, J = config.num_layers, config.num_heads, config.stream_width, config.keys_a_token
 
     def draw(*shape: int, inputs: int, scale: float = float(config.init_scale)) -> Array:
@@ -138,6 +141,9 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
             leaves["w_gate"] = draw(L, H, config.gate_width, D, inputs=D)
     if config.kind == "ssd":
         leaves["b_gate"] = jnp.full((L, H, 1), -3.0, dtype)
+    if config.kind == "gdn2":
+        leaves["w_write"] = draw(L, H, config.values, D, inputs=D)
+        leaves["b_write"] = jnp.zeros((L, H, config.values), dtype)
     if config.kind == "mesa":
         leaves["log_penalty"] = jnp.zeros((L, H), dtype)
     rows, m = jnp.zeros((L, D), dtype), config.mlp_width

@@ -67,7 +67,7 @@ def test_the_bayes_rules_agree_with_the_estimators():
     table = np.random.default_rng(1).normal(size=(8, 4)) / 2
     cases = {
         "regression": lambda p: estimators.recursive_ridge(p, 4 * 0.25)[-1],
-        "nested": lambda p: estimators.nested_posterior_means(p, (1, 4), 0.25)[-1],
+        "nested": lambda p: estimators.nested_posterior_mean(p, (1, 4), 0.25),
         "table": lambda p: estimators.discrete_posterior_means(p, jnp.asarray(table), 0.25)[-1],
     }
     for task, rule in cases.items():

@@ -43,6 +43,9 @@ def read_through(weights, config, params, walk):
         rows = (rows - mean) / np.sqrt(var + 1e-5)
         rows = rows * params.attention_norm_scale[:, None] + params.attention_norm_offset[:, None]
     values = np.einsum("lhve,lte->lhtv", params.w_v, rows)
+    if config.kind == "gdn2":
+        raw = np.einsum("lhve,lte->lhtv", params.w_write, rows) + params.b_write[:, :, None]
+        values = values / (1 + np.exp(-raw))
     values = values.reshape(2, 2, -1, V)  # of each token one after the other
     return np.einsum("lhdv,lhtv->lhtd", params.w_o, weights.reshape(2, 2, T, -1) @ values)
 
@@ -54,9 +57,7 @@ CASES = {
     "several values": ("delta_product", {}),
     "a penalty that is kept": ("mesa", dict(solve="cholesky")),
     "a merged number": ("additive", dict(normalise=True, layout="merged")),
-    **{
-        f"merged {kind}": (kind, dict(layout="merged")) for kind in ("gated_delta", "rwkv7", "mesa")
-    },
+    **{f"merged {kind}": (kind, dict(layout="merged")) for kind in ("gated_delta", "gdn2", "mesa")},
 }
 
 

@@ -19,6 +19,7 @@ from lsa_lab.models import transformer
 N, D = 7, 4
 SOFTMAX = transformer.Config(D + 1, 1, 2, 3)
 run_softmax = jit_numpy(lambda params, tokens: transformer.forward(params, tokens, SOFTMAX).stream)
+rank_one = jit_numpy(patches.rank_one_patch)
 least_squares = jit_numpy(patches.least_squares_patch)
 carried = jit_numpy(patches.carried_share)
 
@@ -43,7 +44,7 @@ def test_the_rank_one_patch_does_for_its_query_what_the_context_does(kind, seed)
     rng = np.random.default_rng(seed)
     layer, weights = attend(rng, kind), rng.normal(size=(3, D + 1))
     bare, changed = layer(rng.normal(size=D))
-    patch = least_squares(bare[None], (weights @ (changed - bare))[None])
+    patch = rank_one(weights, bare, changed)
     np.testing.assert_allclose((weights + patch) @ bare, weights @ changed, atol=1e-10)
     singular = np.linalg.svd(patch, compute_uv=False)
     assert singular[1] < 1e-12 * (1 + singular[0])

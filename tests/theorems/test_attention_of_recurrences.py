@@ -14,13 +14,17 @@ import pytest
 from scipy.special import expit
 
 from draws import draw_weights, jit_numpy, seeds
-from lsa_lab.models import prefixes, recurrent, recurrent_state
+from lsa_lab.models import effective, prefixes, recurrent, recurrent_state
 from lsa_lab.models.recurrent_state import Writes
 from lsa_lab.models.recurrent_weights import Kind
 from lsa_lab.prompts import Prompt
 
 K, V = 4, 3
 reads, states = jit_numpy(recurrent_state.reads), jit_numpy(recurrent_state.compute_states)
+effective_attention, effective_states = (
+    jit_numpy(function, static_argnames="values_per_token")
+    for function in (effective.attention, effective.states)
+)
 
 
 def unrolled(queries, keys, values, step=None, gate=None, removed=None, written=None, inner=1):
@@ -66,6 +70,8 @@ def raw_arrays(kind, head, rows, inner):
     values = (rows @ head.w_v.T).reshape(len(keys), -1)
     raw = np.zeros(1) if head.w_step is None else rows @ head.w_step.T + head.b_step
     gate = None if head.w_gate is None else expit(rows @ head.w_gate.T + head.b_gate)
+    if kind == "gdn2":
+        values = expit(rows @ head.w_write.T + head.b_write) * values
     if kind == "ttt":
         keys, values, raw = (np.repeat(each, inner, axis=0) for each in (keys, values, raw))
     lengths = np.linalg.norm(keys, axis=1, keepdims=True)
@@ -79,6 +85,7 @@ def raw_arrays(kind, head, rows, inner):
         "longhorn": lambda: dict(keys=keys, step=steps / (1 + steps * lengths**2), removed=keys),
         "delta": lambda: dict(keys=unit, step=shares, removed=unit),
         "gated_delta": lambda: dict(keys=unit, step=shares, removed=unit, gate=gate),
+        "gdn2": lambda: dict(keys=unit, removed=shares * unit, written=unit, gate=gate),
         "rwkv7": lambda: dict(
             keys=shares * unit, removed=unit / gate, written=shares * unit, gate=gate
         ),
@@ -108,6 +115,10 @@ def test_layers_of_this_library_read_what_their_raw_arrays_say(kind):
     heads, every, weights = run(params, rows, config)
     np.testing.assert_allclose(heads, read @ head.w_o.T, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(every, path, rtol=1e-10, atol=1e-12)
+    raw = effective_states(values=values, **arrays, values_per_token=inner)
+    np.testing.assert_allclose(raw, path, rtol=1e-10, atol=1e-12)
+    raw = effective_attention(rows @ head.w_q.T, **arrays, values_per_token=inner)
+    np.testing.assert_allclose(raw.reshape(11, -1) @ values, read, rtol=1e-10, atol=1e-12)
     if kind != "ttt":  # which writes one value in two steps
         found = weights.reshape(11, -1) @ values
         np.testing.assert_allclose(found, read, rtol=1e-10, atol=1e-12)
@@ -149,3 +160,17 @@ def test_sums_give_one_answer_to_a_task_and_to_its_opposite(kind, layers, seed):
 def test_control_a_constant_in_the_token_or_steps_of_a_delta_rule_tell_them_apart(kind, constant):
     predictions, _ = answers_to_opposite_tasks(kind, 2, 0, constant)
     assert np.abs(np.subtract(*predictions))[2:].max() > 1e-3 * np.abs(predictions).max()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (dict(keys=np.ones((5, K)), values_per_token=2), "keys have 5 rows"),
+        (dict(keys=np.ones((4, K)), written=np.ones((4, K))), "written without removed"),
+        (dict(keys=np.ones((4, K)), step=np.ones(3)), "step has shape"),
+        (dict(keys=np.ones((4, K)), gate=np.ones((4, 2))), "gate has shape"),
+    ],
+)
+def test_raw_arrays_that_do_not_agree_are_refused(arrays, message):
+    with pytest.raises(ValueError, match=message):
+        effective.states(values=np.ones((len(arrays["keys"]), V)), **arrays)

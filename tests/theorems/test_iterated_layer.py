@@ -13,9 +13,9 @@ from scipy import stats
 from scipy.integrate import quad
 
 from draws import draw_regressions, jit_numpy, z_score
-from lsa_lab.theory import iteration, learning_curves
+from lsa_lab.theory import depth, learning_curves
 
-limit = jit_numpy(iteration.iterated_risk_limit, static_argnums=2)
+limit = jit_numpy(depth.iterated_limit, static_argnums=2)
 
 
 def simulated_errors(prompts, n, d, noise_var, steps, factor=1.0):  # [steps+1, B]  |w_k - w|²
@@ -31,7 +31,7 @@ def simulated_errors(prompts, n, d, noise_var, steps, factor=1.0):  # [steps+1, 
 
 @pytest.mark.parametrize(("n", "d"), [(16, 6), (6, 9)])
 def test_descent_on_drawn_prompts_has_that_risk(n, d):
-    stated = iteration.iterated_risk(n, d, 0.3, 3)
+    stated = depth.iterated(n, d, 0.3, 3)
     errors, other = (simulated_errors(40_000, n, d, 0.3, 3, f) for f in (1.0, 0.7))
     assert np.abs([z_score(e - r) for e, r in zip(errors, stated, strict=True)]).max() < 4
     assert min(abs(z_score(other[k] - stated[k])) for k in (1, 2)) > 4  # Control: another step
@@ -42,7 +42,7 @@ def test_descent_on_drawn_prompts_has_that_risk(n, d):
 @pytest.mark.parametrize("n", [1, 5])
 def test_the_mean_over_prompts_diverges_by_rare_ones_and_is_exact_however_large_it_is(n):
     """d = 1: nh is chi squared of n degrees."""
-    noise_var, a, risks = 0.3, n / (n + 1 + 1 + 0.3), iteration.iterated_risk(n, 1, 0.3, 40)
+    noise_var, a, risks = 0.3, n / (n + 1 + 1 + 0.3), depth.iterated(n, 1, 0.3, 40)
 
     def part(x, k):
         left = (1 - a * x / n) ** k
@@ -61,7 +61,7 @@ def test_the_median_prompt_has_the_limit_and_the_limit_never_diverges():
     errors = np.median(simulated_errors(9, int(alpha * d), d, noise_var, 40), 1)
     np.testing.assert_allclose(errors, stated, rtol=0.12)
     assert errors[12] < min(errors[4], errors[-1])  # 12 steps are the best in the limit
-    exact = iteration.iterated_risk(int(alpha * d), d, noise_var, 8)
+    exact = depth.iterated(int(alpha * d), d, noise_var, 8)
     np.testing.assert_allclose(exact, stated[:9], rtol=0.02)
     # Control: a longer step than the trained one diverges in the limit too. With it
     # a λ_max = (1 + √α)²/(1 + α + σ²) is at most 2, and 2 at α = 1, σ = 0 alone.

@@ -12,13 +12,10 @@ from draws import draw_prompt, jit_numpy, seed_and, two_sizes, z_score
 from lsa_lab import estimators
 from lsa_lab.prompts import Prompt
 
-
-def find_mean(prompt, sizes, noise_var, shares=None):  # [d]
-    return estimators.nested_posterior_means(prompt, sizes, noise_var, shares)[-1]
-
-
-nested = jit_numpy(find_mean, static_argnums=1)
-all_nested = jit_numpy(jax.vmap(find_mean, (0, None, None)), static_argnums=1)
+nested = jit_numpy(estimators.nested_posterior_mean, static_argnums=1)
+all_nested = jit_numpy(
+    jax.vmap(estimators.nested_posterior_mean, (0, None, None)), static_argnums=1
+)
 N, D, CLASSES, NOISE = 32, 16, (2, 16), 0.1
 
 

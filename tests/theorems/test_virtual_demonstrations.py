@@ -9,15 +9,16 @@ from functools import partial
 
 import jax
 import numpy as np
+import pytest
 
 from draws import draw_prompt, draw_stack, jit_numpy, seeds, stack_sizes
 from lsa_lab import prompts
 from lsa_lab.analyses import patches
-from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.models.trace import predict
 
 SIZE = (3, 2, 5, 3)  # layers, heads, demonstrations, covariates
-virtual = jit_numpy(patches.moment_demonstrations)
+virtual = jit_numpy(patches.virtual_demonstrations)
 
 
 @partial(jit_numpy, static_argnames="keys")
@@ -44,7 +45,7 @@ def draw(seed, size):
 
 def error(seed, size, keys="demonstrations"):
     rng, prompt, params = draw(seed, size)
-    few = virtual(prompt)
+    few = virtual(params, prompt)
     assert len(few.y) == min(size[2], size[3] + 1)
     np.testing.assert_allclose(*map(prompts.second_moment, (few, prompt)), atol=1e-10)
     return largest_difference(params, prompt, few, rng, keys=keys)
@@ -77,3 +78,6 @@ def test_control_a_causal_mask_other_steps_and_other_weights_read_more_than_the_
     assert error(0, SIZE, "causal") > 1e-3
     assert descent_error(0, scale=0.5) > 1e-3
     assert descent_error(0, spread=0.1) > 1e-3
+    softmax = transformer.init(jax.random.key(0), transformer.Config(4, 1, 1, 2))
+    with pytest.raises(TypeError, match="an exact set of virtual demonstrations"):
+        patches.virtual_demonstrations(softmax, draw(0, SIZE)[1])
