@@ -111,7 +111,7 @@ def interrupt(step, **changes):
         descend(chunk=10, progress=Bar(step), **changes)
 
 
-@pytest.mark.parametrize("name", ["Adam", "noise of a key of another kind"])
+@pytest.mark.parametrize("name", ["Adam", "line search", "noise of a key of another kind"])
 def test_an_interrupted_training_resumes_to_the_same_bits(files, name):
     interrupt(20, optimizer=OPTIMIZERS[name], files=files)
     bar = Bar(0)
