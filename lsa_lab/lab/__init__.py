@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from lsa_lab.lab.session import compute_each as compute_each
     from lsa_lab.lab.session import stack_rows as stack_rows
 else:
-    _MODULES = {"Claim": "claims", "main": "command", "load_claims": "results"}
+    _MODULES = {"Claim": "claims", "main": "command", "load_claims": "results", "plotting": ""}
     _MODULES |= dict.fromkeys(("checkpoint", "compute_each", "stack_rows"), "session")
-    _MODULES |= {"plotting": "", "geometric_mean": "intervals"}
-    for _name in ("mean_interval", "median_interval", "ratio_interval"):
-        _MODULES[_name] = "intervals"
+    _INTERVALS = ("geometric_mean", "mean_interval", "median_interval", "ratio_interval")
+    _MODULES |= dict.fromkeys(_INTERVALS, "intervals")
 
     def __getattr__(name: str) -> Any:
         if name not in _MODULES:

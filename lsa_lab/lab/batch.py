@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lsa_lab.files import cache_folder
-from lsa_lab.lab import arguments, settings
+from lsa_lab.lab import arguments, pages, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, relative
 from lsa_lab.lab.listing import describe_difference, expect_seconds, find_rows
 from lsa_lab.lab.pages import count_verdicts, format_value, group_by_claim
@@ -28,11 +28,10 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
     times = {x.name: expect_seconds(x, command.tier, out / x.name) for x in experiments}
     order = sorted(experiments, key=lambda x: -(times[x.name] or 0))
     work = functools.partial(run_one, command=command, config=config, out=out)
-    start, records, failed = time.monotonic(), {}, []
+    start, records = time.monotonic(), dict[str, Any]()
     for experiment, answer in _map(work, order, command.jobs):
         times.pop(experiment.name)
         if isinstance(answer, str):
-            failed.append(experiment.name)
             print(f"{experiment.name}: {answer}", file=sys.stderr, flush=True)
             continue
         records[experiment.name] = answer
@@ -43,8 +42,12 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
             print(f"  {len(records)} of {len(order)} done{time_left}\n", flush=True)
     if len(order) > 1:
         print(summarise(order, records, time.monotonic() - start))
-        print(_write_index(order, out, command))
-    return 1 if failed else 0
+        if command.publish:
+            print("next: lsa-lab report")
+        elif any((out / experiment.name).exists() for experiment in order):
+            pages.write_report(out)
+            print(relative((out / "index.html").resolve()))
+    return 0 if len(records) == len(order) else 1
 
 
 def choose_root(command: arguments.Run) -> Path:
@@ -137,15 +140,3 @@ def summarise(experiments: Sequence[Experiment], records: dict[str, Any], second
             f"{count_verdicts(record['claims'])}"
         )
     return "\n".join([*lines, f"{len(records)} experiments in {format_seconds(seconds)}"])
-
-
-def _write_index(experiments: Sequence[Experiment], out: Path, command: arguments.Run) -> str:
-    """Write the pages of the results in a folder; return the path of the index."""
-    from lsa_lab.lab import pages
-
-    if command.publish:
-        return "next: lsa-lab report"
-    if not any((out / experiment.name).exists() for experiment in experiments):
-        return ""
-    pages.write_report(out)
-    return relative((out / "index.html").resolve())

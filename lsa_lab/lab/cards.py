@@ -35,19 +35,15 @@ def card(command: arguments.Card) -> int:
         print(f"{time.monotonic() - start:5.0f} s  {text}", flush=True)
 
     forward, init = map(find_object, command.names)
-    words = [name, command.tier, str(command.seeds)]
-    if (command.task, command.d, command.n) != ("regression", 8, None):
-        words += [command.task, str(command.d), str(command.n)]
-    checkpoints = cache_folder() / "cards" / "-".join(words)
+    options: dict[str, Any] = {
+        field: getattr(command, field) for field in ("tier", "seeds", "task", "d", "n")
+    }
+    checkpoints = cache_folder() / "cards" / "-".join(map(str, (name, *options.values())))
     try:
         report = report_card(
             forward,
             init,
-            tier=command.tier,
-            seeds=command.seeds,
-            task=command.task,
-            d=command.d,
-            n=command.n,
+            **options,
             causal=not command.query,
             states=find_states(command.names[0]),
             folder=checkpoints,

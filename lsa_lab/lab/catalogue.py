@@ -18,10 +18,6 @@ class UsageError(Exception):
     """A wrong call; the message is one sentence that says what would do."""
 
 
-class NoPackageError(UsageError):
-    """There is no folder of experiments."""
-
-
 @dataclass(frozen=True)
 class Experiment:
     """One script of a package of experiments."""
@@ -37,8 +33,7 @@ class Experiment:
     @property
     def theme(self) -> str:
         """The folder between package and script; empty without one."""
-        parts = self.path.relative_to(self.root).parts[len(self.package.split(".")) : -1]
-        return ".".join(parts)
+        return ".".join(self.path.relative_to(self.root).parts[self.package.count(".") + 1 : -1])
 
     @property
     def module(self) -> str:
@@ -71,7 +66,7 @@ def find_root(package: str) -> Path:
     for root in (here, *here.parents):
         if (root / folder).is_dir():
             return root
-    raise NoPackageError(
+    raise UsageError(
         f"no folder {folder} here or above: write a first experiment with lsa-lab new "
         "my_lab/question, name its folder with --package my_lab, or go to a clone of lsa_lab"
     )

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,13 +25,6 @@ STATISTICS: dict[str, tuple[Callable, Callable[..., Interval]]] = {
     "median": (np.median, median_interval),
     "ratio": (geometric_mean, ratio_interval),
 }
-
-
-class _AxisName(str):
-    """A name that stands in a statement for a number, whatever the number's format is."""
-
-    def __format__(self, _: str) -> str:
-        return str(self)
 
 
 class ClaimError(UsageError):
@@ -77,17 +71,15 @@ class Claim:
     @property
     def family(self) -> str:
         """The statement for all cells: axes in italics in the place of their values."""
-        return self.statement.format(**{axis: _AxisName(f"*{axis}*") for axis in self.over})
+        return re.sub(r"{(\w+)[^}]*}", r"*\1*", self.statement)
 
     @property
     def criterion(self) -> str:
         """The statistic, the quantity and its bounds, as "mean of the risk: at most 0.02"."""
         bounds = [f"at least {self.at_least:g}"] * math.isfinite(self.at_least)
         bounds += [f"at most {self.at_most:g}"] * math.isfinite(self.at_most)
-        head = {"value": "", "ratio": "geometric mean of "}.get(
-            self.statistic, f"{self.statistic} of "
-        )
-        text = f"{head}{self.quantity}"
+        heads = {"value": "", "ratio": "geometric mean of "}
+        text = heads.get(self.statistic, f"{self.statistic} of ") + self.quantity
         text += f": {' and '.join(bounds)}" if bounds else ""
         return text + (", at every place" if self.simultaneous else "")
 
@@ -115,7 +107,7 @@ class Claim:
         else:
             centre, interval = STATISTICS[self.statistic]
             (low, high), value = interval(x, confidence), float(centre(x))
-        known = math.isfinite(low) and math.isfinite(high)
+        known = math.isfinite(high - low)
         return {
             "id": self._name(cell),
             "claim": self.id,

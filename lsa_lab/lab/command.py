@@ -5,21 +5,14 @@ import importlib
 import io
 import os
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 from lsa_lab.lab import arguments
-from lsa_lab.lab.catalogue import (
-    NoPackageError,
-    UsageError,
-    choose,
-    find,
-    find_root,
-    find_script,
-    relative,
-)
+from lsa_lab.lab.catalogue import UsageError, choose, find, find_root, find_script, relative
 
 INTERRUPTED = 130
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EPIPE}
@@ -68,7 +61,10 @@ def program() -> int:
 def run_command(words: Sequence[str]) -> int:
     """Carry out the words of a command line."""
     if list(words[:1]) in (["-h"], ["--help"], ["help"]):
-        print(describe_commands())
+        print("usage: lsa-lab COMMAND [WORDS]; lsa-lab COMMAND -h explains one\n")
+        for name, kind in arguments.COMMANDS.items():
+            print(f"  {name:10}{(kind.__doc__ or '').partition(chr(10))[0]}")
+        print("\nBegin with: lsa-lab list, then lsa-lab run NAME")
         return 0
     if list(words) == ["--version"]:
         from lsa_lab import __version__
@@ -89,14 +85,6 @@ def run_command(words: Sequence[str]) -> int:
     return getattr(importlib.import_module(module), function)(command) or 0
 
 
-def describe_commands() -> str:
-    """Return the help of the program: a line for each command."""
-    lines = ["usage: lsa-lab COMMAND [WORDS]; lsa-lab COMMAND -h explains one", ""]
-    for name, kind in arguments.COMMANDS.items():
-        lines.append(f"  {name:10}{(kind.__doc__ or '').partition(chr(10))[0]}")
-    return "\n".join([*lines, "", "Begin with: lsa-lab list, then lsa-lab run NAME"])
-
-
 def show_fields(command: arguments.Run) -> int:
     """Print the fields of the configuration of an experiment, with the values of quick."""
     experiment, *_ = choose(command.names, find(command.package))
@@ -113,13 +101,14 @@ def list_(command: arguments.List) -> None:
     from lsa_lab.lab.listing import list_experiments
 
     try:
-        root, experiments = find_root(command.package), find(command.package)
-    except NoPackageError as error:  # as in an empty folder, after pip install
+        root = find_root(command.package)
+    except UsageError as error:  # as in an empty folder, after pip install
         if command.package != arguments.List.package:
             raise
         print(textwrap.fill(f"{pages.ABOUT} There is {error}.", 100))
         return
-    print(list_experiments(experiments, pages.load_papers(command.package, root)))
+    papers = pages.load_papers(command.package, root)
+    print(list_experiments(find(command.package), papers))
 
 
 def run_(command: arguments.Run, config: list[str]) -> int:
@@ -164,19 +153,17 @@ def compare_(command: arguments.Compare) -> None:
     if len(names) not in (1, 2):
         raise UsageError("compare takes two results: lsa-lab compare A B, or one experiment")
     experiments = find(command.package)
-    print(
-        compare_records(
-            find_record(names[0], experiments, cached=is_one),
-            find_record(names[-1], experiments, cached=False),
-        )
-    )
+    left = find_record(names[0], experiments, cached=is_one)
+    print(compare_records(left, find_record(names[-1], experiments, cached=False)))
 
 
 def report_(command: arguments.Report) -> None:
     """Write the pages of all committed results."""
-    from lsa_lab.lab.pages import report
+    from lsa_lab.lab import pages
 
-    print(*map(relative, report(command.package)), sep="\n")
+    root = find_root(command.package)
+    papers = pages.load_papers(command.package, root)
+    print(*map(relative, pages.write_report(root / "figures", papers)), sep="\n")
 
 
 def register_(command: arguments.Register) -> None:
@@ -205,8 +192,7 @@ def new_(command: arguments.New) -> None:
     if script.exists():
         raise UsageError(f"{script} exists: choose another name")
     script.parent.mkdir(parents=True, exist_ok=True)
-    template = Path(__file__).parent / "templates" / "experiment.py"
-    script.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+    shutil.copyfile(Path(__file__).parent / "templates" / "experiment.py", script)
     package = "" if parts[0] == "experiments" else f" --package {parts[0]}"
     print(f"{script}; run it: lsa-lab run {path.name}{package}")
 

@@ -16,8 +16,7 @@ UNKNOWN: Interval = (-math.inf, math.inf)  # too few units to know a spread
 
 def mean_interval(samples: Any, confidence: float = 0.95) -> Interval:
     """Return Student's interval for the mean of R units, x̄ ± t s / √R."""
-    x = check_samples(samples)
-    _check_confidence(confidence)
+    x = check_samples(samples, confidence)
     if len(x) < 2:
         return UNKNOWN
     from scipy.special import stdtrit
@@ -50,15 +49,16 @@ def median_interval(samples: Any, confidence: float = 0.95) -> Interval:
     k is the largest rank with 2 P(Binomial(R, 1/2) < k) <= 1 - confidence; for .95 and fewer than
     six units there is none.
     """
-    x = np.sort(check_samples(samples))
-    _check_confidence(confidence)
+    x = np.sort(check_samples(samples, confidence))
     tails = np.cumsum([math.comb(len(x), k) / 2 ** len(x) for k in range(len(x) + 1)])
     rank = int(np.sum(2 * tails <= 1 - confidence))
     return UNKNOWN if rank == 0 else (float(x[rank - 1]), float(x[-rank]))
 
 
-def check_samples(samples: Any) -> np.ndarray:  # [R]
+def check_samples(samples: Any, confidence: float = 0.95) -> np.ndarray:  # [R]
     """Return samples as floats [R]; raise ValueError if there are none or one is not finite."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence = {confidence!r}: choose a number between 0 and 1, as .95")
     x = np.asarray(samples, float)
     if x.ndim != 1 or x.size == 0:
         raise ValueError(f"samples of shape {x.shape}: expected one number for each unit, [R]")
@@ -66,8 +66,3 @@ def check_samples(samples: Any) -> np.ndarray:  # [R]
         bad = int((~np.isfinite(x)).sum())
         raise ValueError(f"{bad} of {x.size} samples are not finite: count the runs that diverged")
     return x
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence = {confidence!r}: choose a number between 0 and 1, as .95")

@@ -12,7 +12,7 @@ from typing import Any
 
 from lsa_lab.files import write_file
 from lsa_lab.lab import results
-from lsa_lab.lab.catalogue import Experiment, UsageError, add_to_path, find_root
+from lsa_lab.lab.catalogue import Experiment, UsageError, add_to_path
 from lsa_lab.lab.progress import format_seconds
 
 Row = Mapping[str, Any]
@@ -72,11 +72,8 @@ def _render(template: str, **values: Any) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["number"] = format_value
-    environment.filters["counts"] = count_verdicts
-    environment.filters["by_claim"] = group_by_claim
-    environment.filters["span"] = _format_span
-    environment.filters["seconds"] = format_seconds
+    environment.filters |= {"number": format_value, "counts": count_verdicts, "span": _format_span}
+    environment.filters |= {"by_claim": group_by_claim, "seconds": format_seconds}
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
     text = environment.get_template(template).render(
         about=ABOUT, honesty=HONESTY, legend=LEGEND, most=MOST_CELLS, **values
@@ -95,12 +92,6 @@ def render_result(experiment: Experiment, record: Row, module: ModuleType) -> st
     predicted = json.loads(prediction.read_text())["date"] if prediction.exists() else ""
     values = {"context": context, "notes": notes, "command": command, "predicted": predicted}
     return _render("result.md", record=record, **values)
-
-
-def report(package: str) -> list[Path]:
-    """Write the pages of all committed results of a package."""
-    root = find_root(package)
-    return write_report(root / "figures", load_papers(package, root))
 
 
 def load_papers(package: str, root: Path) -> Any:
@@ -153,10 +144,8 @@ def answer_statements(
             refuted = statement.counterexample and not statement.proof
             verdict = "published data" if statement.data else "refuted" if refuted else "proved"
             finding = statement.finding
-        criterion = row["criterion"] if row else ""
         answer = {"computed": row is not None, "finding": finding, "verdict": verdict}
-        answer["criterion"] = criterion
-        answers.append(vars(statement) | answer)
+        answers.append(vars(statement) | answer | {"criterion": row["criterion"] if row else ""})
     return answers
 
 

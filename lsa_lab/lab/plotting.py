@@ -26,8 +26,6 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS
 _LOOKS = {
     "linear": (BLUE, "o"),
     "linear, causal": (BLUE, "d"),
-    "linear, norm": (BLUE, "D"),
-    "linear, MLP": (BLUE, "P"),
     "softmax": (VERMILION, "s"),
     "softmax, causal": (VERMILION, "d"),
     "softmax, norm": (VERMILION, "D"),
@@ -37,7 +35,6 @@ _LOOKS = {
     "preconditioned descent": (ORANGE, "v"),
     "preprocessed descent": (SKY, "P"),
     "ridge": (BLACK, None),
-    "least squares": (GREY, None),
     "Lasso": (ORANGE, ">"),
     "sparse Bayes": (PURPLE, "p"),
 }
@@ -59,7 +56,6 @@ _SETTINGS = {
     "savefig.dpi": 200,
     "pdf.fonttype": 42,  # TrueType: text in the PDF stays text
 }
-_SCREEN = 120  # dots an inch in a notebook, of two pixels each
 
 
 @contextlib.contextmanager
@@ -81,7 +77,7 @@ def use_in_notebook() -> None:
         from IPython.core.pylabtools import select_figure_formats
 
         if (shell := get_ipython()) is not None:
-            select_figure_formats(shell, "retina", dpi=2 * _SCREEN)
+            select_figure_formats(shell, "retina", dpi=240)
 
 
 def figure(
@@ -114,13 +110,7 @@ def line(
     style: str = "-",
 ) -> None:
     """Draw a closed form as a line; values that are not finite leave a gap."""
-    ax.plot(
-        np.asarray(x),
-        np.ma.masked_invalid(np.asarray(y, float)),
-        style,
-        color=color,
-        label=label,
-    )
+    ax.plot(np.asarray(x), np.asarray(y, float), style, color=color, label=label)
 
 
 def mean_points(
@@ -137,9 +127,14 @@ def mean_points(
     ``statistic`` may be that of a claim: "mean", "median" or "ratio", the geometric mean. With
     ``rows`` the samples are horizontal, at heights x.
     """
-    samples, (centre, interval) = _check_runs(samples, x), STATISTICS[statistic]
-    middle = np.array([centre(column) for column in samples.T])
-    bars = np.abs(np.transpose([interval(column) for column in samples.T]) - middle)
+    if "run" in getattr(samples, "dims", ()):
+        samples = samples.transpose("run", ...)  # type: ignore[union-attr]  # of xarray
+    runs, (centre, interval) = np.asarray(samples, float), STATISTICS[statistic]
+    if runs.ndim != 2 or runs.shape[1] != np.size(x):
+        raise ValueError(f"samples of shape {runs.shape}: expected runs first, [R, {np.size(x)}]")
+    ends = np.transpose([interval(column) for column in runs.T])
+    middle = np.array([centre(column) for column in runs.T])
+    bars = np.abs(ends - middle)
     bars = np.where(np.isfinite(bars), bars, 0.0)  # too few runs to know an interval
     marks: dict[str, Any] = {"xerr" if rows else "yerr": bars, "elinewidth": 0.8, "label": label}
     marks |= {"ls": "none"} if rows else {}
@@ -160,17 +155,6 @@ def series(
         places = np.asarray(x) + shift * (i - (len(samples) - 1) / 2)
         marks: dict[str, Any] = {"label": name} | look | looks[name]
         mean_points(ax, places, values, statistic=statistic, **marks)
-
-
-def _check_runs(samples: ArrayLike, x: ArrayLike) -> np.ndarray:
-    if "run" in getattr(samples, "dims", ()):
-        samples = samples.transpose("run", ...)  # type: ignore[union-attr]  # of xarray
-    values = np.asarray(samples, float)
-    if values.ndim != 2 or values.shape[1] != np.size(x):
-        raise ValueError(f"samples of shape {values.shape}: expected runs first, [R, {np.size(x)}]")
-    if not np.isfinite(values).all():
-        raise ValueError(f"{int((~np.isfinite(values)).sum())} of {values.size} are not finite")
-    return values
 
 
 def log_axes(

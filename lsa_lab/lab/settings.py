@@ -22,21 +22,18 @@ FAST_COMPILATION = (
     "--xla_llvm_disable_expensive_passes=true",
     "--xla_cpu_use_fusion_emitters=false",
 )
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def set_environment(tier: str = "full") -> None:
     """Set flags of XLA and one thread for linear algebra; call it before jax and numpy load."""
     flags = os.environ.get("XLA_FLAGS", "")
-    wanted: tuple[str, ...] = FLAGS
-    if tier in ("smoke", "quick") and version("jaxlib").startswith("0.10."):
-        wanted += FAST_COMPILATION
-    for flag in wanted:
+    is_small = tier in ("smoke", "quick") and version("jaxlib").startswith("0.10.")
+    for flag in FLAGS + FAST_COMPILATION * is_small:
         if flag.partition("=")[0] not in flags:
             flags = f"{flags} {flag}"
     os.environ["XLA_FLAGS"] = flags.strip()
-    for name in _THREADS:  # rounding in a factorisation depends on the number of threads
-        os.environ.setdefault(name, "1")
+    for name in ("OMP", "OPENBLAS", "MKL"):  # their number changes rounding in factorisations
+        os.environ.setdefault(f"{name}_NUM_THREADS", "1")
 
 
 def configure(tier: str = "full") -> None:

@@ -1,5 +1,6 @@
 """A sweep: one experiment along one field of its configuration, and a plot of one claim."""
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,6 @@ def join_claims(records: list[dict[str, Any]], name: str, values: list[str]) -> 
 
 def draw_sweep(joined: Any, claim: Any, folder: Path) -> None:
     """Draw one claim, a line for each of its cells, against the swept field."""
-    import textwrap
-
     from lsa_lab.lab import plotting
 
     (name,) = set(joined.dims) - {"id"}
