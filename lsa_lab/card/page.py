@@ -44,6 +44,9 @@ def render_page(
     if body is not None:
         others = [row for row in summary.load_committed() if row["name"] != body["name"]]
         pictures = {} if kind == "notebook" else _draw_pictures(body)
+        docs, clone = "", Path(__file__).resolve().parents[2]
+        if folder is not None and folder.resolve().is_relative_to(clone):
+            docs = Path(os.path.relpath(clone / "docs/card.md", folder.resolve())).as_posix()
         values |= {
             "rows": [summary.make_row(body), *others],
             "headline": summary.format_headline(body),
@@ -52,18 +55,9 @@ def render_page(
             "trial": summary.describe_trial(body),
             "pictures": {group: Markup(picture) for group, picture in pictures.items()},
             "kept": partial(summary.count_kept, body),
-            "docs": _find_docs(folder),
+            "docs": docs,
         }
     return environment.get_template("card.html").render(**values)
-
-
-def _find_docs(folder: Path | None) -> str:
-    """Return the relative address of docs/card.md for a page in the same clone, or ""."""
-    clone = Path(__file__).resolve().parents[2]
-    docs = clone / "docs/card.md"
-    if folder is None or not docs.exists() or not folder.resolve().is_relative_to(clone):
-        return ""
-    return Path(os.path.relpath(docs, folder.resolve())).as_posix()
 
 
 def draw_badge(body: dict[str, Any]) -> str:
@@ -79,7 +73,6 @@ def draw_badge(body: dict[str, Any]) -> str:
 
 
 def _draw_pictures(body: dict[str, Any]) -> dict[str, str]:
-    """Return the SVG of each group of probes, and of the curves by length and by step."""
     import matplotlib
 
     with matplotlib.rc_context(_STYLE):
@@ -122,7 +115,6 @@ def _draw_runs(ax: Any, x: Sequence[float], runs: Any) -> None:
 
 
 def _draw_risks(body: dict[str, Any]) -> str:
-    """Draw the risk by length, a line for each run, and the closed curves of rules in grey."""
     curves = body["curves"]["risk"]
     figure, ax = _make_axes(3.0, yscale="log", xlabel="demonstrations", ylabel="risk")
     styles = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
@@ -133,10 +125,6 @@ def _draw_risks(body: dict[str, Any]) -> str:
 
 
 def _draw_rules(layers: list[dict[str, Any]]) -> str:
-    """Draw the distances of all rules after every layer, and the rule that the layer is by design.
-
-    Filled points are the named rule and the rules that the card cannot tell from it.
-    """
     last = layers[-1]
     names = list(reversed(last["distances"]))
     figure, ax = _make_axes(0.2 * len(names) + 0.8, xscale="log", xlabel="distance")
@@ -144,7 +132,7 @@ def _draw_rules(layers: list[dict[str, Any]]) -> str:
     for i, layer in enumerate(layers[:-1]):
         x = [layer["distances"][name] for name in names]
         ax.scatter(x, names, marker=f"${i + 1}$", s=16, color="#999999", label=f"layer {i + 1}")
-    near = {last["name"], *last["tied"]}
+    near = {last["name"], *last["tied"]}  # which the card cannot tell from each other
     colours = [_COLOURS[""] if name in near else "none" for name in names]
     x = [last["distances"][name] for name in names]
     ax.scatter(x, names, s=20, c=colours, edgecolors=_COLOURS[""], label="at the end")
@@ -157,7 +145,6 @@ def _draw_rules(layers: list[dict[str, Any]]) -> str:
 
 
 def _draw_growth(body: dict[str, Any]) -> str:
-    """Draw the risk over the Bayes risk by length, with the bounds."""
     growth = body["curves"]["growth"]
     figure, ax = _make_axes(
         2.4, xscale="log", yscale="log", xlabel="demonstrations", ylabel="risk over Bayes"
@@ -172,7 +159,6 @@ def _draw_growth(body: dict[str, Any]) -> str:
 
 
 def _draw_training(body: dict[str, Any]) -> str:
-    """Draw the loss of training, and that of the Bayes rule where it is known."""
     training, risk = body["curves"]["training"], body["curves"]["risk"]
     figure, ax = _make_axes(2.4, yscale="log", xlabel="step", ylabel="loss of training")
     if bayes := risk["rules"].get("ridge, the Bayes rule"):
@@ -184,16 +170,15 @@ def _draw_training(body: dict[str, Any]) -> str:
 
 
 def _draw_samples(probes: list[dict[str, Any]], linear: bool) -> str:
-    """Draw the runs of each probe as points, with median, null, and the allowed side of a bound."""
     figure, ax = _make_axes(0.42 * len(probes) + 0.4, xscale="linear" if linear else "log")
+    least = -math.inf if linear else 1e-9
     for y, probe in enumerate(reversed(probes)):
-        samples = _to_array(probe["samples"])
-        samples = samples if linear else np.maximum(samples, 1e-9)
+        samples = np.maximum(_to_array(probe["samples"]), least)
         colour, null = _COLOURS[probe["verdict"]], probe["null"]
         ax.scatter(samples, np.full(len(samples), y), s=14, color=colour, alpha=0.6, lw=0)
         median = float(probe["value"])
         if np.isfinite(median):
-            ax.vlines(median if linear else max(median, 1e-9), y - 0.2, y + 0.2, color=colour)
+            ax.vlines(max(median, least), y - 0.2, y + 0.2, color=colour)
         if null is not None and np.isfinite(float(null)) and (linear or float(null) > 0):
             ax.plot(float(null), y, marker="x", color="#555555", ms=5)
         ax.text(0, y + 0.28, probe["name"], transform=ax.get_yaxis_transform(), fontsize=8)

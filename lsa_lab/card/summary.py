@@ -93,14 +93,14 @@ def format_headline(body: dict[str, Any]) -> str:
 
 def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the eight lines of the summary, each with its heading."""
-    n, probes, risk, length = body["n"], get_probes(body), get_risk(body), find_break(body)
+    n, probes, risk, row = body["n"], get_probes(body), get_risk(body), make_row(body)
     last, strength = body["curves"]["growth"]["lengths"][-1], find_strength(body)
     ends = ", ".join(format_number(end) for end in risk["interval"] or ())
     answer = f"{format_number(risk['value'])} times the Bayes risk [{ends}] at n = {n}"
     if not did_learn(body):
         answer = f"did not learn: {answer}, and the answer 0 {format_number(risk['null'])} times"
     reach = f"the risk stays below {BREAK:g} times the Bayes risk up to n = {last}"
-    if length:
+    if length := row["breaks"]:
         reach = f"breaks at n = {length}, {length / n:.3g} times the length in training: "
         reach += f"there the risk exceeds {BREAK:g} times the Bayes risk"
     note = probes.get("nearest rule", {"note": "rules are for regression"})["note"]
@@ -111,18 +111,18 @@ def summarise(body: dict[str, Any]) -> list[tuple[str, str]]:
         learning = f"twice the Bayes risk after {steps} of {body['steps']} steps"
         learning = learning.replace("after ∞ of", "not reached in")
         learning += f", in {body['runs']} seeds at rate {body['rate']:g}"
-    state, time = get_state(body), next(p for p in body["probes"] if p["group"] == "speed")
+    state, time = row["state"], next(p for p in body["probes"] if p["group"] == "speed")
     size = f"{state} numbers in the state" if state else "a state that grows or is unknown"
     return [
         ("Risk", answer.replace(" []", "")),
-        ("Rule", "; ".join(filter(None, [get_rule(body), note]))),
+        ("Rule", "; ".join(filter(None, [row["rule"], note]))),
         ("Length", reach),
         ("Best strength", best or "no probe of the list holds in every run"),
         ("Weakness", _describe_weakness(body)),
         ("Learning", learning),
         ("Cost", f"{body['parameters']} parameters, {size}, {format_number(time['value'])} "
                  f"{time['name']}"),
-        ("Rank", describe_rank(body)),
+        ("Rank", describe_rank(row)),
     ]  # fmt: skip
 
 
@@ -133,23 +133,16 @@ def _describe_weakness(body: dict[str, Any]) -> str:
     if not failed:
         return text
 
-    def excess(probe: dict[str, Any]) -> float:
-        value, floor = float(probe["value"]), probe["at_least"]
-        return value / probe["at_most"] if floor is None else float(floor / max(value, 1e-9))
-
-    worst = max(failed, key=excess)
+    excesses = [
+        float(probe["value"]) / probe["at_most"] if probe["at_least"] is None
+        else probe["at_least"] / max(float(probe["value"]), 1e-9) for probe in failed
+    ]  # fmt: skip
+    worst = failed[int(np.argmax(excesses))]
     return f"{text}; farthest from its bound: {worst['name']}, {format_number(worst['value'])}"
 
 
-def get_state(body: dict[str, Any]) -> int | None:
-    """Return the size of the state, None if it grows with the prompt or is not known."""
-    probe = get_probes(body).get(STATE_PROBE)
-    return int(probe["value"]) if probe else None
-
-
-def describe_rank(body: dict[str, Any]) -> str:
+def describe_rank(row: dict[str, Any]) -> str:
     """Return the rank by risk among the committed layers of similar parameters, and of state."""
-    row = make_row(body)
     others = [other for other in load_committed() if other["sizes"] == row["sizes"]]
     if not others:
         return "not ranked: no committed layer has the same task, sizes and steps"
@@ -168,6 +161,7 @@ def describe_rank(body: dict[str, Any]) -> str:
 
 def make_row(body: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a card in the table of all cards."""
+    state = get_probes(body).get(STATE_PROBE)  # absent if it grows with the prompt or is not known
     return {
         "name": body["name"],
         "headline": format_headline(body),
@@ -175,7 +169,7 @@ def make_row(body: dict[str, Any]) -> dict[str, Any]:
         "rule": get_rule(body),
         "breaks": find_break(body),
         "parameters": body["parameters"],
-        "state": get_state(body),
+        "state": int(state["value"]) if state else None,
         "tier": body["tier"],
         "runs": body["runs"],
         "sizes": {name: body.get(name) for name in _SIZES},
