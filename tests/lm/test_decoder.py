@@ -1,4 +1,4 @@
-"""The decoder: numbers of transformers, heads, pasts, cached streams, flows and learnt prefixes."""
+"""The decoder: numbers of transformers, heads, cached streams, flows and learnt prefixes."""
 
 import jax
 import jax.numpy as jnp
@@ -50,25 +50,6 @@ def test_the_stream_grows_by_what_each_open_head_writes():
     _, alone, _ = outputs(silent, IDS, CONFIG, mask)
     np.testing.assert_allclose(alone[0, 2], heads[0, 2], atol=1e-12)
     assert np.count_nonzero(alone) == alone[0, 2].size
-
-
-@jax.jit
-def go_on(params, first, rest, config):
-    """Return the stream of the rest after the first tokens, with its own places and with others."""
-    _, past = decoder.run(params, decoder.embed(params, first, config), config)
-    later = decoder.embed(params, rest, config, start=len(first))
-    others = decoder.embed(params, rest, config)
-    right = decoder.forward(params, later, config, past=past).stream
-    return right, decoder.forward(params, others, config).stream
-
-
-@pytest.mark.parametrize("name", ["llama", "gpt2", "gpt_neox"])
-def test_a_prompt_goes_on_from_its_past(name):
-    expected = load_expected(name)
-    ids, stream = expected["ids"], expected["stream"]
-    right, without = go_on(load(name).params, ids[:4], ids[4:], load(name).config)
-    np.testing.assert_allclose(right, stream[:, 4:], atol=1e-12)
-    assert np.abs(without[-1] - stream[-1, 4:]).max() > 1e-2
 
 
 def test_a_traced_word_beyond_the_vocabulary_is_nan():

@@ -35,25 +35,15 @@ def metadata(**changes):
 @pytest.mark.parametrize(
     ("pre", "text", "expected"),
     [
-        ("gpt-2", " ab 1", ["Ġab", "Ġ1"]),
-        ("gpt-2", "12", ["12"]),
-        ("smollm", "12 ab", ["1", "2", "Ġab"]),
-        ("smollm", " ab 1", ["Ġab", "Ġ", "1"]),
-        ("qwen2", "12 ab", ["1", "2", "Ġab"]),
-        ("gpt-2", "!\n", ["!", "Ċ"]),
-        ("smollm", "!\n", ["!", "Ċ"]),
-        ("qwen2", "!\n", ["!Ċ"]),
-        ("gpt-2", "B'S", ["B", "'", "S"]),
-        ("gpt-2", "e\u0301", ["e", "Ì", "ģ"]),
-        ("qwen2", "e\u0301", ["Ã©"]),
-        ("smollm", "\n\nab", ["Ċ", "Ċ", "ab"]),
-        ("smollm", "\n\n", ["ĊĊ"]),
+        ("gpt-2", "12 ab 1!\nB'Se\u0301", "12 Ġab Ġ1 ! Ċ B ' S e Ì ģ"),
+        ("smollm", "12 ab 1!\n\nab\n\n", "1 2 Ġab Ġ 1 ! Ċ Ċ ab ĊĊ"),
+        ("qwen2", "12 ab!\ne\u0301", "1 2 Ġab !Ċ Ã©"),
     ],
 )
 def test_a_gguf_says_where_its_texts_are_cut(pre, text, expected):
     fields = metadata(pre=pre)
     words = fields["tokenizer.ggml.tokens"]
-    assert [words[i] for i in tokens.from_gguf(fields).encode(text)] == expected
+    assert [words[i] for i in tokens.from_gguf(fields).encode(text)] == expected.split()
 
 
 def test_decoding_gives_the_text_back_and_added_words_are_whole():

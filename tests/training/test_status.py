@@ -16,19 +16,12 @@ def test_level_means_that_the_loss_has_stopped_falling():
     rng, early = np.random.default_rng(0), np.exp(-T / 20)
     kinds = [classify(early + 1 + 0.1 * rng.normal(size=500)) for _ in range(300)]
     assert 0.9 < np.mean([kind == "level" for kind in kinds]) < 1  # two standard errors
-    # Controls: still falling, falling under noise, rising, too short to tell.
-    assert classify(np.exp(-T / 100)) == "finished"
-    assert classify(2 - T / 250 + 0.1 * rng.normal(size=500)) == "finished"
-    assert classify(T) == "finished"
-    assert classify(early[:49]) == "finished"
-
-
-def test_a_loss_that_has_reached_zero_or_no_longer_changes_is_level():
-    assert classify(0.04 ** T[:300]) == "level"  # 0 from step 232
-    assert classify(1 + 0.8 ** T[:300]) == "level"  # its last digits from step 165
-    # Controls: on its way to 0, and to 1.
-    assert classify(0.9 ** T[:300]) == "finished"
-    assert classify(1 + 0.95 ** T[:300]) == "finished"
+    constant = (0.04 ** T[:300], 1 + 0.8 ** T[:300])  # 0 from step 232, the last digits from 165
+    assert [classify(losses) for losses in constant] == ["level"] * 2
+    # Controls: falling, falling under noise, rising, too short to tell, on its way to 0 and to 1.
+    falling = np.exp(-T / 100), 2 - T / 250 + 0.1 * rng.normal(size=500)
+    controls = (*falling, T, early[:49], 0.9 ** T[:300], 1 + 0.95 ** T[:300])
+    assert [classify(losses) for losses in controls] == ["finished"] * 6
 
 
 def test_a_run_whose_loss_never_fell_is_not_called_trained():
