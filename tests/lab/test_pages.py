@@ -85,11 +85,6 @@ def test_a_finding_of_several_cells_is_refused():
         pages.answer_statements({"amplify": record(*rows)}, [statement()])
 
 
-def test_counts_of_verdicts():
-    rows = [row(), row(), row(verdict="fails"), row(verdict="estimate")]
-    assert pages.count_verdicts(rows) == "2 hold, 1 fails, 1 estimate"
-
-
 def test_a_report_of_unchanged_results_changes_nothing(package):
     package.run("quick")
     out = package.root / "out"
