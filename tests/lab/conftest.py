@@ -1,18 +1,17 @@
 """A small package of experiments in a git repository of its own."""
 
+import dataclasses
+import importlib
 import itertools
 import subprocess
-import textwrap
+import sys
 
 import pytest
 
 from lsa_lab.lab import catalogue, run
 
 SCRIPT = '''
-"""Is the mean of normal numbers 0?
-
-A small experiment for tests.
-"""
+"""Is the mean of normal numbers 0?"""
 import os
 from dataclasses import dataclass
 
@@ -22,16 +21,13 @@ import xarray as xr
 from lsa_lab import lab
 from lsa_lab.lab import Claim, main, plotting
 
-
 @dataclass(frozen=True)
 class Config:
     n: int = 20  # numbers in a run
     scales: tuple[float, ...] = (1.0, 2.0)  # standard deviations
     seed: int = 7
 
-
 TIERS = {"smoke": Config(5), "quick": Config(), "full": Config(40)}
-
 
 def draw(config, i):
     if os.environ.get("STOP") == str(i):  # a test interrupts here
@@ -39,16 +35,13 @@ def draw(config, i):
     rng = np.random.default_rng([config.seed, i])
     return config.scales[i] * rng.normal(size=(9, config.n)).mean(1)
 
-
 def compute(config, models):
     items = range(len(config.scales))
     means = lab.compute_each("scales", items, lambda i: draw(config, i))
     return xr.Dataset({"mean": (("scale", "run"), means)}, {"scale": list(config.scales)})
 
-
 def sample(result, scale):
     return result["mean"].sel(scale=scale).values
-
 
 CLAIMS = (
     Claim("zero", "derived here", "The mean at scale {scale} is 0", "the mean", sample,
@@ -57,13 +50,11 @@ CLAIMS = (
           lambda result: result["mean"].sel(scale=1.0).values),
 )
 
-
 def plot(result, config):
     picture, (left, right) = plotting.figure(4.0, 2.0, (1, 2))
     for ax in (left, right):
         plotting.mean_points(ax, config.scales, result["mean"].T, fmt="o")
     return picture, f"Means of {config.n} numbers."
-
 
 if __name__ == "__main__":
     main(__file__)
@@ -86,7 +77,7 @@ class Package:
         self.commit()
 
     def write(self, text):
-        self.script.write_text(textwrap.dedent(text).lstrip())
+        self.script.write_text(text.lstrip())
 
     def change(self, old, new):
         text = self.script.read_text()
@@ -106,16 +97,11 @@ class Package:
 
     def load(self):
         """Import the script as it stands now."""
-        import importlib
-        import sys
-
         sys.modules.pop(self.experiment.module, None)
         importlib.invalidate_caches()
         return self.experiment.load()
 
     def run(self, tier="full", publish=False, **changes):
-        import dataclasses
-
         module = self.load()
         config = dataclasses.replace(module.TIERS[tier], **changes)
         job = run.Job(self.experiment, tier, config, self.root / "out")

@@ -28,6 +28,9 @@ def test_a_run_leaves_a_result_its_claims_a_figure_and_a_page(package):
     page = (folder / "README.md").read_text()
     assert page.startswith("# Is the mean of normal numbers 0?")
     assert "lsa-lab run question --tier quick" in page
+    table = results.load_claims(package.root / "out")
+    assert list(table["id"]) == ["zero[1.0]", "zero[2.0]", "first"]
+    assert set(table["experiment"]) == {"question"}
 
 
 def test_an_interrupted_run_resumes_after_its_last_part(package, monkeypatch, capsys):
@@ -70,20 +73,15 @@ def test_a_result_that_cannot_be_drawn_is_not_computed_again(package, capsys):
     assert "judged and drawn again" in capsys.readouterr().out
 
 
-def test_a_changed_configuration_has_a_folder_of_its_own(package):
-    package.run("quick", n=8, scales=(2.0, 1.0))
-    assert (package.root / "out/question/n=8,scales=2.0_1.0/claims.json").exists()
-
-
-@pytest.mark.parametrize("file", ["result.nc", "claims.json"])
-def test_damaged_files_are_named(package, file):
+def test_damaged_files_are_named(package):
     package.run("quick")
-    path = package.root / "out" / "question" / file
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(bytes(content[: -9 if file == "claims.json" else None]))
-    with pytest.raises(UsageError, match=rf"{file} is damaged"):
-        results.load(path.parent)
+    folder = package.root / "out" / "question"
+    for file, end in (("result.nc", None), ("claims.json", -9)):
+        content = bytearray((folder / file).read_bytes())
+        content[len(content) // 2] ^= 1
+        (folder / file).write_bytes(content[:end])
+        with pytest.raises(UsageError, match=rf"{file} is damaged"):
+            results.load(folder)
 
 
 @pytest.mark.parametrize("is_tree", [False, True])
@@ -147,10 +145,3 @@ def test_a_panel_is_written_alone(package):
     assert (folder / "panel_b.png").exists()
     with pytest.raises(UsageError, match="no panel 'c': the figure has a, b"):
         run.write_panel(module, result, "c", folder)
-
-
-def test_all_claims_are_one_table(package):
-    package.run("quick")
-    table = results.load_claims(package.root / "out")
-    assert list(table["id"]) == ["zero[1.0]", "zero[2.0]", "first"]
-    assert set(table["experiment"]) == {"question"}
