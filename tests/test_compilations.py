@@ -9,11 +9,10 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 from test_estimators import RULES
 
-from lsa_lab import estimators, interop, prompts, training
+from lsa_lab import estimators, interop, prompts
 from lsa_lab.analyses import amplification, clipping, heads, implicit_gd, probes
 from lsa_lab.lm import config as lm_config
 from lsa_lab.lm import decoder
@@ -50,12 +49,6 @@ INTERLEAVED = transformer.Config(E, 2, 2, 2, layout="interleaved", keys="causal"
 FACTORS, GARG = (transformer.init(KEY, config) for config in (SOFTMAX, INTERLEAVED))
 WORDS = lm_config.Config(2, 2, 1, 4, 8, 16, 10, 12)
 DECODER = decoder.init(KEY, WORDS, float)
-TRAINING = training.Training(
-    lambda w, batch: ((w - batch) ** 2).mean(),
-    lambda key: jax.random.normal(key, (3,)),
-    optax.sgd(0.1),
-    8,
-)
 LOSS = jax.jit(lambda mask: mask.sum() ** 2)
 SCORES = jax.jit(lambda chosen: chosen**2)
 READ = jax.jit(lambda tokens: tokens[:2, 0] ** 2)
@@ -117,7 +110,6 @@ CALLS = [
     lambda: oracles.pick_greedily(SCORES, jnp.zeros(4), 2),
     lambda: oracles.leave_one_out(LOSS, jnp.zeros(4)),
     lambda: prefix.linear_gradients(I2, pools.Pool(POOL[:, :D], POOL[:, D])),
-    lambda: training.fit(TRAINING, jnp.zeros(3), KEY, chunk=4),
     lambda: decoder.forward(DECODER, decoder.embed(DECODER, IDS, WORDS), WORDS),
     lambda: lm_flow.token_flow(
         DECODER,

@@ -50,8 +50,10 @@ def test_a_candidate_has_the_flow_of_a_prompt_with_it():
     candidates = jit_numpy(oracles.candidate_flows)
     found, alone = (candidates(params, POOL, QUERY, mark(start)) for start in ([1, 4], []))
     np.testing.assert_allclose(found, np.stack([flow(i) for i in range(M)], 1), atol=1e-10)
-    encoded = scores.encode_flow(params, POOL) @ np.append(QUERY, 0)
-    np.testing.assert_allclose(alone, encoded, atol=1e-10)
+    encoded = scores.encode_flow(params, POOL)  # one matrix for every query
+    np.testing.assert_allclose(alone, encoded @ np.append(QUERY, 0), atol=1e-10)
+    other = candidates(params, POOL, -QUERY[::-1], mark([]))
+    np.testing.assert_allclose(other, encoded @ np.append(-QUERY[::-1], 0), atol=1e-10)
 
 
 @pytest.mark.parametrize("start", [[], [0, 2, 3], list(range(M))])

@@ -1,5 +1,6 @@
 """A checkpoint comes back as it was or not at all, and belongs to one call of fit."""
 
+import functools
 import json
 import os
 import pickle
@@ -105,19 +106,14 @@ def files(tmp_path, monkeypatch):
     signal.signal(signal.SIGINT, before)
 
 
-def interrupt(step, **changes):
-    """Descend until Ctrl-C is pressed after ``step`` steps."""
-    with pytest.raises(KeyboardInterrupt):
-        descend(chunk=10, progress=Bar(step), **changes)
-
-
 @pytest.mark.parametrize("name", ["Adam", "line search", "noise of a key of another kind"])
 def test_an_interrupted_training_resumes_to_the_same_bits(files, name):
-    interrupt(20, optimizer=OPTIMIZERS[name], files=files)
-    bar = Bar(0)
-    run = descend(chunk=10, progress=bar, optimizer=OPTIMIZERS[name], files=files)
+    train, bar = functools.partial(descend, chunk=10, optimizer=OPTIMIZERS[name]), Bar(0)
+    with pytest.raises(KeyboardInterrupt):
+        train(progress=Bar(20), files=files)
+    run = train(progress=bar, files=files)
     assert bar.steps == [30, 37]
-    assert hash_run(run) == hash_run(descend(optimizer=OPTIMIZERS[name]))
+    assert hash_run(run) == hash_run(train())
     lines = [json.loads(line) for line in files.log.read_text().splitlines()]
     assert [line["step"] for line in lines] == [10, 20, 30, 37]
     assert lines[0]["loss"] == pytest.approx(run.history["loss"][:10].mean())
