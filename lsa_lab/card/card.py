@@ -31,33 +31,6 @@ from lsa_lab.provenance import collect_facts
 from lsa_lab.training.checkpoints import hash_arrays
 
 
-def list_probes(context: EvaluationContext) -> list[Callable[[EvaluationContext], list[Probe]]]:
-    """Return the probes of a card, in the order of their measurement."""
-    tier, trained = context.tier, context.training is not None
-    regression, known = tier.task == "regression", recurrent.Params | transformer.Params
-    counts = regression and trained and context.model.causal and tier.tracking
-    conditions = {
-        probes.measure_risk: True,
-        probes.measure_baseline: not regression,
-        probes.measure_accuracy: tier.task == "recall",
-        mechanism.find_rules: regression,
-        probes.measure_long_prompts: True,
-        probes.measure_shifts: regression,
-        probes.measure_sparse_weights: regression,
-        probes.measure_drift: regression,
-        mechanism.measure_overwriting: regression,
-        mechanism.measure_recall: regression,
-        mechanism.measure_permutation_distance: regression,
-        mechanism.measure_label_gradients: regression,
-        cost.measure_clipping: isinstance(context.params[0], known),
-        cost.measure_precision: True,
-        cost.measure_speed: True,
-        cost.measure_training_steps: trained,
-        cost.measure_state_tracking: counts,
-    }
-    return [measure for measure, applies in conditions.items() if applies]
-
-
 @dataclass(frozen=True, repr=False)
 class Card:
     """The report on one model: ``probes`` by name, the curves of the page, and the facts."""
@@ -173,10 +146,13 @@ def report_card(
     Raises UnfitError in the first seconds for a model that a card cannot describe.
     """
     started = time.monotonic()
-    size = _choose_tier(tier, seeds, init, params).resize(d, n, task)
+    size = _choose_tier(tier, seeds, init, params)
+    n = (size.n if d is None else 0) if n is None else n  # 8d if d alone is given
+    size = dataclasses.replace(size, d=d or size.d, n=n, task=task or size.task)
     table = _check_tasks(tasks, size)
-    init = _set_width(init, size.d)
-    first = params if init is None else _draw_params(init)
+    first = params
+    if init is not None:
+        init, first = _draw_params(init, size.d)
     check_leaves(first, trained=init is not None)
     models: list[ModelUnderTest] = []  # all of them are checked before any is trained
     for label, function in [("", forward), *(ablate or {}).items()]:
@@ -207,40 +183,54 @@ def report_card(
         training_facts: dict[str, Any] = {"trained": init is not None}
         if init is not None:
             part = None if folder is None else Path(folder) / (f"ablation {i}" if i else "")
-            context, training_facts = _train(context, part, log)
+            resumed, start = part is not None and any(part.glob("*.ckpt*")), time.monotonic()
+            run, rate = recipe.train_runs(model, init, size, table, part, log)
+            seconds = time.monotonic() - start  # of this process
+            training_facts |= {"rate": rate, "training_seconds": seconds, "resumed": resumed}
+            runs = [jax.tree.map(itemgetter(r), run.params) for r in range(size.runs)]
+            context = dataclasses.replace(context, params=runs, training=run)
         measured = _measure_probes(context, log)
         risks = measured[f"risk over Bayes, n = {size.n}"].samples
-        median_run = int(np.argsort(risks, kind="stable")[(len(risks) - 1) // 2])
-        run = 0 if init is None else median_run  # the lower one of two
+        lower_median = int(np.argsort(risks, kind="stable")[(len(risks) - 1) // 2])
+        median_run = 0 if init is None else lower_median
         part_facts = facts | training_facts | {
             "runs": len(context.params),
-            "median_run": run,
+            "median_run": median_run,
             "weights_sha256": hash_arrays(context.params),
             "seconds": round(time.monotonic() - started, 1),
         }  # fmt: skip
-        weights = None if init is None else context.params[run]
+        weights = None if init is None else context.params[median_run]
         cards.append(Card(measured, context.curves, part_facts, weights))
     return dataclasses.replace(cards[0], ablations=dict(zip(ablate or {}, cards[1:], strict=True)))
 
 
-def _train(
-    context: EvaluationContext, folder: Path | None, log: Callable[[str], None]
-) -> tuple[EvaluationContext, dict[str, Any]]:
-    """Return the context with the trained runs, and facts about the training."""
-    start, size, table = time.monotonic(), context.tier, context.distribution.tasks
-    resumed = folder is not None and any(folder.glob("*.ckpt*"))
-    assert context.init is not None
-    run, rate = recipe.train_runs(context.model, context.init, size, table, folder, log)
-    seconds = time.monotonic() - start  # of this process
-    runs = [jax.tree.map(itemgetter(r), run.params) for r in range(size.runs)]
-    facts = {"trained": True, "rate": rate, "training_seconds": seconds, "resumed": resumed}
-    return dataclasses.replace(context, params=runs, training=run), facts
-
-
 def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> dict[str, Probe]:
     """Return the probes by name, each with its share of the seconds among its facts."""
+    tier, trained = context.tier, context.training is not None
+    regression, known = tier.task == "regression", recurrent.Params | transformer.Params
+    conditions = {  # in the order of measurement
+        probes.measure_risk: True,
+        probes.measure_baseline: not regression,
+        probes.measure_accuracy: tier.task == "recall",
+        mechanism.find_rules: regression,
+        probes.measure_long_prompts: True,
+        probes.measure_shifts: regression,
+        probes.measure_sparse_weights: regression,
+        probes.measure_drift: regression,
+        mechanism.measure_overwriting: regression,
+        mechanism.measure_recall: regression,
+        mechanism.measure_permutation_distance: regression,
+        mechanism.measure_label_gradients: regression,
+        cost.measure_clipping: isinstance(context.params[0], known),
+        cost.measure_precision: True,
+        cost.measure_speed: True,
+        cost.measure_training_steps: trained,
+        cost.measure_state_tracking: (
+            regression and trained and context.model.causal and tier.tracking
+        ),
+    }
     measured: dict[str, Probe] = {}
-    for measure in list_probes(context):
+    for measure in [measure for measure, applies in conditions.items() if applies]:
         start = time.monotonic()
         log((measure.__doc__ or "").splitlines()[0])
         results = measure(context)
@@ -263,17 +253,11 @@ def _choose_tier(tier: str | Tier, seeds: int | None, init: Any, params: Any) ->
     return size if seeds is None else dataclasses.replace(size, runs=seeds)
 
 
-def _set_width(init: Callable | None, d: int) -> Callable | None:
-    """Return ``init`` with the argument d, if it has one."""
+def _draw_params(init: Callable, d: int) -> tuple[Callable[[Array], Any], Any]:
+    """Return ``init`` with the argument d, if it has one, and the params of key 0."""
     try:
-        return partial(init, d=d) if init and "d" in inspect.signature(init).parameters else init
-    except (TypeError, ValueError):  # a function without a signature
-        return init
-
-
-def _draw_params(init: Callable[[Array], Any]) -> Any:
-    try:
-        return init(jax.random.key(0))
+        sized = partial(init, d=d) if "d" in inspect.signature(init).parameters else init
+        return sized, sized(jax.random.key(0))
     except Exception as error:
         raise UnfitError(
             f"init(key) raises {type(error).__name__}: {error}: it takes a jax.random.key and "

@@ -19,14 +19,13 @@ from lsa_lab.card.recipe import STRIDE
 from lsa_lab.training import Training, fit
 
 STATE_PROBE = "numbers in the state"
-RATE = 0.5  # the share of singular values that clipping sets to zero
 _MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")
 _REPEATS = 5  # timings, of which the shortest counts
 _POINTS = 100  # of the training curve
 _COUNT_LENGTH = 16  # tokens in the training to count
 _COUNT_SEED = 0x70617269
 _COUNTS = {2: "parity of {} signs", 3: "count modulo 3 of {} signs"}
-_truncate_half = jax.jit(partial(truncate, rate=RATE))
+_truncate_half = jax.jit(partial(truncate, rate=0.5))
 
 
 def measure_clipping(context: EvaluationContext) -> list[Probe]:
@@ -40,8 +39,11 @@ def measure_clipping(context: EvaluationContext) -> list[Probe]:
     intact = compute_risks(test, context.params)
     null = context.bayes_risks(test, n) / intact
     for layer in range(depth):
-        title, heads = f"layer {layer + 1} of {depth}", range(num_heads)
-        pruned = [[_remove_head(p, layer, head) for p in context.params] for head in heads]
+        title = f"layer {layer + 1} of {depth}"
+        pruned = [
+            [p.replace(w_o=jnp.asarray(p.w_o).at[layer, head].set(0)) for p in context.params]
+            for head in range(num_heads)
+        ]
         best = np.stack([compute_risks(validation, params) for params in pruned]).argmin(0)
         changes = {
             f"risk with {title} clipped": [_clip_layer(p, layer) for p in context.params],
@@ -64,10 +66,6 @@ def _clip_layer(params: Any, layer: int) -> Any:
         for name, leaf in leaves.items()
         if leaf is not None
     })  # fmt: skip
-
-
-def _remove_head(params: Any, layer: int, head: int) -> Any:
-    return params.replace(w_o=jnp.asarray(params.w_o).at[layer, head].set(0))
 
 
 def measure_precision(context: EvaluationContext) -> list[Probe]:
@@ -93,10 +91,10 @@ def measure_precision(context: EvaluationContext) -> list[Probe]:
 
 @partial(jax.jit, static_argnums=0)
 def _cast_params(dtype: str, params: Any) -> Any:
-    def cast(leaf: Array) -> Array:
-        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
-
-    return jax.tree.map(cast, params)
+    return jax.tree.map(
+        lambda leaf: leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf,
+        params,
+    )
 
 
 def measure_speed(context: EvaluationContext) -> list[Probe]:

@@ -1,25 +1,32 @@
 """The nearest known rule of a model, by its predictions on prompts where known rules differ."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from lsa_lab.arguments import check_at_least
-from lsa_lab.card.batches import PromptDistribution
+from lsa_lab.card.batches import (
+    Batch,
+    PromptDistribution,
+    draw_batch,
+    draw_repeated_keys,
+    permute,
+)
 from lsa_lab.card.evaluation import Interval
 from lsa_lab.card.model_checks import Forward, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, take_prefix
-from lsa_lab.card.prompt_sets import MANY, NUM_SETS, ORDER, draw_prompt_sets, take_differences
 from lsa_lab.card.rules import Family, PromptTable, make_families
+from lsa_lab.card.tasks import half_life_gate
 from lsa_lab.tasks.linear import LinearTask
 
 SAME, LIKE = 0.01, 0.1  # largest distances of "ridge" and "ridge-like"; else "none of these"
 NONE = "none of these"
 PROMPT_SETS = "sets of prompts"  # the units of an interval for one set of params
 NUM_PROMPT_SETS = 8
+_MANY, _ORDER, _NUM_SETS = 1, 7, 11  # places of two sets of prompts in the list, and its length
 _MARGIN = 0.05  # nats a prediction between tied rules: errors 1.1 times as large
 _LEAST_VAR = 1e-4  # least variance of the error of a rule, over the mean square of predictions
 _ROUNDING = 1e-8  # the same while the numbers of a rule are fitted
@@ -81,15 +88,6 @@ def identify(
     Raises ValueError for a task with another distribution of x, w or labels.
     """
     check_at_least(num_prompts, "num_prompts", 2 * NUM_PROMPT_SETS)
-    unit = _compute_label_unit(task)
-    model = prepare_model(forward, params, task.d, task.n, causal)
-    distribution = PromptDistribution(task.d, float(task.noise_std) / unit)
-    run_params, size = [params] * NUM_PROMPT_SETS, num_prompts // NUM_PROMPT_SETS
-    return find_nearest_rules(model, run_params, distribution, task.n, size, PROMPT_SETS, unit)
-
-
-def _compute_label_unit(task: LinearTask) -> float:
-    """Return the root of E |w|²; raise ValueError unless w is Gaussian and x is white."""
     optional = {"covariance", "task_covariance", "prior_mean", "sparsity"}
     unsupported = sorted(name for name in optional if getattr(task, name) is not None)
     for name, supported in {"signal": "gaussian", "labels": "real"}.items():
@@ -103,7 +101,10 @@ def _compute_label_unit(task: LinearTask) -> float:
     unit = float(task.weight_std) * task.d**0.5
     if not 0 < unit < np.inf:
         raise ValueError(f"weight_std = {task.weight_std}: it is positive and finite")
-    return unit
+    model = prepare_model(forward, params, task.d, task.n, causal)
+    distribution = PromptDistribution(task.d, float(task.noise_std) / unit)
+    run_params, size = [params] * NUM_PROMPT_SETS, num_prompts // NUM_PROMPT_SETS
+    return find_nearest_rules(model, run_params, distribution, task.n, size, PROMPT_SETS, unit)
 
 
 def find_nearest_rules(
@@ -122,21 +123,59 @@ def find_nearest_rules(
     predictions, tables = [], []
     for run, run_params in enumerate(params):
         rng = np.random.default_rng([run, 0x72756C65])
-        sets = draw_prompt_sets(rng, distribution, size, n)
+        sets = _draw_prompt_sets(rng, distribution, size, n)
         scaled = [(b.prompt.replace(y=unit * b.prompt.y), place) for b, place in sets.values()]
         by_set = [model.predict_layers(run_params, *pair) / unit for pair in scaled]
         predictions.append(np.stack(by_set))  # [S, B, L]
         tables.append(_join_prompts([take_prefix(b.prompt, place) for b, place in sets.values()]))
     table = PromptTable(*(np.stack(leaves) for leaves in zip(*tables, strict=True)))
     layers = _clip(np.stack(predictions)).transpose(3, 1, 0, 2)
-    features = [take_differences(layer) for layer in layers]  # [S, R, B] each
+    features = [_take_differences(layer) for layer in layers]  # [S, R, B] each
     families = make_families(distribution.d, distribution.noise_var, distribution.tasks)
     fits = zip(*(_fit_family(family, table, features) for family in families), strict=True)
     return [_choose_rule(layer_fits, list(sets), model.rule, runs) for layer_fits in fits]
 
 
+def _draw_prompt_sets(
+    rng: np.random.Generator, distribution: PromptDistribution, size: int, n: int
+) -> dict[str, tuple[Batch, int]]:
+    """Draw the sets by name, each with the number of demonstrations that a model reads.
+
+    The sets from _ORDER on change the prompts of _MANY.
+    """
+    n = 2 * max(n // 4, distribution.d)
+    training = draw_batch(rng, distribution, size, n)
+    shifts: dict[str, dict] = {
+        "stretched covariates": {"stretch": 2.0},
+        "enlarged covariates": {"scale": 1.5},
+        "noisier labels": {"noise_std": 2 * distribution.noise_std},
+        "drifting weights": {"persistence": half_life_gate(distribution.d), "tasks": None},
+    }
+    sets = {"few demonstrations": training, "many demonstrations": training}
+    for name, change in shifts.items():
+        sets[name] = draw_batch(rng, replace(distribution, **change), size, n)
+    sets["repeated keys"] = draw_repeated_keys(rng, distribution, size, n // 2)
+    sets["another order"] = permute(training, rng.permutation(n))
+    prompt = training.prompt
+    for name, place in {"first": 0, "middle": n // 2, "last": n - 1}.items():
+        raised = prompt.replace(y=prompt.y + (np.arange(n) == place))
+        sets[f"change with the {name} label"] = replace(training, prompt=raised)
+    few = max(distribution.d // 2, 2)
+    return {name: (batch, n if i else few) for i, (name, batch) in enumerate(sets.items())}
+
+
+def _take_differences(predictions: np.ndarray) -> np.ndarray:  # [S, ...]
+    """Return the predictions; from _ORDER on their differences to those of _MANY.
+
+    Unrelated predictions in another order differ by √2 of their size, which is divided out.
+    """
+    changed = predictions - predictions[_MANY]
+    order = changed[_ORDER : _ORDER + 1] / 2**0.5
+    return np.concatenate([predictions[:_ORDER], order, changed[_ORDER + 1 :]])
+
+
 def _join_prompts(prompts: list) -> list[np.ndarray]:
-    """Return x [N, n, d], y and the queries of all sets, with rows of zeros before few rows."""
+    """Join x [N, n, d], y and the queries of all sets, with rows of zeros before few rows."""
     n = max(prompt.y.shape[1] for prompt in prompts)
     rows = [((0, 0), (n - prompt.y.shape[1], 0)) for prompt in prompts]
     x = [np.pad(prompt.x, (*pad, (0, 0))) for prompt, pad in zip(prompts, rows, strict=True)]
@@ -168,8 +207,8 @@ def _fit_family(family: Family, table: PromptTable, layers: list[np.ndarray]) ->
     def predict(points: np.ndarray) -> np.ndarray:  # [R, G, k] -> [S, R, B, G P]
         with np.errstate(all="ignore"):
             predictions = _clip(family.predict(table, points))  # [R, S B, G, P]
-        shape = len(runs), NUM_SETS, -1, points.shape[1] * num_steps
-        return take_differences(predictions.reshape(shape).swapaxes(0, 1))
+        shape = len(runs), _NUM_SETS, -1, points.shape[1] * num_steps
+        return _take_differences(predictions.reshape(shape).swapaxes(0, 1))
 
     first_points, fits = np.repeat(family.grid[None], len(runs), 0), []
     grid = predict(first_points)
@@ -206,11 +245,11 @@ def _square_errors(f: np.ndarray, r: np.ndarray, half: int) -> np.ndarray:
 def _mean_squares(predictions: np.ndarray) -> np.ndarray:
     """Return the mean square over prompts [S, R, ...].
 
-    Changes with the order have that of MANY, and those with single labels share one.
+    Changes with the order have that of _MANY, and those with single labels share one.
     """
     squares = (predictions**2).mean(2) + 1e-12
-    squares[ORDER] = squares[MANY]
-    squares[ORDER + 1 :] = squares[ORDER + 1 :].mean(0)
+    squares[_ORDER] = squares[_MANY]
+    squares[_ORDER + 1 :] = squares[_ORDER + 1 :].mean(0)
     return squares
 
 

@@ -19,15 +19,6 @@ from lsa_lab.models.trace import Trace
 # with TTT's steps of any sign, a state explodes over 65 tokens. Both start near β = .05 instead.
 _FIRST_STEP = {"lms": (1.0, -3.0), "ttt": (0.1, 0.05)}  # a factor of w_step, and b_step
 _SIZES: dict[str, Any] = dict(num_layers=2, key_width=16, width=32, norm=True, mlp_width=64)
-_RULES = {
-    **dict.fromkeys(("retention", "gla", "ssd"), "gated linear attention"),
-    **dict.fromkeys(("lms", "ttt"), "LMS"),
-    **dict.fromkeys(("delta", "delta_product"), "delta rule"),
-    **dict.fromkeys(("gated_delta", "rwkv7"), "gated delta rule"),
-    "additive": "linear attention",
-    "longhorn": "implicit step",
-    "mesa": "forgetting RLS",
-}
 
 
 @dataclass(frozen=True)
@@ -35,13 +26,7 @@ class Layer:
     """A model of two recurrent or attention layers."""
 
     config: recurrent.Config | transformer.Config
-
-    @property
-    def rule(self) -> str:
-        """Return the known rule that a layer computes if its keys and values are x and y."""
-        if isinstance(self.config, recurrent.Config):
-            return _RULES[self.config.kind]
-        return "kernel smoother"
+    rule: str  # the known rule that a layer computes if its keys and values are x and y
 
     def init(self, key: Array, d: int = 8) -> Any:
         """Return random weights for tokens of width 2d + 1."""
@@ -132,23 +117,22 @@ class Lstm:
         return jnp.zeros((4, len(tokens), *params["out"].shape))
 
 
-def _recurrent(kind: Any, inner: int = 1) -> Layer:
+def _recurrent(kind: Any, rule: str, inner: int = 1) -> Layer:
     sizes = dict(num_heads=2, inner=inner, layout="bound", **_SIZES)
-    return Layer(recurrent.Config(kind, 17, **sizes))
+    return Layer(recurrent.Config(kind, 17, **sizes), rule)
 
 
-additive = _recurrent("additive")
-retention = _recurrent("retention")
-gla = _recurrent("gla")
-ssd = _recurrent("ssd")
-lms = _recurrent("lms")
-longhorn = _recurrent("longhorn")
-delta = _recurrent("delta")
-gated_delta = _recurrent("gated_delta")
-delta_product = _recurrent("delta_product", inner=2)
-ttt = _recurrent("ttt")
-rwkv7 = _recurrent("rwkv7")
-mesa = _recurrent("mesa")
-softmax = Layer(
-    transformer.Config(17, heads=2, layout="interleaved", keys="causal", **_SIZES)
-)  # fmt: skip
+additive = _recurrent("additive", "linear attention")
+retention = _recurrent("retention", "gated linear attention")
+gla = _recurrent("gla", "gated linear attention")
+ssd = _recurrent("ssd", "gated linear attention")
+lms = _recurrent("lms", "LMS")
+longhorn = _recurrent("longhorn", "implicit step")
+delta = _recurrent("delta", "delta rule")
+gated_delta = _recurrent("gated_delta", "gated delta rule")
+delta_product = _recurrent("delta_product", "delta rule", inner=2)
+ttt = _recurrent("ttt", "LMS")
+rwkv7 = _recurrent("rwkv7", "gated delta rule")
+mesa = _recurrent("mesa", "forgetting RLS")
+_ATTENTION = transformer.Config(17, heads=2, layout="interleaved", keys="causal", **_SIZES)
+softmax = Layer(_ATTENTION, "kernel smoother")

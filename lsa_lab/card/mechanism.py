@@ -60,31 +60,28 @@ def _describe_choice(rule: NearestRule) -> str:
 def measure_overwriting(context: EvaluationContext) -> list[Probe]:
     """Measure the share of the new label in the prediction for a key with two labels."""
     pairs, ridge_rule = context.tier.n // 2, replace(context.distribution, tasks=None)
-    key, batches, targets = pairs // 2, [], []
+    key, batches = pairs // 2, []
     for run in range(len(context.params)):
         rng = np.random.default_rng([run, 5])
         batch = draw_repeated_keys(rng, context.distribution, context.tier.prompts, pairs)
-        x, old, new = batch.x, batch.targets[:, key], batch.targets[:, pairs + key]
+        x, new = batch.x, batch.targets[:, pairs + key]
         x[:, -1] = x[:, key]
         drawn = batch.targets[:, :-1], batch.prompt.y
         batches.append(make_batch(x, *(np.column_stack([labels, new]) for labels in drawn)))
-        targets.append((old, new))
     answers = context.predict(batches, 2 * pairs)
     ridge = [bayes_predictions(batch, ridge_rule)[:, -1] for batch in batches]
-    shares, nulls = (
-        [_new_label_share(row, *pair) for row, pair in zip(rows, targets, strict=True)]
-        for rows in (answers, ridge)
-    )
+    labels = [batch.targets[:, [-1, key]] for batch in batches]  # new and old
+    shares, nulls = ([*map(_new_label_share, rows, labels)] for rows in (answers, ridge))
     says = "The new label of a repeated key replaces the old one: its share is at least 0.75."
     return [make_probe("share of the new label", "overwriting", says, shares, answers,
                        at_least=0.75, null=nulls, null_is="ridge, which averages")]  # fmt: skip
 
 
-def _new_label_share(answers: np.ndarray, old: np.ndarray, new: np.ndarray) -> float:
-    """Return a/(a + b) of the regression ŷ = a new + b old, with a, b >= 0; NaN if undefined."""
+def _new_label_share(answers: np.ndarray, labels: np.ndarray) -> float:
+    """Return a/(a + b) of the regression ŷ = labels @ (a, b), with a, b >= 0; NaN if undefined."""
     if not np.isfinite(answers).all():
         return np.nan
-    coefficients, *_ = np.linalg.lstsq(np.stack([new, old], 1), answers, rcond=None)
+    coefficients, *_ = np.linalg.lstsq(labels, answers, rcond=None)
     a, b = np.maximum(coefficients, 0)
     return a / (a + b) if a + b > _LEAST_LABEL_SUM else np.nan
 

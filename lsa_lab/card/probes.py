@@ -4,7 +4,6 @@ docs/card.md has the definitions.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,12 +23,21 @@ ZERO = "the answer 0"
 def measure_risk(context: EvaluationContext) -> list[Probe]:
     """Measure the risk over that of the Bayes rule after d/2, d, 2d, 4d and 8d demonstrations."""
     tier, offset = context.tier, context.distribution.risk_offset
-    batches = context.draw_batches(1)
+    batches, curves = context.draw_batches(1), {}
     places = list(range(tier.n + 1)) if context.model.causal else tier.places
     risks, answers = context.evaluate(batches, places)
     bayes = context.bayes_risks(batches, places) + offset
     zero = (get_targets(batches, places) ** 2).mean(1) + offset
-    context.curves["risk"] = {"places": places, "runs": risks, "rules": _closed_curves(context)}
+    if context.distribution.tasks is None and tier.task == "regression":  # w is Gaussian
+        sizes = tier.n, tier.d, tier.noise_std**2
+        curves = {
+            "linear attention": learning_curves.additive(*sizes),
+            "delta rule, best steps": learning_curves.delta_rule(*sizes),
+            "delta rule, keys and labels / |x|": learning_curves.delta(*sizes),
+            "implicit delta rule": learning_curves.implicit(*sizes),
+            "ridge, the Bayes rule": learning_curves.ridge(*sizes),
+        }
+    context.curves["risk"] = {"places": places, "runs": risks, "rules": curves}
     return [
         make_probe(
             f"risk over Bayes, n = {place}", "risk",
@@ -39,20 +47,6 @@ def measure_risk(context: EvaluationContext) -> list[Probe]:
         )
         for i, place in enumerate(places) if place in tier.places
     ]  # fmt: skip
-
-
-def _closed_curves(context: EvaluationContext) -> dict[str, Any]:  # [n+1] each
-    """Return the risk by length of five rules, in closed form for Gaussian w."""
-    if context.distribution.tasks is not None or context.tier.task != "regression":
-        return {}
-    sizes = context.tier.n, context.tier.d, context.tier.noise_std**2
-    return {
-        "linear attention": learning_curves.additive(*sizes),
-        "delta rule, best steps": learning_curves.delta_rule(*sizes),
-        "delta rule, keys and labels / |x|": learning_curves.delta(*sizes),
-        "implicit delta rule": learning_curves.implicit(*sizes),
-        "ridge, the Bayes rule": learning_curves.ridge(*sizes),
-    }
 
 
 def measure_baseline(context: EvaluationContext) -> list[Probe]:
@@ -113,25 +107,21 @@ def measure_long_prompts(context: EvaluationContext) -> list[Probe]:
     ]  # fmt: skip
 
 
-def list_shifts(base: PromptDistribution) -> dict[str, PromptDistribution]:
-    """Return the distributions of shifted prompts by name."""
-    return {
-        "covariates twice as large": replace(base, scale=2.0),
-        "covariates half as large": replace(base, scale=0.5),
-        "rotated covariance of condition 16": replace(base, stretch=2.0),
-        "noise twice as large": replace(base, noise_std=2 * base.noise_std),
-        "heavy-tailed noise": replace(base, degrees_of_freedom=3.0),
-        "correlated noise": replace(base, correlation=0.9),
-    }
-
-
 def measure_shifts(context: EvaluationContext) -> list[Probe]:
     """Measure the risk on shifted prompts over that of ridge with the penalty of training."""
-    probes, n, ridge_rule = [], context.tier.n, replace(context.distribution, tasks=None)
-    for tag, (name, shifted) in enumerate(list_shifts(context.distribution).items()):
-        batches = context.draw_batches(10 + tag, shifted)
+    probes, n, training = [], context.tier.n, context.distribution
+    changes: dict[str, dict[str, float]] = {
+        "covariates twice as large": {"scale": 2.0},
+        "covariates half as large": {"scale": 0.5},
+        "rotated covariance of condition 16": {"stretch": 2.0},
+        "noise twice as large": {"noise_std": 2 * training.noise_std},
+        "heavy-tailed noise": {"degrees_of_freedom": 3.0},
+        "correlated noise": {"correlation": 0.9},
+    }
+    for tag, (name, change) in enumerate(changes.items()):
+        batches = context.draw_batches(10 + tag, replace(training, **change))
         risks, answers = context.evaluate(batches, n)
-        ridge = context.bayes_risks(batches, n, ridge_rule)
+        ridge = context.bayes_risks(batches, n, replace(training, tasks=None))
         null = (get_targets(batches, n) ** 2).mean(1) / ridge
         says = f"With {name} the risk is at most 1.5 times that of ridge."
         probes.append(make_probe(f"risk over ridge, {name}", "shifts", says, risks / ridge, answers,

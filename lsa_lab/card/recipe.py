@@ -61,11 +61,6 @@ class Tier:
         if self.noise_std <= 0:
             raise UnfitError("noise_std is at least slightly above 0: else the Bayes risk is 0")
 
-    def resize(self, d: int | None, n: int | None, task: str | None) -> "Tier":
-        """Return the tier for another d, n or task; n is 8d if d alone is given."""
-        n = (self.n if d is None else 0) if n is None else n
-        return replace(self, d=d or self.d, n=n, task=task or self.task)
-
     @property
     def places(self) -> list[int]:
         """Return the numbers of demonstrations at which risks are measured: d/2, d, 2d, 4d and n.

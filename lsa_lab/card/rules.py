@@ -81,7 +81,10 @@ def make_families(d: int, noise_var: float, tasks: np.ndarray | None = None) -> 
     noise_var = max(noise_var, _MIN_NOISE_VAR)
     unit, offsets = d * noise_var, (0, d + 1 + d * noise_var, _UNCOUNTED)
     gates = (1.0, 0.98, 0.94, 0.86)
-    discrete = [] if tasks is None else [_make_discrete_bayes(tasks, noise_var)]
+    discrete = [] if tasks is None else [
+        Family("Bayes over the pretraining tasks", "noise {0:.2f} σ²", _make_grid((0.5, 1.0, 2.0)),
+               {0: 1.4}, lambda table, scale: _predict_discrete(table, noise_var * scale, tasks))
+    ]  # fmt: skip
     return [
         *discrete,
         Family("a constant", "{0:.3f}", _make_grid(np.outer((1, -1), np.geomspace(1e-3, 1e3, 40))
@@ -125,16 +128,11 @@ def make_families(d: int, noise_var: float, tasks: np.ndarray | None = None) -> 
     ]  # fmt: skip
 
 
-def _make_discrete_bayes(tasks: np.ndarray, noise_var: float) -> Family:
-    """Return the Bayes rule over the training tasks (docs/theory, "The discrete Bayes rule")."""
-
-    def predict(table: PromptTable, numbers: np.ndarray) -> np.ndarray:
-        errors = ((table.y[..., None] - table.x @ tasks.T) ** 2).sum(2)[:, :, None]  # [R, N, 1, k]
-        weights = softmax(-errors / (2 * noise_var * numbers[:, None]), -1)
-        return np.einsum("rngk,rnk->rng", weights, table.query @ tasks.T)[..., None]
-
-    grid = _make_grid((0.5, 1.0, 2.0))
-    return Family("Bayes over the pretraining tasks", "noise {0:.2f} σ²", grid, {0: 1.4}, predict)
+def _predict_discrete(table: PromptTable, noise_vars: np.ndarray, tasks: np.ndarray) -> np.ndarray:
+    """Return the Bayes predictions over training tasks (docs/theory, "The discrete Bayes rule")."""
+    errors = ((table.y[..., None] - table.x @ tasks.T) ** 2).sum(2)[:, :, None]  # [R, N, 1, k]
+    weights = softmax(-errors / (2 * noise_vars[:, None]), -1)
+    return np.einsum("rngk,rnk->rng", weights, table.query @ tasks.T)[..., None]
 
 
 @jax.jit

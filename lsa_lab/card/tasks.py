@@ -67,23 +67,20 @@ def make_sampler(tier: Any, table: np.ndarray | None, dtype: Any) -> Callable[[A
     def sample(key: Array) -> Prompt:
         key_prompts, key_weights = jax.random.split(key)
         batch = sample_batch(key_prompts, noise_task, tier.batch)
-        weights = _draw_weights(key_weights, table, tier.batch, tier.d, dtype)
+        if table is not None:
+            rows = jax.random.randint(key_weights, (tier.batch,), 0, len(table))
+            weights = jnp.asarray(table, dtype)[rows]
+        else:
+            key_class, key_values = jax.random.split(key_weights)
+            is_simple = jax.random.bernoulli(key_class, 0.5, (tier.batch, 1))
+            counts = jnp.where(is_simple, count_simple(tier.d), tier.d)
+            values = jax.random.normal(key_values, (tier.batch, tier.d), dtype)
+            values = values / jnp.sqrt(counts.astype(dtype))
+            weights = jnp.where(jnp.arange(tier.d)[None] < counts, values, 0)
         y = batch.y + jnp.einsum("bnd,bd->bn", batch.x, weights)
         return batch.replace(y=y, y_query=jnp.einsum("bd,bd->b", batch.x_query, weights))
 
     return sample
-
-
-def _draw_weights(
-    key: Array, table: np.ndarray | None, size: int, d: int, dtype: Any
-) -> Array:  # [B, d]
-    """Draw rows of the table or, without one, nested weights."""
-    if table is not None:
-        return jnp.asarray(table, dtype)[jax.random.randint(key, (size,), 0, len(table))]
-    key_class, key_values = jax.random.split(key)
-    counts = jnp.where(jax.random.bernoulli(key_class, 0.5, (size, 1)), count_simple(d), d)
-    values = jax.random.normal(key_values, (size, d), dtype) / jnp.sqrt(counts.astype(dtype))
-    return jnp.where(jnp.arange(d)[None] < counts, values, 0)
 
 
 def sample_recall(key: Array, size: int, n: int, d: int, dtype: Any) -> tuple[Prompt, Array]:
