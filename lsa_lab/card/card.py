@@ -256,8 +256,9 @@ def _choose_tier(tier: str | Tier, seeds: int | None, init: Any, params: Any) ->
 def _draw_params(init: Callable, d: int) -> tuple[Callable[[Array], Any], Any]:
     """Return ``init`` with the argument d, if it has one, and the params of key 0."""
     try:
-        sized = partial(init, d=d) if "d" in inspect.signature(init).parameters else init
-        return sized, sized(jax.random.key(0))
+        if "d" in inspect.signature(init).parameters:
+            init = partial(init, d=d)
+        return init, init(jax.random.key(0))
     except Exception as error:
         raise UnfitError(
             f"init(key) raises {type(error).__name__}: {error}: it takes a jax.random.key and "

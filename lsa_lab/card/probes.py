@@ -4,6 +4,7 @@ docs/card.md has the definitions.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,8 @@ ZERO = "the answer 0"
 def measure_risk(context: EvaluationContext) -> list[Probe]:
     """Measure the risk over that of the Bayes rule after d/2, d, 2d, 4d and 8d demonstrations."""
     tier, offset = context.tier, context.distribution.risk_offset
-    batches, curves = context.draw_batches(1), {}
+    batches = context.draw_batches(1)
+    curves: dict[str, Any] = {}
     places = list(range(tier.n + 1)) if context.model.causal else tier.places
     risks, answers = context.evaluate(batches, places)
     bayes = context.bayes_risks(batches, places) + offset
@@ -110,7 +112,7 @@ def measure_long_prompts(context: EvaluationContext) -> list[Probe]:
 def measure_shifts(context: EvaluationContext) -> list[Probe]:
     """Measure the risk on shifted prompts over that of ridge with the penalty of training."""
     probes, n, training = [], context.tier.n, context.distribution
-    changes: dict[str, dict[str, float]] = {
+    changes: dict[str, dict] = {
         "covariates twice as large": {"scale": 2.0},
         "covariates half as large": {"scale": 0.5},
         "rotated covariance of condition 16": {"stretch": 2.0},
