@@ -10,8 +10,6 @@
 # *A workshop, 15 minutes. You need lesson 3; the weights of SmolLM2 help.*
 #
 # **Guess first.** An edit raises accuracy by 3 %. How much of that is a moved threshold?
-#
-# To run it: `make notebooks`, then open `.cache/notebooks/a_language_model.ipynb`.
 
 # %% tags=["setup"]
 import os
@@ -102,9 +100,8 @@ Markdown(f"**This page was run on {name}:** {config.num_layers} layers of width 
 # %%
 template = Template(classes)
 demonstrations, queries = reviews.take(range(4)), reviews.take(range(4, 24))
-questions = text.ask(
-    template, demonstrations, queries, tokenizer, config.context, max_tokens=10_000
-)
+shots = template, demonstrations, queries
+questions = text.ask(*shots, tokenizer, config.context, max_tokens=10_000)
 print(tokenizer.decode(next(questions.prompts())))
 print("spans of the demonstrations:", *map(tuple, questions.spans.tolist()))
 
@@ -159,14 +156,13 @@ picture
 # %%
 (bucket,) = questions.buckets
 places = range(config.num_layers - 1, -1, -(config.num_layers // 6))
-start = cached_stream.embed_questions(
-    params, jnp.asarray(questions.prefix), jnp.asarray(bucket.ids), config
-)
+prefix, endings = jnp.asarray(questions.prefix), jnp.asarray(bucket.ids)
+start = cached_stream.embed_questions(params, prefix, endings, config)
 kept = cached_stream.cache_until(params, start, config, places)
 
 
 def scores_with(edited, layer):
-    """The label words' scores of the decoder whose one layer was edited."""
+    """Return the label words' scores of the decoder with one edited layer."""
     own = cached_stream.take_layer(edited, layer)
     rows = cached_stream.resume(params, kept[layer], config, layer, own)
     ends = rows[np.arange(len(rows)), bucket.last]
@@ -182,9 +178,7 @@ readings_of = {"accuracy": readings.accuracy, "AUC": readings.auc}
 for ax, (title, reading) in zip(axes, readings_of.items(), strict=True):
     values = [reading(clipped[layer], queries.labels) for layer in places]
     whole = reading(scores, queries.labels)
-    ax.plot(
-        [layer + 1 for layer in places], values, "o", color=plotting.COLOURS[1], label="clipped"
-    )
+    ax.plot(np.add(places, 1), values, "o", color=plotting.COLOURS[1], label="clipped")
     ax.axhline(whole, color=plotting.COLOURS[0], label="whole")
     ax.set(title=f"{title} of {name}", xlabel="the layer that is clipped", ylim=(0, 1.05))
 axes[0].legend(loc="lower left")

@@ -10,8 +10,6 @@
 # *A workshop, 15 minutes. You need lesson 2 and a model in JAX.*
 #
 # **Guess first.** Which of your model's leaves does a head own? Would a wrong axis be noticed?
-#
-# To run it: `make notebooks`, then open `.cache/notebooks/bring_your_own_model.ipynb`.
 
 # %% tags=["setup"]
 import tempfile
@@ -23,7 +21,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import treescope
 from flax import nnx
 from safetensors.numpy import save_file
 
@@ -76,15 +73,6 @@ flow = amplification.demonstration_flow(*models["smoother"], prompt)
 print("the flow ∂ŷ/∂e_i", flow.shape, "and its sizes", scores.flow_norm(flow[-1]).round(2))
 
 # %% [markdown]
-# An analysis that needs more than the prediction says what:
-
-# %%
-try:
-    amplification.token_flow(*models["smoother"], prompt)
-except ValueError as error:
-    print(error)
-
-# %% [markdown]
 # ## A Flax linen module
 #
 # It returns its prediction after every layer, and its stream. Both are optional; what they are for
@@ -130,12 +118,6 @@ print("risk", loss(run.params, batch), "of predicting zero", (batch.y_query**2).
 print("predictions after 0, 1 and 2 layers", layer_predictions(linen(run.params, tokens)))
 
 # %% [markdown]
-# Its parameters, as Flax has them:
-
-# %%
-treescope.display(run.params)
-
-# %% [markdown]
 # ## An nnx module
 #
 # An nnx module is a function of tokens with its parameters inside. `nnx.split` takes them out, so
@@ -169,24 +151,14 @@ print("prediction", predict(models["nnx"][0](state, tokens)))
 # have none at hand, so we write random weights of two layers under its names, as safetensors.
 
 # %%
-layer = {
-    "ln_1.weight": [16],
-    "ln_1.bias": [16],
-    "attn.c_attn.weight": [16, 48],
-    "attn.c_attn.bias": [48],
-    "attn.c_proj.weight": [16, 16],
-    "attn.c_proj.bias": [16],
-    "ln_2.weight": [16],
-    "ln_2.bias": [16],
-    "mlp.c_fc.weight": [16, 64],
-    "mlp.c_fc.bias": [64],
-    "mlp.c_proj.weight": [64, 16],
-    "mlp.c_proj.bias": [16],
-}
-shapes = {"_read_in.weight": [16, 3], "_read_in.bias": [16], "_read_out.weight": [1, 16]}
+layer = {"ln_1": [16], "attn.c_attn": [16, 48], "attn.c_proj": [16, 16]}
+layer |= {"ln_2": [16], "mlp.c_fc": [16, 64], "mlp.c_proj": [64, 16]}
+weights = {f"_backbone.h.{t}.{name}": shape for t in (0, 1) for name, shape in layer.items()}
+weights |= {"_backbone.ln_f": [16]}
+shapes = {f"{name}.weight": shape for name, shape in weights.items()}
+shapes |= {f"{name}.bias": shape[-1:] for name, shape in weights.items()}
+shapes |= {"_read_in.weight": [16, 3], "_read_in.bias": [16], "_read_out.weight": [1, 16]}
 shapes |= {"_read_out.bias": [1], "_backbone.wpe.weight": [17, 16]}
-shapes |= {"_backbone.ln_f.weight": [16], "_backbone.ln_f.bias": [16]}
-shapes |= {f"_backbone.h.{t}.{name}": shape for t in (0, 1) for name, shape in layer.items()}
 rng = np.random.default_rng(0)
 checkpoint = {
     name: rng.normal(size=shape, scale=shape[0] ** -0.5).astype(np.float32)
@@ -216,11 +188,9 @@ def interleaved(params, tokens):
     return layer_predictions(trace), trace.stream, trace.heads
 
 
-models["checkpoint"] = interop.as_forward(interleaved), params
-print(
-    "predictions after 0, 1 and 2 layers",
-    layer_predictions(models["checkpoint"][0](params, tokens)),
-)
+forward = interop.as_forward(interleaved)
+models["checkpoint"] = forward, params
+print("predictions after 0, 1 and 2 layers", layer_predictions(forward(params, tokens)))
 
 # %% [markdown]
 # ## The same lines for all
@@ -261,12 +231,8 @@ except ValueError as error:
 patterns = {"linen": "attention_*/out/kernel", "nnx": "layers/*/out/kernel", "checkpoint": "w_o"}
 for name, pattern in patterns.items():
     print(f"{name:11}", clipping.condition_numbers(models[name][1], pattern))
-
-# %% [markdown]
-# A file's arrays need no model at all. They are [in, out] where ours are [out, in]: a matrix and
-# its transpose have the same singular values.
-
-# %%
+# A file's arrays need no model. They are [in, out] where ours are [out, in]: a matrix and its
+# transpose have the same singular values.
 print(f"{'the file':11}", clipping.condition_numbers(checkpoint, "h.*.attn.c_proj.weight"))
 
 # %% [markdown]
@@ -287,13 +253,8 @@ print("risk", loss(run.params, batch), "and", loss(edited, batch))
 # %%
 rates = clipping.every_rate(16)
 kernels = "attention_*/out/kernel", "in_*/kernel"
-curve = clipping.curve(
-    risk,
-    jax.tree.map(lambda leaf: leaf[None], run.params),
-    batch,
-    modules=kernels,
-    rates=rates,
-)
+runs = jax.tree.map(lambda leaf: leaf[None], run.params)
+curve = clipping.curve(risk, runs, batch, modules=kernels, rates=rates)
 
 
 def closed(mask):

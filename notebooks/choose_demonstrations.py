@@ -10,8 +10,6 @@
 #
 # **Guess first.** Twelve pools, one budget. Will gradients choose better demonstrations than
 # similarity to the query does? Does noise in labels change your mind?
-#
-# To run it: `make notebooks`, then open `.cache/notebooks/choose_demonstrations.ipynb`.
 
 # %% tags=["setup"]
 from functools import partial
@@ -20,25 +18,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lsa_lab.lab import mean_interval
-from lsa_lab.notebooks import (
-    Prompt,
-    baselines,
-    check,
-    constructions,
-    diversity,
-    estimators,
-    gradient_matching,
-    linear_attention,
-    oracles,
-    plotting,
-    pools,
-    predict,
-    prefix,
-    prompts,
-    scores,
-    tables,
-)
+from lsa_lab import estimators, prompts
+from lsa_lab.lab import mean_interval, plotting
+from lsa_lab.models import constructions, linear_attention
+from lsa_lab.models.trace import predict
+from lsa_lab.notebooks import check
+from lsa_lab.prompts import Prompt
+from lsa_lab.selection import baselines, diversity, gradient_matching, oracles, prefix, scores
+from lsa_lab.tasks import pools, tables
 from lsa_lab.tasks.pools import Pool
 
 jax.config.update("jax_enable_x64", True)
@@ -91,7 +78,7 @@ for i, name in enumerate(rows):
 
 # %%
 def learn(pool, w_0, chosen, steps):  # chosen [m], of zeros and ones -> [d]
-    """Steps of descent from w_0 on the chosen ones: what layers of ``prior_attention`` do."""
+    """Take steps of descent from w_0 on the chosen ones, like the layers of ``prior_attention``."""
     x, unknown = chosen[:, None] * pool.x, chosen * (pool.y - pool.x @ w_0)
     step = 1 / (jnp.linalg.eigvalsh(x.T @ x / len(x))[-1] + 1e-12)  # no choice overshoots
     prompt = Prompt(x, unknown, jnp.zeros_like(w_0), jnp.zeros_like(step))
@@ -100,9 +87,7 @@ def learn(pool, w_0, chosen, steps):  # chosen [m], of zeros and ones -> [d]
 
 five = Pool(tokens[:, :-1], tokens[:, -1])
 learnt = jax.jit(learn, static_argnums=3)(five, w_0, jnp.array([1.0, 0, 0, 0, 0]), 3)
-again = scores.contribution(tokens, x_query, learnt)
-for name, score in zip(rows, again, strict=True):
-    print(f"{name:16}{score:6.2f}")
+print("contributions", scores.contribution(tokens, x_query, learnt).round(2))
 
 # %% [markdown]
 # The copy is worth nothing now. But what the model knew before has become new: the first
@@ -135,8 +120,8 @@ cases = [sample(key) for key in jax.random.split(jax.random.key(0), num_pools)]
 
 
 # %%
-def choices(pool, w_0, x_query, y_query, key):  # -> {rule: indices [size]}
-    tokens, nothing = pools.tokens(pool), jnp.zeros_like(pool.y)
+def choices(pool, w_0, x_query, error, key):  # -> {rule: indices [size]}
+    tokens = pools.tokens(pool)
     safe = jnp.full(depth, 1 / (pool.x**2).sum(1).max())
     model = constructions.prior_attention(safe, w_0)
     flow = scores.encode_flow(model, tokens) @ jnp.append(x_query, 0.0)
@@ -147,9 +132,6 @@ def choices(pool, w_0, x_query, y_query, key):  # -> {rule: indices [size]}
 
     def recomputed_contribution(chosen):
         return scores.contribution(tokens, x_query, learn(pool, w_0, chosen, depth))
-
-    def error(chosen):
-        return (learn(pool, w_0, chosen, depth) @ x_query - y_query) ** 2
 
     once = {
         "random": scores.random(tokens, x_query, key),
@@ -164,15 +146,15 @@ def choices(pool, w_0, x_query, y_query, key):  # -> {rule: indices [size]}
         "contribution, recomputed": recomputed_contribution,
         "oracle": partial(oracles.leave_one_out, error),
     }
+    features = {
+        "determinantal": pool.x,
+        "contribution, determinantal": contribution[:, None] * pool.x,
+    }
+    nothing = jnp.zeros_like(pool.y)
     return (
         {rule: scores.select(values, size) for rule, values in once.items()}
         | {rule: oracles.pick_greedily(s, nothing, size) for rule, s in each_time.items()}
-        | {
-            "determinantal": diversity.determinantal(pool.x, size),
-            "contribution, determinantal": diversity.determinantal(
-                contribution[:, None] * pool.x, size
-            ),
-        }
+        | {rule: diversity.determinantal(x, size) for rule, x in features.items()}
     )
 
 
@@ -187,11 +169,11 @@ def errors(case, key):  # -> {rule: []}
     pool, w_0, queries, targets = case
 
     def of_query(x_query, y_query, key):
-        def error(indices):
-            chosen = jnp.zeros_like(pool.y).at[indices].set(1.0)
+        def error(chosen):  # [m], of zeros and ones
             return (learn(pool, w_0, chosen, depth) @ x_query - y_query) ** 2
 
-        return jax.tree.map(error, choices(pool, w_0, x_query, y_query, key))
+        rules = choices(pool, w_0, x_query, error, key)
+        return jax.tree.map(lambda indices: error(jnp.zeros_like(pool.y).at[indices].set(1)), rules)
 
     keys = jax.random.split(key, len(targets))
     return jax.tree.map(jnp.mean, jax.vmap(of_query)(queries, targets, keys))
@@ -211,16 +193,15 @@ in_pools = compare(cases)
 
 
 # %%
-def compared(by_rule, title):
+def plot_errors(by_rule, title):
     picture, (ax,) = plotting.figure(5.5, 3)
     logs = {rule: np.log(values / by_rule["random"]) for rule, values in by_rule.items()}
     best = np.exp(logs.pop("oracle").mean())
     rules = sorted(set(logs) - {"random"}, key=lambda rule: -logs[rule].mean())
-    for row, rule in enumerate(rules):
-        color = plotting.COLOURS[row % 6]
-        ax.plot(np.exp(logs[rule]), np.full(num_pools, row - 0.3), ".", color="grey", ms=2)
-        ax.plot(np.exp(mean_interval(logs[rule])), [row, row], color=color, lw=2)
-        ax.plot(np.exp(logs[rule].mean()), row, "o", color=color)
+    ratios = np.exp([logs[rule] for rule in rules]).T  # [pools, rules]
+    places = np.arange(len(rules))
+    ax.plot(ratios.T, places - 0.3, ".", color="grey", ms=2)
+    plotting.mean_points(ax, places, ratios, statistic="ratio", rows=True, fmt="o")
     ax.axvline(1, color=plotting.BLACK, lw=0.5)
     plotting.log_axes(ax, x=True, ticks=(0.03, 0.1, 0.3, 1))
     ax.set_yticks(range(len(rules)), rules)
@@ -228,12 +209,12 @@ def compared(by_rule, title):
     return picture
 
 
-compared(in_pools, "two tasks, a quarter copies")
+plot_errors(in_pools, "two tasks, a quarter copies")
 
 # %% [markdown]
-# Computing again brings back the task that nobody asked for. A determinantal choice among large
-# contributions avoids copies in another way. Each bar compares a rule with a random choice; two
-# rules are compared by their own ratio, and an interval that holds 1 decides nothing.
+# Recomputed scores choose from the known task, which no query asks for. A determinantal choice of
+# large contributions avoids copies in another way. Each bar compares a rule with a random choice;
+# two rules are compared by their own ratio, and an interval that contains 1 decides nothing.
 
 
 # %%
@@ -266,11 +247,9 @@ y = np.asarray(table.y).reshape(num_pools, -1)
 m = task.m
 splits = [(Pool(x[:m], y[:m]), np.zeros(task.d), x[m:], y[m:]) for x, y in zip(x, y, strict=True)]
 in_table = compare(splits)
-compared(in_table, "768 houses")
-
-# %%
 ratio(in_table, "GradS, last layer", "contribution")
 ratio(in_table, "GradS, last layer", "similarity")
+plot_errors(in_table, "768 houses")
 
 # %% [markdown]
 # ## One subset for all queries
@@ -311,8 +290,7 @@ gradients = of_prefix(frozen, start[None], pool)
 print("gradients", gradients.shape, "of rank", np.linalg.matrix_rank(gradients))
 
 # %% [markdown]
-# What is it good for? A subset of 12 is not the pool, but descent answers from it nearly as from
-# the pool.
+# A subset of 12 is not the pool, but descent answers from it nearly as from the pool.
 
 
 # %%
@@ -328,7 +306,7 @@ def answers(num_layers, tokens, queries):  # [n, e], [Q, d] -> [Q]
 
 
 def change(num_layers, tokens, reference):
-    """The distance of the answers from two sets of demonstrations, relative to their size."""
+    """Return the relative distance of the answers from two sets of demonstrations."""
     new, old = (np.asarray(answers(num_layers, rows, queries)) for rows in (tokens, reference))
     return np.linalg.norm(new - old) / np.linalg.norm(old)
 
@@ -350,21 +328,20 @@ print(f"random  {np.mean([change(4, tokens[indices], tokens) for indices in at_r
 
 # %%
 def hidden(token, count):
-    """What ``count`` checkpoints do not see of the token."""
+    """Return the part of the token that ``count`` checkpoints do not see."""
     seen = np.hstack([path[:count], -np.ones((count, 1))])  # x·w - y is zero where it is hidden
     return token - np.linalg.pinv(seen) @ (seen @ token)
 
 
-def beside(token):
-    return np.vstack([tokens, token])
-
-
 extra = 3 * rng.normal(size=(10, d + 1))
-counts = np.arange(most + 1)
+with_zeros, counts = np.vstack([tokens, np.zeros(d + 1)]), np.arange(most + 1)
 picture, (ax,) = plotting.figure(5.5, 2.8)
 for num_layers, color in zip((1, 2, 4, 8), plotting.COLOURS, strict=False):
     changes = [
-        [change(num_layers, beside(hidden(token, count)), beside(0 * token)) for count in counts]
+        [
+            change(num_layers, np.vstack([tokens, hidden(token, count)]), with_zeros)
+            for count in counts
+        ]
         for token in extra
     ]
     logs = np.log10(np.maximum(changes, 1e-17))  # zero is not on the axis
@@ -389,43 +366,36 @@ picture
 # the label 5.
 #
 # 1. *Easy.* How similar is it to the query: what is the cosine between $x$ and $x_q$?
-# 2. *Easy.* How large is its residual, $|y - w_0 \cdot x|$?
-# 3. *Easy.* What is its contribution, $|x \cdot x_q|\,|y - w_0 \cdot x|$?
-# 4. *Easy.* What is its contribution to a model that knows $w_0 = (2, 1)$?
-# 5. *Medium.* What is the gradient of $\frac12 (w \cdot x - y)^2$ at $w_0 = (1, 0)$?
-# 6. *Medium.* How many checkpoints in general position make matching exact for descent of any
+# 2. *Easy.* What is its contribution, $|x \cdot x_q|\,|y - w_0 \cdot x|$?
+# 3. *Medium.* What is the gradient of $\frac12 (w \cdot x - y)^2$ at $w_0 = (1, 0)$?
+# 4. *Medium.* How many checkpoints in general position make matching exact for descent of any
 #    depth, with four covariates?
-# 7. *Hard.* A pool has the gradients $0, 1, 2, 5, 7$. Which two of them match its mean exactly?
+# 5. *Hard.* A pool has the gradients $0, 1, 2, 5, 7$. Which two of them match its mean exactly?
 
 # %% tags=["exercise"]
-own = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None}  # 7: smaller first
+own = {1: None, 2: None, 3: None, 4: None, 5: None}  # 5: smaller first
 
 # %% tags=["check"]
-row, x_query = jnp.array([[2.0, 1.0, 5.0]]), jnp.array([1.0, 1.0])
-truths = {1: scores.similarity(row, x_query)[0]}
-truths |= {2: scores.residual(row, x_query, jnp.array([1.0, 0.0]))[0]}
-truths |= {3: scores.contribution(row, x_query, jnp.array([1.0, 0.0]))[0]}
-truths |= {4: scores.contribution(row, x_query, jnp.array([2.0, 1.0]))[0]}
+row, x_query, w_0 = jnp.array([[2.0, 1.0, 5.0]]), jnp.array([1.0, 1.0]), jnp.array([1.0, 0.0])
 lone = Pool(row[:, :-1], row[:, -1])
-truths |= {5: prefix.linear_gradients(jnp.array([[1.0, 0.0]]), lone)[0], 6: 4 + 1}
+truths = {1: scores.similarity(row, x_query)[0], 2: scores.contribution(row, x_query, w_0)[0]}
+truths |= {3: prefix.linear_gradients(w_0[None], lone)[0], 4: 4 + 1}
 gradients = jnp.array([0.0, 1.0, 2.0, 5.0, 7.0])
 pair = gradient_matching.match(gradients[:, None], 2).indices
-truths |= {7: jnp.sort(gradients[pair])}
+truths |= {5: jnp.sort(gradients[pair])}
 solved = check(own, truths)
 
 # %% tags=["solution"]
 own = {
     1: 3 / 10**0.5,  # x·x_q over the product of the lengths
-    2: 3.0,
-    3: 9.0,
-    4: 0.0,  # nothing is new
-    5: jnp.array([-6.0, -3.0]),  # (w·x - y) x
-    6: 5,  # d + 1 of them tell H and r
-    7: jnp.array([1.0, 5.0]),  # the mean is 3
+    2: 9.0,
+    3: jnp.array([-6.0, -3.0]),  # (w·x - y) x
+    4: 5,  # d + 1 of them tell H and r
+    5: jnp.array([1.0, 5.0]),  # the mean is 3
 }
 
 # %% [markdown]
-# ## Exercise 8, hard
+# ## Exercise 6, hard
 #
 # Hide a demonstration from two checkpoints, $w_1 = (1, 0)$ and $w_2 = (0, 2)$. **Find a token
 # $[x_1, x_2, y]$, not zero, whose gradient is zero at both, and a third checkpoint that sees it.**
@@ -455,8 +425,7 @@ third = jnp.zeros(2)  # off the line through w_1 and w_2
 # ## What you have seen
 #
 # A score overlooks what it does not read: relevance, novelty or the noise of a label. Equal
-# gradients at d + 1 checkpoints would make a subset equal to its pool for models that descend;
-# matched ones come near. A demonstration whose
-# gradient vanishes at every checkpoint cannot be seen.
+# gradients at d + 1 checkpoints make a subset equal to its pool for models that descend; matched
+# ones come near. A demonstration whose gradient vanishes at every checkpoint cannot be seen.
 #
 # Next: [design_a_layer](design_a_layer.ipynb): which layer reads demonstrations best?

@@ -9,8 +9,6 @@
 #
 # **Guess first.** After which of three trained layers is the answer nearest to ridge
 # regression's? Which layer can lose half of its singular values?
-#
-# To run it: `make notebooks`, then open `.cache/notebooks/train_and_dissect.ipynb`.
 
 # %% tags=["setup"]
 from dataclasses import replace
@@ -22,24 +20,14 @@ import numpy as np
 import optax
 import treescope
 
-from lsa_lab.notebooks import (
-    LinearTask,
-    Training,
-    check,
-    clipping,
-    common_map,
-    estimators,
-    fit,
-    heads,
-    implicit_gd,
-    layer_predictions,
-    linear_attention,
-    moments,
-    plotting,
-    prompts,
-    sample,
-    transformer,
-)
+from lsa_lab import estimators, prompts
+from lsa_lab.analyses import clipping, common_map, heads, implicit_gd
+from lsa_lab.lab import plotting
+from lsa_lab.models import linear_attention, moments, transformer
+from lsa_lab.models.trace import layer_predictions
+from lsa_lab.notebooks import check
+from lsa_lab.tasks.linear import LinearTask, sample
+from lsa_lab.training import Training, fit
 
 # %%
 plotting.use_in_notebook()
@@ -55,7 +43,7 @@ task = LinearTask(n=12, d=3, noise_std=0.3)
 
 
 def draw(key, size):
-    """A batch of prompts: the functions of the library take one, vmap makes them take many."""
+    """Draw a batch of prompts: the library's functions take one, vmap makes them take many."""
     return jax.vmap(partial(sample, task=task))(jax.random.split(key, size))
 
 
@@ -73,13 +61,13 @@ treescope.display(transformer.init(jax.random.key(0), softmax))
 
 
 # %%
-def errors(config, params, batch):  # [B]
-    predict = jax.vmap(lambda p: transformer.predict(params, prompts.tokens(p), config))
+def errors(config, params, batch, mask=None):  # [B]
+    predict = jax.vmap(lambda p: transformer.predict(params, prompts.tokens(p), config, mask))
     return (predict(batch) - batch.y_query) ** 2
 
 
 def train(config, steps):
-    """One run of Adam on fresh prompts, its step size falling to zero."""
+    """Train by Adam on fresh prompts, with a step size that falls to zero."""
     rate = optax.cosine_decay_schedule(0.02, steps)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
 
@@ -119,18 +107,14 @@ picture
 # ## Its trace
 #
 # `forward` leaves the stream before the first layer and after each, and what every head wrote.
+# Nothing else moves the stream: minus what the heads wrote into the query's label slot, summed, is
+# the prediction.
 
 # %%
 params, prompt = runs["softmax"].params, jax.tree.map(lambda leaf: leaf[0], batch)
 trace = transformer.forward(params, prompts.tokens(prompt), softmax)
 print("stream", trace.stream.shape, "heads", trace.heads.shape)
 print("predictions after 0 to 3 layers", layer_predictions(trace), "target", prompt.y_query)
-
-# %% [markdown]
-# Nothing else moves the stream: minus what the heads wrote into the query's label slot, summed, is
-# the prediction.
-
-# %%
 print(-trace.heads[:, :, -1, -1].sum(), "from the heads,", layer_predictions(trace)[-1], "read out")
 
 # %% [markdown]
@@ -142,27 +126,26 @@ print(-trace.heads[:, :, -1, -1].sum(), "from the heads,", layer_predictions(tra
 
 # %%
 @partial(jax.jit, static_argnums=0)
-def layer_risks(config, params):  # [L+1]
-    def path(p):
-        return layer_predictions(transformer.forward(params, prompts.tokens(p), config))
-
-    return ((jax.vmap(path)(batch) - batch.y_query[:, None]) ** 2).mean(0)
+def layer_risks(predictions, *arguments):  # [L+1]
+    predicted = jax.vmap(lambda p: predictions(p, *arguments))(batch)
+    return ((predicted - batch.y_query[:, None]) ** 2).mean(0)
 
 
-@jax.jit
-def descent_risks(step_size):  # [L+1]
-    def path(p):
-        return estimators.gradient_descent(p, jnp.full(3, step_size)) @ p.x_query
-
-    return ((jax.vmap(path)(batch) - batch.y_query[:, None]) ** 2).mean(0)
+def descent_path(p, step_size):
+    return estimators.gradient_descent(p, jnp.full(3, step_size)) @ p.x_query
 
 
-descent = min(map(descent_risks, np.arange(0.1, 1.2, 0.05)), key=lambda risks: risks[-1])
+def model_path(p, params, config):
+    return layer_predictions(transformer.forward(params, prompts.tokens(p), config))
+
+
+steps = np.arange(0.1, 1.2, 0.05)
+descent = min((layer_risks(descent_path, s) for s in steps), key=lambda risks: risks[-1])
 
 picture, (ax,) = plotting.figure(6.75, 2.6)
 plotting.line(ax, range(4), descent, "gradient descent")
 for name, config, aside in (("softmax", softmax, -0.03), ("linear", linear, 0.03)):
-    risks = layer_risks(config, runs[name].params)
+    risks = layer_risks(partial(model_path, config=config), runs[name].params)
     look = plotting.METHOD[name]
     ax.plot(np.arange(4) + aside, risks, ls="", label=f"{name} attention", **look)
 ax.axhline(ridge_risk, color="grey", ls=":", label="ridge regression")
@@ -205,19 +188,13 @@ picture
 
 # %%
 def masked_risk(mask):  # [L, H] -> []
-    def predict(p):
-        return transformer.predict(params, prompts.tokens(p), softmax, mask)
-
-    return ((jax.vmap(predict)(batch) - batch.y_query) ** 2).mean()
+    return errors(softmax, params, batch, mask).mean()
 
 
 importance = heads.importance(masked_risk, num_layers=3, num_heads=4)
 
 picture, (ax,) = plotting.figure(4.5, 2.4)
 image = ax.imshow(importance, cmap="Oranges", vmin=0)
-for (layer, head), rise in np.ndenumerate(importance):
-    colour = "white" if rise > 0.6 * importance.max() else "black"
-    ax.text(head, layer, f"{rise:.2g}", ha="center", va="center", color=colour)
 ax.set(title="Importance of each head", xlabel="head", ylabel="layer")
 ax.set_xticks(range(4), [1, 2, 3, 4])
 ax.set_yticks(range(3), [1, 2, 3])
@@ -248,8 +225,7 @@ picture, axes = plotting.figure(6.75, 2.0, (1, 4))
 for layer, ax in enumerate(axes):
     image = ax.imshow(maps.maps[layer], cmap="RdBu_r", vmin=-1.5, vmax=1.5)
     ax.set(title=f"$W_{layer}$", xticks=range(4), yticks=range(4))
-    ax.set_xticklabels(["x1", "x2", "x3", "y"])
-    ax.set_yticklabels(["x1", "x2", "x3", "y"])
+    ax.set(xticklabels=["x1", "x2", "x3", "y"], yticklabels=["x1", "x2", "x3", "y"])
 picture.colorbar(image, ax=axes)
 picture
 
@@ -266,23 +242,16 @@ print(best.unexplained[1:])
 #
 # How much of a matrix does the model need? Set the smallest singular values of one module of one
 # layer to zero, and see what happens to the risk on the same prompts. A curve takes runs on the
-# leading axis of every leaf: here one.
+# leading axis of every leaf: here one. The figure shows the factor by which the risk rises; the
+# last point drops the module.
 
 # %%
 rates = (0.0, 0.25, 0.5, 0.75, clipping.DROP)
-curve = clipping.curve(
-    partial(errors, softmax),
-    jax.tree.map(lambda leaf: leaf[None], params),
-    batch,
-    modules=("w_q", "w_o"),
-    rates=rates,
-)
+one_run = jax.tree.map(lambda leaf: leaf[None], params)
+risks = partial(errors, softmax)
+curve = clipping.curve(risks, one_run, batch, modules=("w_q", "w_o"), rates=rates)
 print("risks [R, S, K, M, Q]: runs, shots, layers, modules, rates", curve.clipped.mean.shape)
 
-# %% [markdown]
-# Factor by which the risk rises, for each layer and rate; the last point drops the module.
-
-# %%
 picture, axes = plotting.figure(6.75, 2.4, (1, 2))
 for module, (ax, name) in enumerate(zip(axes, ("queries W_Q", "outputs W_O"), strict=True)):
     for layer in range(3):
@@ -310,41 +279,36 @@ picture
 #    deviation 0.3, twelve demonstrations and weights of variance 1?
 # 2. *Easy.* How many risks does the importance of all heads of three layers with four heads take,
 #    with none left out and with one?
-# 3. *Easy.* How many singular values does a rate of 3/4 keep of a 4 x 4 matrix?
-# 4. *Easy.* Which condition number has $\mathrm{diag}(4, 2, 1)$?
-# 5. *Medium.* How many heads are in effect if two of four have equal importance and two have none?
-# 6. *Medium.* Which share of $|M|_F^2$ does $M = \mathrm{diag}(4, 2, 1)$ lose with its two smaller
+# 3. *Medium.* How many heads are in effect if two of four have equal importance and two have none?
+# 4. *Medium.* Which share of $|M|_F^2$ does $M = \mathrm{diag}(4, 2, 1)$ lose with its two smaller
 #    singular values?
-# 7. *Hard.* One masked layer, $P = -I$, $K = I$, second moment $S = 2 I$ of width 4. What is its
+# 5. *Hard.* One masked layer, $P = -I$, $K = I$, second moment $S = 2 I$ of width 4. What is its
 #    layer map $W_1$?
 
 # %% tags=["exercise"]
-answers = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None}
+answers = {1: None, 2: None, 3: None, 4: None, 5: None}
 
 # %% tags=["check"]
 matrix = jnp.diag(jnp.array([4.0, 2.0, 1.0]))
 kept = clipping.truncate(matrix, 1 - 1 / 3)
 layer = linear_attention.Params(jnp.eye(4)[None, None], -jnp.eye(4)[None, None])
-truths = {1: task.noise_std**2 / task.n, 2: 1 + 3 * 4, 3: clipping.kept_rank(4, 3 / 4)}
-truths |= {4: clipping.condition_number(matrix)}
-truths |= {5: heads.effective_heads(jnp.array([[1.0, 1.0, 0.0, 0.0]]))[0]}
-truths |= {6: 1 - jnp.sum(kept**2) / jnp.sum(matrix**2)}
-truths |= {7: moments.layer_maps(layer, 2 * jnp.eye(4))[1]}
+truths = {1: task.noise_std**2 / task.n, 2: 1 + 3 * 4}
+truths |= {3: heads.effective_heads(jnp.array([[1.0, 1.0, 0.0, 0.0]]))[0]}
+truths |= {4: 1 - jnp.sum(kept**2) / jnp.sum(matrix**2)}
+truths |= {5: moments.layer_maps(layer, 2 * jnp.eye(4))[1]}
 solved = check(answers, truths)
 
 # %% tags=["solution"]
 answers = {
     1: 0.3**2 / 12,  # the variance of the noise over n, in units of the prior's
     2: 13,  # all heads, and without each of the twelve
-    3: 1,
-    4: 4,  # the largest singular value over the smallest
-    5: 2,
-    6: 5 / 21,  # squares: 16 is kept of 16 + 4 + 1
-    7: -jnp.eye(4),  # I + P S K
+    3: 2,
+    4: 5 / 21,  # squares: 16 is kept of 16 + 4 + 1
+    5: -jnp.eye(4),  # I + P S K
 }
 
 # %% [markdown]
-# ## Exercise 8, hard
+# ## Exercise 6, hard
 #
 # In linear attention every layer's prediction is linear in the query: $\hat y_t = w_t \cdot x$, as
 # if the layers ran an algorithm for regression weights. Read the $w_t$, $t = 0, \dots, L$, from
@@ -357,7 +321,7 @@ answers = {
 
 # %% tags=["exercise"]
 def implied_weights(stack, prompt):
-    """The weights w_t [L+1, d] that the layers imply."""
+    """Return the weights w_t [L+1, d] that the layers imply."""
     return None  # your answer
 
 

@@ -8,8 +8,6 @@
 # *A workshop, 15 minutes. You need lesson 1 and an idea of a confidence interval.*
 #
 # **Guess first.** You see no difference in three runs. Does that show that there is none?
-#
-# To run it: `make notebooks`, then open `.cache/notebooks/your_own_experiment.ipynb`.
 
 # %% tags=["setup"]
 import dataclasses
@@ -20,9 +18,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from IPython.display import Image, Markdown, display
 
-from lsa_lab.lab import Claim as Claim
-from lsa_lab.lab import plotting
+from lsa_lab.lab import Claim, plotting, results
+from lsa_lab.lab.command import run_command
 
 # %%
 plotting.use_in_notebook()
@@ -34,18 +33,13 @@ plotting.use_in_notebook()
 # `lsa-lab new my_lab/one_step`; here the same words go to the program from inside Python.
 
 # %%
-from IPython.display import Image, Markdown, display
-
-from lsa_lab.lab import results
-from lsa_lab.lab.command import run_command
-
 os.chdir(tempfile.mkdtemp())
 sys.path.insert(0, "")
 SCRIPT = Path("my_lab/one_step.py")
 
 
 def lsa_lab(words):
-    """What the terminal does with these words."""
+    """Run the words as the terminal does."""
     sys.modules.pop("my_lab.one_step", None)
     assert run_command(words.split()) == 0
 
@@ -88,6 +82,8 @@ dataset
 # ## Judge
 #
 # A sample is one run: the risk of descent over that of ridge regression, on the same prompts.
+# `judge` gives a row for each cell of the claim. It holds if the whole interval keeps the bound,
+# fails if none of it does, and is undecided otherwise.
 
 # %%
 one_step = importlib.import_module("my_lab.one_step")
@@ -95,11 +91,6 @@ one_step = importlib.import_module("my_lab.one_step")
 samples = claim.sample(dataset, length=8)
 print(samples.round(3))
 
-# %% [markdown]
-# `judge` gives a row for each cell of the claim. It holds if the whole interval keeps the bound,
-# fails if none of it does, and is undecided otherwise.
-
-# %%
 for row in claim.judge(dataset):
     print(f"{row['id']}: {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]", row["verdict"])
 
@@ -115,7 +106,7 @@ LOOKS = {"holds": ("C0", "o"), "fails": ("C1", "X"), "undecided": ("black", "D")
 
 
 def judge(numbers, **changes):
-    """The row of a claim about these samples, whose bounds are changed."""
+    """Return the row of a claim about these samples with changed bounds."""
     fields = {"statement": "The ratio is bounded", "over": {}, "sample": lambda _: numbers}
     return dataclasses.replace(claim, **fields | changes).judge(None)[0]
 
@@ -212,17 +203,12 @@ expected = {
     "20 % better": (np.exp(scatter) / 1.2, "fails"),
     "three runs that scatter": (np.array([0.9, 1.0, 1.1]), "undecided"),
 }
-solved = False
-if nothing_changes is None:
-    print("Not answered yet.")
-else:
-    answers = {
-        case: nothing_changes.judge(ratios)[0]["verdict"] for case, (ratios, _) in expected.items()
-    }
-    solved = all(answers[case] == verdict for case, (_, verdict) in expected.items())
-    for case, (_, verdict) in expected.items():
-        print(f"{case}: {answers[case]}, expected {verdict}")
-    print("Right." if solved else "Not yet.")
+solved = nothing_changes is not None
+for case, (ratios, verdict) in expected.items():
+    answer = nothing_changes and nothing_changes.judge(ratios)[0]["verdict"]
+    print(f"{case}: {answer}, expected {verdict}")
+    solved = solved and answer == verdict
+print("solved" if solved else "not yet")
 
 # %% tags=["solution"]
 nothing_changes = Claim(

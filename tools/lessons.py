@@ -49,10 +49,9 @@ def build(script: Path, folder: Path = BUILT) -> Path:
     """Write NAME.ipynb and NAME_solutions.ipynb, not executed, and return the first path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{script.stem}.ipynb"
-    for notebook, target in zip(
-        read(script), (path, folder / f"{script.stem}_solutions.ipynb"), strict=True
-    ):
-        nbformat.write(notebook, target)
+    lesson, solutions = read(script)
+    nbformat.write(lesson, path)
+    nbformat.write(solutions, folder / f"{script.stem}_solutions.ipynb")
     return path
 
 
