@@ -133,7 +133,7 @@ FUNCTIONS = (
     Growth("moments.layer_maps", "d", tuple(2 * d for d in WIDE), 3, layer_maps),
     Growth("demonstration_flow", "n", LONG, 1, flow),
     Growth("recursive_ridge", "n", LONG, 1, ridge_of_prefixes),
-    Growth("sparse_posterior_mean", "d", WIDE, 2, sparse_bayes),
+    Growth("sparse_posterior_mean", "d", (24, 48, 96, 192), 2, sparse_bayes),
     Growth("gradient_matching.match", "m", tuple(8 * m for m in LONG), 1, matching),
     Growth("heads.importance", "H", (8, 16, 32, 64), 2, importance),
     Growth("clipping.curve", "R", (4, 8, 16, 32), 1, clipping_curve),
