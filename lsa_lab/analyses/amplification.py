@@ -53,10 +53,20 @@ def demonstration_flow(
 ) -> Array:  # [L, n, e]
     """Return ∂ŷ_t/∂e_i for the prediction ŷ_t of every layer t ≥ 1 and every e_i = [x_i, y_i].
 
-    One reverse pass with L cotangents or one forward pass with n e tangents, whichever has fewer;
-    ``sign`` is that of the read-out. The time of a softmax transformer grows with n². For long
-    prompts of linear attention ``moment_flow`` is faster. Raises TypeError if ``forward`` returns
-    no Trace, and ValueError for a prompt without demonstrations.
+    Args:
+        forward: (params, tokens [n+1, e]) -> Trace.
+        params: weights of one model.
+        prompt: one prompt with a demonstration or more; use ``jax.vmap`` for a batch.
+        sign: that of the read-out.
+
+    Returns:
+        [L, n, e], by one reverse pass with L cotangents or one forward pass with n e tangents,
+        whichever has fewer. The time of a softmax transformer grows with n². For long prompts of
+        linear attention ``moment_flow`` is faster.
+
+    Raises:
+        TypeError: ``forward`` returns no Trace.
+        ValueError: the prompt has no demonstrations.
     """
 
     def read(demonstrations: Array) -> Array:  # [L]
@@ -70,10 +80,20 @@ def token_flow(
 ) -> Array:  # [L, n, e, D]; D = e without a read-in
     """Return ∂h_t/∂e_i for the query's row h_t of the stream after every layer t ≥ 1.
 
-    By L D reverse or n e forward passes, whichever are fewer. Entry [t-1, i, a, b] is
-    ∂(h_t)_b/∂(e_i)_a: A1's Eq. 2, J = ∂h/∂d with the output first, is a transposed slice. The last
-    entry of D, times the sign of the read-out and without a read-in, is ``demonstration_flow``.
-    Raises as that does, and ValueError for a Trace without a stream.
+    Args:
+        forward: (params, tokens [n+1, e]) -> Trace with a stream.
+        params: weights of one model.
+        prompt: one prompt with a demonstration or more; use ``jax.vmap`` for a batch.
+
+    Returns:
+        [L, n, e, D], by L D reverse or n e forward passes, whichever are fewer. Entry
+        [t-1, i, a, b] is ∂(h_t)_b/∂(e_i)_a: A1's Eq. 2, J = ∂h/∂d with the output first, is a
+        transposed slice. The last entry of D, times the sign of the read-out and without a
+        read-in, is ``demonstration_flow``.
+
+    Raises:
+        TypeError: ``forward`` returns no Trace.
+        ValueError: the prompt has no demonstrations, or the Trace has no stream.
     """
 
     def read(demonstrations: Array) -> Array:  # [L, D]
@@ -106,9 +126,16 @@ def moment_flow(
 def log_sizes(flow: Array, spans: Spans | None = None) -> Array:  # [L, n, e] -> [L, n]
     """Return the log of the norm of each demonstration's flow, in every layer, without overflow.
 
-    It is -∞ where nothing flows and, of a flow [L, T, D] with ``spans`` [n, 2], the first token of
-    each demonstration and the one after its last, log |flow|_F over the tokens of each. Raises
-    ValueError if a concrete span is empty or lies outside the prompt.
+    Args:
+        flow: [L, n, e] by demonstrations, or [L, T, D] by tokens.
+        spans: [n, 2], the first token of each demonstration and the one after its last.
+
+    Returns:
+        [L, n], -∞ where nothing flows; with spans, log |flow|_F over the tokens of each.
+
+    Raises:
+        AssertionError: the flow has other axes.
+        ValueError: a concrete span is empty or lies outside the prompt.
     """
     words = (
         "a flow is [L, n, e]; use jax.vmap for a batch of prompts, and give the flow to the whole "

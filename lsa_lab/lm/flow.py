@@ -48,11 +48,16 @@ def token_flow(
 ) -> Array:  # [len(layers), ..., T, D]
     """Return ∂ read(h_l at ``place``) / ∂ stream for some layers l.
 
-    ``layers`` are numbers in ascending order, from 1 (after the first layer) to L, and ``place`` is
-    the token whose row is read. One pass forward and one backward, which adds the slope of every
-    layer on its way: it costs Σ_l l/L reverse passes for each number that ``read`` gives.
+    One pass forward and one backward, which adds the slope of every layer on its way: it costs
+    Σ_l l/L reverse passes for each number that ``read`` gives.
 
-    Raises ValueError where a layer or the place does not exist, or layers do not ascend.
+    Args:
+        read: maps a row of the stream to one or more readings, as ``margin`` does.
+        layers: numbers of layers, ascending, from 1 (after the first layer) to L.
+        place: the token whose row is read, by default the last.
+
+    Raises:
+        ValueError: a layer or the place does not exist, or layers do not ascend.
     """
     _check(params, stream, config, layers, place)
     return _flows(params, stream[:0], stream, read, place, config, tuple(layers))[1]

@@ -91,13 +91,14 @@ def states(
     gates = jnp.ones(()) if gate is None else jnp.asarray(gate)
     if steps.size not in (1, rows):
         raise ValueError(f"step has shape {steps.shape}: expected [] or [T J] = [{rows}]")
-    if gates.size not in (1, count, count * width):
-        raise ValueError(f"gate has shape {gates.shape}: expected [], [T], [T, 1] or [T, k]")
+    shape: tuple[int, ...] = gates.shape
+    if shape not in ((), (1,), (count,), (count, 1), (count, width)):
+        raise ValueError(f"gate has shape {shape}: expected [], [T], [T, 1] or [T, k]")
     read = jnp.zeros_like(keys) if removed is None else jnp.asarray(removed, dtype)
     taken = read if written is None else jnp.asarray(written, dtype)
     chex.assert_equal_shape([keys, read, taken])
     steps = jnp.broadcast_to(steps.astype(dtype).reshape(-1, 1), (rows, 1))
-    gates = gates.astype(dtype).reshape(-1, width if gates.size == count * width else 1)
+    gates = gates.astype(dtype).reshape(-1, shape[1] if len(shape) == 2 else 1)
     moves = (steps * keys, values, read, steps * taken)
 
     def move(state: Array, token: tuple) -> tuple[Array, Array]:

@@ -24,10 +24,17 @@ def predictions(
 ) -> Array:  # [n+1]
     """Return ŷ at x_1, ..., x_n and the query, each from the pairs before it.
 
-    "bound" tokens [x_t, x_{t-1}, y_{t-1}] or "interleaved" ones x_1, y_1, x_2, ... take one pass,
-    which equals the predictions of the prefixes if the model is causal (Garg et al. 2208.01066);
-    "merged" tokens take n passes, and the first prediction is 0. ``sign`` is that of the read-out.
-    Raises ValueError if the model returns the query's label slot alone.
+    Args:
+        forward: (params, tokens [T, e]) -> Trace.
+        params: weights of one model.
+        prompt: one prompt; use ``jax.vmap`` for a batch.
+        layout: "bound" tokens [x_t, x_{t-1}, y_{t-1}] or "interleaved" ones x_1, y_1, x_2, ... take
+            one pass, which equals the predictions of the prefixes if the model is causal (Garg et
+            al. 2208.01066); "merged" tokens take n passes, and the first prediction is 0.
+        sign: that of the read-out.
+
+    Raises:
+        ValueError: the layout is unknown, or the model returns the query's label slot alone.
     """
     check_choice(layout, "layout", Layout)
     if layout == "merged":

@@ -61,8 +61,18 @@ def forward(
     config: Config,
     head_mask: Array | None = None,  # [L, H]
 ) -> Trace:
-    """Read in, run every layer, and return the stream [L+1, T, D] and the heads' writes
-    [L, H, T, D] of one prompt in the layout of the config; ``head_mask`` multiplies the writes."""
+    """Read in, run every layer, and return the stream and the heads' writes.
+
+    Args:
+        tokens: one prompt in the layout of the config, merged or bound.
+        head_mask: a factor for what each head writes.
+
+    Returns:
+        A Trace with stream [L+1, T, D] and heads [L, H, T, D].
+
+    Raises:
+        ValueError, TypeError, AssertionError: tokens or params do not fit the config.
+    """
     _check(params, tokens, config)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)
     return _forward(params, tokens, gates, config)

@@ -50,11 +50,17 @@ def forward(
     config: Config,
     head_mask: Array | None = None,  # [L, H]
 ) -> Trace:
-    """Read in, run every layer, and return the stream [L+1, T, D] and the heads' writes
-    [L, H, T, D].
+    """Read in, run every layer, and return the stream and the heads' writes.
 
-    A head with the gate g in ``head_mask`` writes g times its own output. The MLP writes to the
-    stream only. With a read-in the label slot is stream @ read_out.
+    Args:
+        head_mask: a gate g for each head, which then writes g times its own output.
+
+    Returns:
+        A Trace with stream [L+1, T, D] and heads [L, H, T, D]. The MLP writes to the stream only.
+        With a read-in the label slot is stream @ read_out.
+
+    Raises:
+        ValueError, AssertionError: tokens, weights or mask do not fit the config.
     """
     check_inputs(params, tokens, config)
     gates = head_gates(head_mask, config.num_layers, config.num_heads, tokens.dtype)

@@ -31,10 +31,20 @@ def pick_greedily(
 ) -> Array:  # [size]
     """Choose ``size`` more demonstrations, each with the highest score(chosen) at its turn.
 
-    A score that ignores ``chosen`` gives what ``scores.select`` gives. Of equal scores the lower
-    index is picked; ``chosen`` is zeros for an empty prompt, and what it marks is not picked again.
-    Outside jit ValueError is raised if a score of an open demonstration is not finite. Under jit it
-    is not picked; if there is no other, the place holds m, an index outside the pool.
+    A score that ignores ``chosen`` gives what ``scores.select`` gives.
+
+    Args:
+        score: the scores of all demonstrations given those chosen; of equal ones the lower index
+            is picked.
+        chosen: zeros for an empty prompt; demonstrations marked by 1 are not picked again.
+        size: at most the number of zeros in ``chosen``.
+
+    Returns:
+        The indices in the order of choice. Under jit a score that is not finite is not picked; if
+        there is no other, the place holds m, an index outside the pool.
+
+    Raises:
+        ValueError: outside jit, a score of an open demonstration is NaN or infinite.
     """
     _check_chosen(chosen)
     m = chosen.shape[0]
