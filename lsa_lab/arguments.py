@@ -206,9 +206,7 @@ def check_number(
         flushed = 0 < rounded < float(jnp.finfo(dtype).tiny)  # XLA computes with 0 in its place
         if not math.isfinite(rounded) or exact < 0 or (positive and rounded == 0) or flushed:
             bound = "> 0" if positive else ">= 0"
-            note = (
-                "" if exact == rounded or math.isnan(exact) else f", which is {rounded} in {dtype}"
-            )
+            note = "" if str(exact) == str(rounded) else f", which is {rounded} in {dtype}"
             note = f", which is too small for {dtype}" if flushed else note
             raise ValueError(f"{name} = {exact}{note}: expected a finite number {bound}; {advice}")
     return jnp.asarray(value, jnp.result_type(prompt.x))

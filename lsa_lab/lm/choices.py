@@ -50,8 +50,7 @@ def choice_scores(
     past = decoder.run_prefix(params, np.array(prefix, np.int32), config)
     sums = np.full(len(parts), np.nan)
     for bucket in text.make_buckets(parts, config.context - len(prefix), _MOST_TOKENS):
-        padded = np.zeros(len(bucket.ids), np.int32)
-        padded[: len(bucket.rows)] = counts[bucket.rows]
+        padded = np.resize(counts[bucket.rows], len(bucket.ids)).astype(np.int32)
         values = _sum_log_probabilities(params, past, bucket.ids, bucket.last, padded, config)
         sums[bucket.rows] = np.asarray(values, float)[: len(bucket.rows)]
     return sums.reshape(len(queries), -1)

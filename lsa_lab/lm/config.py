@@ -54,12 +54,10 @@ class Fields(NamedTuple):
     def check(self, key: str, only: Any, default: Any = None) -> None:
         """Raise unless a field is missing, null or has the one value that is computed here."""
         value = self.values.get(key, default)
-        close = isinstance(only, float) and isinstance(value, float)
-        if not (
-            value is None or value == only or (close and math.isclose(value, only, rel_tol=1e-6))
-        ):
-            shown = reprlib.repr(value), reprlib.repr(only)
-            raise ValueError(f"{self.source}: {key} is {shown[0]}; supported: {shown[1]}")
+        are_floats, show = isinstance(only, float) and isinstance(value, float), reprlib.repr
+        close = are_floats and math.isclose(value, only, rel_tol=1e-6)
+        if value is not None and value != only and not close:
+            raise ValueError(f"{self.source}: {key} is {show(value)}; supported: {show(only)}")
 
     def make_config(self, **parts: Any) -> "Config":
         """Return the Config, or say that this source describes none."""

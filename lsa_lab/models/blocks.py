@@ -82,11 +82,6 @@ def head_gates(head_mask: Array | None, num_layers: int, num_heads: int, dtype: 
     return jnp.asarray(head_mask, dtype)
 
 
-def gate_heads(gates: Array, matrices: Array) -> Array:  # [..., H], [..., H, p, q] -> same
-    """Multiply each head's matrix by its gate."""
-    return gates[..., None, None] * matrices
-
-
 def key_mask(keys: Keys, num_tokens: int, rows: Array | None = None) -> Array:  # [1, 1, T, T]
     """Return which tokens (columns) may be read by all tokens, or by those of ``rows``."""
     column = jnp.arange(num_tokens)[None, :]

@@ -34,7 +34,6 @@ from lsa_lab.models.blocks import (
     Keys,
     attention_weights,
     check_tokens,
-    gate_heads,
     head_gates,
     key_mask,
     read_causally,
@@ -103,7 +102,7 @@ def _forward(params: Params, tokens: Array, gates: Array, keys: Keys, normalise:
 
     def layer(stream: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, tuple]:
         w_kq, w_pv, gate = weights
-        w_pv = gate_heads(scale * gate, w_pv)
+        w_pv = (scale * gate)[:, None, None] * w_pv
         if keys == "causal":
             total, heads = _causal_heads(stream, w_kq, w_pv)
         else:

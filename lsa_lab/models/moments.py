@@ -20,7 +20,7 @@ from jax import Array
 from lsa_lab import prompts
 from lsa_lab.arguments import as_floats, check_symmetric
 from lsa_lab.models import linear_attention
-from lsa_lab.models.blocks import gate_heads, head_gates, run_layers
+from lsa_lab.models.blocks import head_gates, run_layers
 from lsa_lab.models.linear_attention import Params, check_params
 from lsa_lab.models.trace import predict
 
@@ -48,7 +48,7 @@ def _layer_maps(params: Params, second_moment: Array, gates: Array) -> Array:
     def layer(w: Array, weights: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         w_kq, w_pv, gate = weights
         moment = w @ second_moment @ w.T
-        update = gate_heads(gate, w_pv @ moment @ w_kq)
+        update = gate[:, None, None] * (w_pv @ moment @ w_kq)
         w = w + update.sum(0) @ w
         return w, w
 

@@ -213,9 +213,13 @@ def _values(head: Params, rows: Array) -> Array:  # [T, D] -> [T, J v]
 def _regressions(
     head: Params, rows: Array, config: Config, values: Array
 ) -> Array:  # [T, D], [T, v] -> [T, k, v]
+    """Return the states of mesa after every token."""
+    assert head.log_penalty is not None  # every mesa layer has one
+    writing, (step, gate) = _write_mask(rows, config), _step_and_gate(head, rows, config)
+    step, gate = writing * step[:, 0], 1 - writing * (1 - gate[:, 0])
     recursive = config.solve == "recursive"
     solve = recursive_least_squares if recursive else recurrent_state.solve_regressions
-    return solve(*_steps_gates_keys(head, rows, config), values, _penalty(head))
+    return solve(step, gate, rows @ head.w_k.T, values, jnp.exp(head.log_penalty))
 
 
 def _write_mask(rows: Array, config: Config) -> Array:  # [T]
@@ -266,19 +270,6 @@ def _writes(
     if kind == "gdn2":
         return Writes(writing * keys, value, step * removed, fading)
     return Writes(step * keys, value, removed, fading)
-
-
-def _steps_gates_keys(head: Params, rows: Array, config: Config) -> tuple[Array, Array, Array]:
-    """Return β, g and the key of every token."""
-    writing = _write_mask(rows, config)
-    step, gate = _step_and_gate(head, rows, config)
-    step, gate = writing * step[:, 0], 1 - writing * (1 - gate[:, 0])
-    return step, gate, rows @ head.w_k.T
-
-
-def _penalty(head: Params) -> Array:  # []
-    assert head.log_penalty is not None  # every mesa layer has one
-    return jnp.exp(head.log_penalty)
 
 
 def _check(params: Params, tokens: Array, config: Config) -> None:

@@ -168,28 +168,12 @@ def _unit_and_length(keys: Array) -> tuple[Array, Array]:  # [m, k], [m, 1]
     return scaled / jnp.where(largest > 0, length, 1), largest * length
 
 
-def regression_sums(
+def solve_regressions(
     step: Array,  # [T]
     gate: Array,  # [T]
     keys: Array,  # [T, k]
     values: Array,  # [T, v]
-) -> tuple[Array, Array]:  # [T, k, k], [T, k, v]
-    """Return Σ βkkᵀ and Σ βkvᵀ after every token, with gates."""
-
-    def add(sums: Any, row: tuple) -> tuple[tuple, tuple]:
-        beta, g, k, v = row
-        moment = g * sums[0] + outer(beta * k, k)
-        sums = moment, g * sums[1] + outer(beta * k, v)
-        return sums, sums
-
-    width = keys.shape[1]
-    first = jnp.zeros((width, width), keys.dtype), jnp.zeros((width, values.shape[1]), keys.dtype)
-    _, (moments, products) = jax.lax.scan(add, first, (step, gate, keys, values))
-    return moments, products
-
-
-def solve_regressions(
-    step: Array, gate: Array, keys: Array, values: Array, penalty: Array
+    penalty: Array,  # []
 ) -> Array:  # [T, k, v]
     """Return (Σ βkkᵀ + λI)⁻¹ Σ βkvᵀ after every token, by Cholesky's factors; λ has no gate.
 
@@ -197,10 +181,17 @@ def solve_regressions(
     """
     if keys.dtype.itemsize < 4:
         raise TypeError(f"keys are {keys.dtype}: Cholesky's factors are of float32 or float64")
-    moments, products = regression_sums(step, gate, keys, values)
-    factors = jnp.linalg.cholesky(
-        moments + penalty * jnp.eye(keys.shape[1], dtype=keys.dtype)[None]
-    )
+
+    def add(sums: Any, row: tuple) -> tuple[tuple, tuple]:
+        beta, g, k, v = row
+        moment = g * sums[0] + outer(beta * k, k)
+        sums = moment, g * sums[1] + outer(beta * k, v)
+        return sums, sums
+
+    identity = jnp.eye(keys.shape[1], dtype=keys.dtype)
+    first = jnp.zeros_like(identity), jnp.zeros((len(identity), values.shape[1]), keys.dtype)
+    _, (moments, products) = jax.lax.scan(add, first, (step, gate, keys, values))
+    factors = jnp.linalg.cholesky(moments + penalty * identity[None])
     return jax.scipy.linalg.cho_solve((factors, True), products)
 
 

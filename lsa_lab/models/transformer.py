@@ -17,7 +17,6 @@ through which ``trace.layer_predictions`` reads the stream of every layer (the l
 Train with ``jax.vmap`` of ``predict`` or ``predict_prefixes``; look inside with ``forward``.
 """
 
-import dataclasses
 import functools
 
 import jax
@@ -129,10 +128,8 @@ def merge(params: Params, config: Config) -> linear_attention.Params:
 
     Raises ValueError unless the config has a linear kernel and attention alone.
     """
-    free = {name: getattr(config, name) for name in _MERGED}
-    plain = type(config)(**free, kernel="linear")
-    names = (field.name for field in dataclasses.fields(config))
-    others = [name for name in names if getattr(config, name) != getattr(plain, name)]
+    plain = Config(**{name: getattr(config, name) for name in _MERGED}, kernel="linear")
+    others = [name for name, value in vars(plain).items() if getattr(config, name) != value]
     if others:
         has, fits = (
             ", ".join(f"{name}={getattr(model, name)!r}" for name in others)

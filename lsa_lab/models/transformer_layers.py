@@ -12,7 +12,6 @@ from jax import Array
 from lsa_lab.arguments import choose_batch_size
 from lsa_lab.models import blocks
 from lsa_lab.models.blocks import (
-    gate_heads,
     key_mask,
     layer_norm,
     mlp,
@@ -100,7 +99,7 @@ def _layer(
     """
     layer, gate = weights
     read = _read(layer, stream, config, tokens)  # [H, t, k]
-    w_o = gate_heads(gate, layer.w_o)
+    w_o = gate[:, None, None] * layer.w_o
     heads = jnp.einsum("hdk,htk->htd", w_o, read)
     stream = stream[tokens] + jnp.einsum("hdk,htk->td", w_o, read)
     if layer.b_o is not None:

@@ -48,60 +48,43 @@ def init(key: Array, config: Config, dtype: DTypeLike | None = None) -> Params:
     and positions are zero.
     """
     key_q, key_k, key_v, key_o, key_in, key_out, key_mlp_in, key_mlp_out = jax.random.split(key, 8)
-    num_layers, num_heads = config.num_layers, config.num_heads
-    k, width = config.key_width, config.stream_width
-    present = present_heads(config)[:, :, None, None]
-
+    L, H, D = config.num_layers, config.num_heads, config.stream_width
+    k, m, e = config.key_width, config.mlp_width, config.token_width
     init_scale = float(config.init_scale)  # NumPy's would widen a dtype
 
     def draw(key: Array, *shape: int, inputs: float, scale: float = init_scale) -> Array:
         return scale * inputs**-0.5 * jax.random.normal(key, shape, dtype)
 
     def heads(key: Array, inputs: float) -> Array:
-        return jnp.where(present, draw(key, num_layers, num_heads, k, width, inputs=inputs), 0)
+        present = present_heads(config)[:, :, None, None]
+        return jnp.where(present, draw(key, L, H, k, D, inputs=inputs), 0)
 
     writers = jnp.asarray(config.head_counts, float if dtype is None else dtype)
-    params = Params(
-        w_q=heads(key_q, width * k**0.5),
-        w_k=heads(key_k, width * k**0.5),
-        w_v=heads(key_v, width),
-        w_o=heads(key_o, k).swapaxes(2, 3) / jnp.sqrt(writers)[:, None, None, None],
-    )
-    rows, m = jnp.zeros((num_layers, width), dtype), config.mlp_width
-    if config.width is not None:
-        read_in = draw(key_in, width, config.token_width, inputs=config.token_width, scale=1.0)
-        read_out = draw(key_out, width, inputs=width, scale=1.0)
-        params = params.replace(read_in=read_in, read_out=read_out)
+    leaves = {
+        "w_q": heads(key_q, D * k**0.5),
+        "w_k": heads(key_k, D * k**0.5),
+        "w_v": heads(key_v, D),
+        "w_o": heads(key_o, k).swapaxes(2, 3) / jnp.sqrt(writers)[:, None, None, None],
+    }
+    rows, zeros = jnp.zeros((L, D), dtype), jnp.zeros(D, dtype)
     if config.norm:
-        params = params.replace(attention_norm_scale=rows + 1, attention_norm_offset=rows)
+        leaves |= dict(attention_norm_scale=rows + 1, attention_norm_offset=rows)
     if m is not None:
-        params = params.replace(
-            mlp_norm_scale=rows + 1 if config.norm else None,
-            mlp_norm_offset=rows if config.norm else None,
-            mlp_in=draw(key_mlp_in, num_layers, m, width, inputs=width),
-            mlp_in_bias=jnp.zeros((num_layers, m), dtype),
-            mlp_out=draw(key_mlp_out, num_layers, width, m, inputs=m),
-            mlp_out_bias=rows,
-        )
-    return _add_extras(params, config)
-
-
-def _add_extras(params: Params, config: Config) -> Params:
-    """Add biases and positions, all zero, and a final norm, if the config has them."""
-    dtype, width = params.w_q.dtype, config.stream_width
+        leaves["mlp_in"] = draw(key_mlp_in, L, m, D, inputs=D)
+        leaves["mlp_out"] = draw(key_mlp_out, L, D, m, inputs=m)
+        leaves |= dict(mlp_in_bias=jnp.zeros((L, m), dtype), mlp_out_bias=rows)
+        leaves |= dict(mlp_norm_scale=rows + 1, mlp_norm_offset=rows) if config.norm else {}
     if config.biases:
-        heads, rows = jnp.zeros_like(params.w_q[..., 0]), jnp.zeros_like(params.w_o[:, 0, :, 0])
-        params = params.replace(b_q=heads, b_k=heads, b_v=heads, b_o=rows)
-    if config.biases and config.width is not None:
-        params = params.replace(
-            read_in_bias=jnp.zeros(width, dtype), read_out_bias=jnp.zeros((), dtype)
-        )
+        leaves |= dict.fromkeys(("b_q", "b_k", "b_v"), jnp.zeros((L, H, k), dtype)) | {"b_o": rows}
+    if config.width is not None:
+        leaves["read_in"] = draw(key_in, D, e, inputs=e, scale=1.0)
+        leaves["read_out"] = draw(key_out, D, inputs=D, scale=1.0)
+        leaves |= dict(read_in_bias=zeros, read_out_bias=zeros[0]) if config.biases else {}
     if config.num_positions is not None:
-        params = params.replace(positions=jnp.zeros((config.num_positions, width), dtype))
+        leaves["positions"] = jnp.zeros((config.num_positions, D), dtype)
     if config.final_norm:
-        scale, offset = jnp.ones(width, dtype), jnp.zeros(width, dtype)
-        params = params.replace(final_norm_scale=scale, final_norm_offset=offset)
-    return params
+        leaves |= dict(final_norm_scale=zeros + 1, final_norm_offset=zeros)
+    return Params(**leaves)
 
 
 def present_heads(config: Config) -> Array:  # [L, H]

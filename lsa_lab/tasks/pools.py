@@ -17,6 +17,7 @@ from lsa_lab.arguments import (
     check_at_least,
     check_choice,
     check_indices,
+    check_range,
     check_symmetric,
     is_readable,
 )
@@ -213,10 +214,7 @@ def _check(task: PoolTask) -> None:
     if shape is not None and len(shape) == 3 and is_readable(task.covariances):
         for k, covariance in enumerate(np.asarray(task.covariances)):
             check_symmetric(covariance, f"covariances[{k}]")
-    bounds = {"separation": (0, np.inf), "noise_std": (0, np.inf), "flips": (0, 1)}
-    for name, (low, high) in (bounds | {"closeness": (0, 1), "tail": (2, np.inf)}).items():
-        value = getattr(task, name)
-        if is_readable(value) and not np.all((low <= value) & (value <= high) & (value < np.inf)):
-            raise ValueError(f"{name} = {value}: it is a number from {low} to {high}")
-    if is_readable(task.tail) and np.any(task.tail == 2):
-        raise ValueError("tail = 2: the covariance is infinite; choose more than 2")
+    for name, high in dict(separation=np.inf, noise_std=np.inf, flips=1, closeness=1).items():
+        check_range(getattr(task, name), name, high)
+    if is_readable(task.tail) and not np.all((task.tail > 2) & (task.tail < np.inf)):
+        raise ValueError(f"tail = {task.tail}: up to 2 the covariance is infinite; choose more")

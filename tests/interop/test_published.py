@@ -40,12 +40,9 @@ def test_ahn_with_all_entries_free_predicts_as_their_equations():
     flipped = allparam.copy()
     flipped[:, :, 1] = flipped[:, :, 1].swapaxes(2, 3)
     assert np.abs(predict_linear(ahn(flipped, full=True)) - expected).max() > 1e-2
-
-
-@pytest.mark.parametrize("shape", [(3, 2, 3, 3), (3, 2, 2, 3, 4)])
-def test_another_shape_than_that_of_ahn_is_refused(shape):
-    with pytest.raises(AssertionError, match="entry 0 of the third axis is P"):
-        ahn(np.ones(shape))
+    for shape in ((3, 2, 3, 3), (3, 2, 2, 3, 4)):
+        with pytest.raises(AssertionError, match="entry 0 of the third axis is P"):
+            ahn(np.ones(shape))
 
 
 def make_dictionary(num_heads, modules):

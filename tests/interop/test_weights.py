@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,11 +34,8 @@ PARAMS = {name: draw(jax.random.key(0)) for name, (draw, _) in MODELS.items()}
 
 
 def same(first, second):
-    assert jax.tree.structure(first) == jax.tree.structure(second)
+    chex.assert_trees_all_equal_shapes_and_dtypes(first, second)
     jax.tree.map(np.testing.assert_array_equal, first, second)
-    assert [leaf.dtype for leaf in jax.tree.leaves(first)] == [
-        leaf.dtype for leaf in jax.tree.leaves(second)
-    ]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, jnp.bfloat16])

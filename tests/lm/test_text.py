@@ -167,15 +167,12 @@ def test_scores_of_copa_are_log_probabilities_of_whole_answers(shown):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("{premise} {answer}", "label", ("no", "yes")), "has no field 'answer'"),
-        (("{premise}", "label", ("no", "yes")), "is none of no, yes"),
-    ],
+    ("form", "message"),
+    [("{premise} {answer}", "has no field 'answer'"), ("{premise}", "is none of no, yes")],
 )
-def test_a_form_or_a_class_that_does_not_fit_is_refused(arguments, message):
+def test_a_form_or_a_class_that_does_not_fit_is_refused(form, message):
     with pytest.raises(ValueError, match=message):
-        read_sentences(FIXTURES / "rte.jsonl", *arguments)
+        read_sentences(FIXTURES / "rte.jsonl", form, "label", ("no", "yes"))
 
 
 HEAD = "Category\tText\nd\tstring\nclass\t\n\n"

@@ -21,7 +21,9 @@ LABELS = np.append(PROMPT.y, PROMPT.y_query)
 predictions = jit_numpy(prefixes.predictions, static_argnums=(0, 3))
 loss = jit_numpy(prefixes.loss, static_argnums=(0, 3))
 BOUND = recurrent.Config("gated_delta", 2 * D + 1, num_layers=2, width=6, layout="bound")
-INTERLEAVED = transformer.Config(D + 1, 1, 2, 3, width=5, keys="causal", layout="interleaved")
+INTERLEAVED = transformer.Config(
+    *(D + 1, 2, 2, 3), width=5, kernel="linear", keys="causal", layout="interleaved", norm=True
+)
 MODELS = {
     "bound": (recurrent, BOUND),
     "interleaved": (transformer, INTERLEAVED),

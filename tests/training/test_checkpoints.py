@@ -128,43 +128,34 @@ def test_many_watched_runs_resume_to_the_same_bits_and_a_finished_training_retur
     assert len(files.log.read_text().splitlines()) == 4
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"steps": 38}, "has steps = 37, and this call has 38"),
-        ({"key": KEYS[1]}, "has keys = "),
-        ({"params": {"w": STARTS["w"][1]}}, "has initial params = "),
-        ({"optimizer": optax.sgd(0.02)}, "has program = "),
-        ({"loss": lambda params, batch: 2 * quartic(params, batch)}, "has program = "),
-        ({"sample": lambda key: 2 * draw(key)}, "has program = "),
-    ],
-    ids=["steps", "key", "params", "optimizer", "loss", "sample"],
-)
-def test_a_checkpoint_of_another_fit_is_refused(files, change, message):
-    descend(files=files)
-    with pytest.raises(ValueError, match=message):
-        descend(files=files, **change)
+def table_loss(entry):
+    """Return a loss with a long constant and a product of matrices."""
+    table = jnp.arange(2000.0).at[1000].set(entry)
+    return lambda p, batch: quartic(p, batch) + jnp.cumsum(table * (p["w"] @ p["w"]))[-1]
 
 
-def test_a_long_constant_is_part_of_the_program(files):
-    def table_loss(entry):
-        table = jnp.arange(2000.0).at[1000].set(entry)
-        return lambda params, batch: quartic(params, batch) + jnp.cumsum(table * params["w"][0])[-1]
+OTHERS = [
+    ({"steps": 38}, "steps = 37, and this call has 38"),
+    ({"key": KEYS[1]}, "keys = "),
+    ({"params": {"w": STARTS["w"][1]}}, "initial params = "),
+    ({"optimizer": optax.sgd(0.02)}, "program = "),
+    ({"loss": table_loss(8)}, "program = "),
+    ({"sample": lambda key: 2 * draw(key)}, "program = "),
+]
 
-    descend(2, loss=table_loss(7), files=files)
-    descend(2, loss=table_loss(7), files=files)  # functions that were written anew
-    with pytest.raises(ValueError, match="has program = "):
-        descend(2, loss=table_loss(8), files=files)
 
-
-def test_a_checkpoint_of_other_arithmetic_is_refused_by_name(files, monkeypatch):
-    descend(2, files=files)
+def test_a_checkpoint_of_another_fit_or_other_arithmetic_is_refused_by_name(files, monkeypatch):
+    train = functools.partial(descend, loss=table_loss(7), files=files)
+    train()
+    train(loss=table_loss(7))  # functions that were written anew
+    for change, message in OTHERS:
+        with pytest.raises(ValueError, match=f"has {message}"):
+            train(**change)
+    with jax.default_matmul_precision("bfloat16"), pytest.raises(ValueError, match="has program "):
+        train()
     flags = os.environ["XLA_FLAGS"]
     monkeypatch.setenv("XLA_FLAGS", f"{flags} --xla_force_host_platform_device_count=7")
-    descend(2, files=files)  # changes no bit
+    train()  # changes no bit
     monkeypatch.setenv("XLA_FLAGS", f"{flags} --xla_cpu_enable_fast_math=true")
     with pytest.raises(ValueError, match=r"XLA_FLAGS = .*fast_math=true"):
-        descend(2, files=files)
-    monkeypatch.undo()
-    with jax.default_matmul_precision("bfloat16"), pytest.raises(ValueError, match="program = "):
-        descend(2, loss=lambda p, b: quartic(p, b) + p["w"] @ p["w"], files=files)
+        train()
