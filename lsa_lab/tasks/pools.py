@@ -216,5 +216,6 @@ def _check(task: PoolTask) -> None:
             check_symmetric(covariance, f"covariances[{k}]")
     for name, high in dict(separation=np.inf, noise_std=np.inf, flips=1, closeness=1).items():
         check_range(getattr(task, name), name, high)
-    if is_readable(task.tail) and not np.all((task.tail > 2) & (task.tail < np.inf)):
-        raise ValueError(f"tail = {task.tail}: up to 2 the covariance is infinite; choose more")
+    tail = np.asarray(task.tail) if is_readable(task.tail) else np.array(3.0)
+    if not np.all((tail > 2) & (tail < np.inf)):
+        raise ValueError(f"tail = {tail}: up to 2 the covariance is infinite; choose more")
