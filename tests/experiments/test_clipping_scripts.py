@@ -6,15 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
 
-from experiments.clipping import (
-    clipped,
-    clipping_curves,
-    clipping_search,
-    condition_numbers,
-    output_scaling,
-)
+from experiments.clipping import clipped, clipping_curves, clipping_search, output_scaling
 from experiments.clipping.output_scaling import fit_map
 from experiments.models.model import Model, init
 from experiments.models.named import tiny
@@ -111,15 +104,13 @@ def test_predictions_are_bounded_and_models_enter_that_are_better_than_zero(para
     assert clipped.find_able(zero * [0.9, 1.1], batch, 1.0).tolist() == [True, False]
 
 
-def test_thresholds_and_edits_are_chosen_elsewhere(batch):
+def test_thresholds_are_chosen_on_other_prompts(batch):
     """Answers are right after a shift by -1 alone, in both halves of the prompts."""
     labels = np.tile([1.0, -1.0], 20)[None]
     answers = labels + 1.5
     batch = batch.replace(y_query=jnp.asarray(labels))
     assert clipped.compute_accuracies(answers, batch) == [0.5]
     assert clipping_curves.find_threshold_accuracies(answers, batch) == [1.0]
-    costs = xr.DataArray([[-9.0, -1.0], [1.0, -1.0], [1.0, -2.0]], dims=("run", "rate"))
-    assert clipping_curves.best_for_others(costs).tolist() == [-1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(("affine", "shift"), [(False, 0.0), (True, 0.3)])
@@ -157,26 +148,3 @@ def test_the_best_edit_is_chosen_on_validation_and_none_if_none_gains():
     before, after = output_scaling.search(Answers(), kind, edit, validation, test)
     np.testing.assert_allclose(before, [[0.9], [0.1]])
     np.testing.assert_allclose(after, [[6.0], [7.0]])
-
-
-def make_array(values):  # [R, L, M]
-    return xr.DataArray(values, dims=("run", "layer", "module"))
-
-
-def test_ranks_ignore_what_kinds_of_matrices_differ_in():
-    depth, offset = np.arange(4.0)[:, None] * np.ones(2), np.array([0.0, 100.0])
-    left = make_array([depth + offset, depth])
-    right = make_array([-depth - 3 * offset, depth])
-    np.testing.assert_allclose(condition_numbers.correlate_centred(left, right), [-1.0, 1.0])
-
-
-def test_layers_are_compared_with_the_last_and_with_the_others():
-    numbers = make_array([[[5.0, 1.0], [2.0, 9.0], [3.0, 2.0]]])
-    harm = make_array([[[8.0, 4.0], [2.0, 2.0], [2.0, 1.0]]])
-    part = xr.Dataset({"condition": numbers.expand_dims(stage=["after"]), "harm": harm})
-    chosen = condition_numbers.chosen_over_last(xr.DataTree.from_dict({"model": part}), "model")
-    # The largest number: layer 1 for the first matrix, 2 for the second; ratios 8 / 2 and 2 / 1.
-    np.testing.assert_allclose(chosen, [8**0.5])
-    logs = make_array([[[1.0], [2.0], [4.0], [9.0]]])
-    np.testing.assert_allclose(condition_numbers.compare_ends(logs).values, [[5.0]])
-    np.testing.assert_allclose(condition_numbers.compare_last(logs).values, [[9 - 7 / 3]])

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
 
 from experiments.heads import attention_patterns, head_pruning, heads_per_layer, risks
 from experiments.models.model import Model
@@ -70,16 +69,6 @@ def test_mixed_heads_predict_alike_and_have_other_importances(model, batch):
     assert np.abs(before - after).max() > 0.05
 
 
-def test_heads_are_counted_by_layer():
-    one, four = np.array([[0.0, 0, 3, 0], [1, 1, 1, 1]])
-    importance = ("run", "layer", "head"), np.stack([[four, one, one], [one, one, one]])
-    name = head_pruning.IDENTIFIABLE[0]
-    result = xr.DataTree.from_dict({name: xr.Dataset({"importance": importance})})
-    # Layers with 4, 1 and 1 effective heads; the second training has equal layers, as a control.
-    np.testing.assert_allclose(head_pruning.first_less_exchanged(result, name), [2, 0], atol=1e-6)
-    np.testing.assert_allclose(head_pruning.later_heads(result, name), [1, 1], rtol=1e-6)
-
-
 def test_splits_are_aligned_as_by_a_loop_over_all_of_them():
     points = np.random.default_rng(1).standard_normal((6, 2))
     distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
@@ -106,14 +95,3 @@ def test_exchangeable_heads_have_ratio_one_and_shared_patterns_less():
     noise, kinds = 0.1 * rng.standard_normal((8, 4, 2)), 3 * rng.standard_normal((4, 2))
     assert mean_ratio(np.stack([rng.permutation(kinds) for _ in range(8)]) + noise) < 0.5
     assert mean_ratio(3 * rng.standard_normal((8, 1, 2)) + noise) > 1.2
-
-
-def test_pseudo_values_are_those_of_leaving_one_training_out():
-    values = np.random.default_rng(3).standard_normal((5, 5))
-    values = values + values.T - np.diag(2 * np.diag(values))
-
-    def mean(kept):
-        return np.mean([values[r, s] for r, s in combinations(kept, 2)])
-
-    expected = [5 * mean(range(5)) - 4 * mean([r for r in range(5) if r != i]) for i in range(5)]
-    np.testing.assert_allclose(attention_patterns.jackknife(values), expected)

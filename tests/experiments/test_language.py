@@ -111,9 +111,7 @@ def test_the_importance_of_a_head_is_the_change_of_whole_prompts():
     np.testing.assert_allclose(importance[1, 1], np.mean(changes), rtol=0.02)
 
 
-def test_heads_are_counted_and_kept_heads_are_chosen_on_the_other_collections():
-    shares = np.array([[0.25] * 4, [1, 0, 0, 0], [0.5, 0.5, 0, 0]])
-    np.testing.assert_allclose(lm_heads.count_heads(shares), [4, 1, 2])
+def test_kept_heads_are_chosen_on_the_other_collections():
     mask = lm_heads.keep_heads([1], [2], (3, 2))
     np.testing.assert_array_equal(mask, [[1, 1], [0, 1], [1, 1]])
     importance = np.ones((3, 2, 2))

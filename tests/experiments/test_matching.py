@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
 from scipy import stats
 
 from draws import descend
@@ -159,20 +158,6 @@ def test_a_tuned_linear_model_is_that_of_adam(subsets):
     np.testing.assert_allclose(ours, mean_errors(subsets, learn), rtol=1e-6)
 
 
-def test_the_partial_rank_correlation_is_that_of_the_formula_and_0_without_a_share():
-    common, a, b = np.random.default_rng(3).normal(size=(3, 2000))
-    left, right = common + a, common + b
-    ab, ac, bc = (
-        stats.spearmanr(*pair)[0] for pair in ((left, right), (left, common), (right, common))
-    )
-    np.testing.assert_allclose(matching_transfer.correlate_ranks(left, right), ab)
-    partial = matching_transfer.correlate_ranks(left, right, common)
-    np.testing.assert_allclose(partial, (ab - ac * bc) / np.sqrt((1 - ac**2) * (1 - bc**2)))
-    assert ab > 0.4
-    assert abs(partial) < 0.1
-    assert abs(matching_transfer.correlate_ranks(common, right, common)) < 1e-6
-
-
 COVERAGE = coverage.Config(
     d=2, m=16, n=8, decline=0.5, depth=3, draws=4, queries=3, runs=2, test_labels=9, seed=5
 )
@@ -267,18 +252,3 @@ def test_a_prompt_is_a_fixed_part_and_then_what_is_most_similar_to_the_query(siz
     others = [i for i in np.argsort(-cosines) if i not in fixed][: 4 - size]
     np.testing.assert_array_equal(batch.x[1, 1, 2], x[[*fixed, *others]])
     np.testing.assert_array_equal(batch.y_query[1, 1], queries.y[1])
-
-
-def test_numbers_of_fixed_demonstrations_are_the_best_for_the_other_runs():
-    matched = np.array([[2.0, 1.0, 3.0, 5.0], [2.0, 5.0, 1.0, 5.0], [2.0, 4.0, 2.0, 0.5]])
-    error = np.stack([matched, np.full((3, 4), 8.0)], axis=-1)
-    kinds = [fixed_and_per_query.ONE, fixed_and_per_query.EACH]
-    result = xr.Dataset(
-        {"error": (("kind", "learner", "run", "fixed", "rule"), np.stack([[error]] * 2))},
-        {"kind": kinds, "learner": ["ridge"], "rule": list(fixed_and_per_query.RULES)},
-    )
-    # Products of the others' errors at the numbers between: 5·4 and 1·2; 1·4 and 3·2; 1·5 and 3·1.
-    # At none and all: 2·2 and 5·0.5; 2·2 and 5·0.5; 2·2 and 5·5.
-    both, alone = np.array([3.0, 5.0, 2.0]), np.array([5.0, 5.0, 2.0])
-    np.testing.assert_allclose(fixed_and_per_query.compare_kinds(result, "ridge"), both / alone)
-    np.testing.assert_allclose(fixed_and_per_query.compare_fixed(result, "ridge"), both / 8)

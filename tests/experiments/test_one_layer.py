@@ -2,10 +2,9 @@
 
 import jax
 import numpy as np
-import xarray as xr
 
 from draws import descend
-from experiments.one_layer import finite_pretraining, one_layer_optimum, training_dynamics
+from experiments.one_layer import finite_pretraining, one_layer_optimum
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.theory import optimum
 
@@ -53,16 +52,6 @@ def test_errors_on_a_table_are_those_of_loops():
             weights = 0.5 * x.T @ y / 3, descend(x, y, steps), np.zeros(2)
             expected += [(w @ query - target) ** 2 / 4 for w in weights]
         np.testing.assert_allclose(errors[:, group], expected, rtol=1e-9)
-
-
-def test_half_times_are_those_of_straight_lines():
-    times = np.arange(5.0)
-    modes = np.stack([times, times / 2, times / 10], axis=-1)[None]  # the last stays below half
-    axes = ("run", "mode_time", "eigenvalue")
-    data = {"mode": (axes, modes), "mode_limit": ("eigenvalue", [3.0, 3.0, 3.0])}
-    result = xr.Dataset(data, {"mode_time": times, "eigenvalue": [3.0, 2.0, 1.0]})
-    np.testing.assert_allclose(training_dynamics.half_times(result), [[1.5, 3.0, 4.0]])
-    np.testing.assert_allclose(training_dynamics.delay(result, 2), [2.0])
 
 
 def draw_by_demonstrations(rng, w):
