@@ -161,17 +161,7 @@ def test_the_mean_square_of_a_difference_of_gradients_is_that_over_labels(compar
     np.testing.assert_allclose(compared[1]["gradients"][1], expected.mean(1), rtol=1e-9)
 
 
-def test_disparity_tells_no_rules_apart_and_correlation_does(compared):
-    rules = [answer_by_bayes, *bayes_flows.list_rules(RULES).values()]
-
-    def log_sizes(prompt):
-        gradients = [measures.differentiate(rule, prompt)[1] for rule in rules]
-        return jnp.log(jnp.abs(jnp.stack(gradients)[..., -1]))
-
-    logs = np.asarray(jax.jit(jax.vmap(jax.vmap(log_sizes)))(compared[0]))
-    i, j = np.triu_indices(RULES.n, 1)
-    disparities = np.median(np.abs(logs[..., i] - logs[..., j]), axis=(0, 1, 3))
-    np.testing.assert_allclose(disparities, disparities[0], rtol=0.03)
+def test_correlations_tell_rules_apart(compared):
     correlations = compared[1]["correlation"].mean(1)
     assert correlations[0] > 0.95
     assert correlations[1] < 0.5

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.special import roots_genlaguerre
 
 import population
@@ -43,40 +42,6 @@ def test_the_recursion_is_a_ratio_of_chebyshev_polynomials_that_ends_at_ridge(al
     exact = [depth.best_descent_at(round(alpha * d), d, noise_var, 4) for d in (20, 80)]
     gaps = np.abs(exact - stated[:5]).max(1)
     assert gaps[1] < min(gaps[0] / 3, 0.01)
-
-
-def least_risk_of_real_steps(alpha, noise_var, length):
-    """The best risk of real steps in the limit, by descent from many starts on the density of
-    Marchenko and Pastur, which times h is a semicircle."""
-    angle = np.arange(1, 401) * np.pi / 401
-    h = 1 + 1 / alpha + 2 / alpha**0.5 * np.cos(angle)
-    mass, s = 2 / 401 * np.sin(angle) ** 2 / h, noise_var / alpha
-
-    def loss(steps):
-        factors = 1 - h[:, None] * steps
-        left = factors.prod(1)  # 1 - hg
-        others = np.stack([np.delete(factors, k, 1).prod(1) for k in range(length)], 1)
-        slope = mass * (2 * left - 2 * s * (1 - left) / h) * -h
-        return mass @ (left**2 + s * (1 - left) ** 2 / h), slope @ others
-
-    starts = np.random.default_rng(1).uniform(0.1, 1.2, (4, length))
-    return min(minimize(loss, start, jac=True, method="BFGS", tol=1e-9).fun for start in starts)
-
-
-def test_real_steps_reach_the_bound_only_where_it_has_real_factors_and_never_ridge():
-    """Their gap to ridge ends at a level; that of the best rules falls like ζ^{2L}."""
-    least = least_risk_of_real_steps(2.0, 0.1, 2)
-    np.testing.assert_allclose(least, depth.best_descent(2.0, 0.1, 2)[-1], rtol=1e-6)
-    lengths = np.array([2, 4, 6, 8])
-    real = np.array([least_risk_of_real_steps(4.0, 1.0, length) for length in lengths])
-    best = np.asarray(depth.best_descent(4.0, 1.0, 8))[lengths]
-    assert real[0] > best[0] + 0.002
-    ridge = ridge_limit(4.0, 1.0)
-    gaps = real - ridge
-    falls = gaps[1:] / gaps[:-1]
-    assert (np.diff(falls) > 0).all()
-    assert falls[-1] > 0.9
-    assert gaps[-1] > 1e4 * (best[-1] - ridge)
 
 
 N, NOISE = 6, 1.0

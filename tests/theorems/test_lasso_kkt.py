@@ -5,6 +5,7 @@ if λ ≥ |r|_∞, r = Xᵀy/n, and a soft threshold of r where XᵀX = nI. The 
 objective minus its dual at a feasible point, and 0 only at the minimiser. docs/theory, "The Lasso".
 """
 
+import jax
 import numpy as np
 import pytest
 
@@ -66,6 +67,28 @@ def test_an_orthogonal_design_thresholds_each_coordinate_softly(seed, share):
     penalty = share * np.max(np.abs(r))
     soft = np.sign(r) * np.maximum(np.abs(r) - penalty, 0.0)
     np.testing.assert_allclose(solve(prompt, penalty), soft, atol=1e-10)
+
+
+def test_few_labels_among_many_columns_and_nearly_collinear_ones_are_solved_to_rounding():
+    for seed in range(20):
+        prompt = draw(seed, 5, 12)
+        weights = solve(prompt, 1e-6)
+        assert certify(prompt, weights, 1e-6) < 1e-14 * np.sum(prompt.y**2)
+        assert np.count_nonzero(weights) <= 5
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20, 1)) + 0.1 * rng.normal(size=(20, 40))
+    prompt = Prompt(x, rng.normal(size=20), x[0], np.zeros(()))
+    gap = certify(prompt, solve(prompt, 0.01), 0.01)
+    assert gap < 1e-13 * np.sum(prompt.y**2)  # after ten rounds .2 are left
+
+
+def test_the_derivative_is_the_slope_of_the_path():
+    prompt, step = draw(0, 30, 4), 1e-3
+    penalty = 0.5 * np.max(np.abs(slope(prompt, np.zeros(4))))
+    before, after = (solve(prompt, penalty + sign * step) for sign in (-1, 1))
+    found = jit_numpy(jax.jacobian(lambda penalty: lasso(prompt, penalty)))(penalty)
+    assert 0 < np.count_nonzero(found) < 4  # the path is linear between changes of its support
+    np.testing.assert_allclose(found, (after - before) / (2 * step), atol=1e-10)
 
 
 def test_control_the_solution_for_another_penalty_breaks_the_conditions():

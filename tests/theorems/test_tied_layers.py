@@ -1,6 +1,7 @@
-"""Layers that share one step lose much without noise, and with noise may be the best real ones.
+"""Layers that share one step lose much without noise, and with noise may be the best real ones. No
+number of real steps reaches ridge.
 
-Steps are real and shared by all prompts. docs/theory, "Tied layers".
+Steps are real and shared by all prompts. docs/theory, "Tied layers", "Depth is state evolution".
 """
 
 from functools import cache
@@ -74,6 +75,18 @@ def test_without_noise_equal_steps_are_a_saddle_and_with_noise_a_minimum(place):
     else:
         np.testing.assert_allclose(free.fun, least, rtol=1e-5)
         assert free.fun < 0.9 * tied.fun
+
+
+def test_real_steps_never_reach_ridge():
+    """Their gap to ridge ends at a level; that of the best rules falls like ζ^{2L}."""
+    lengths, best = [2, 4, 6, 8], np.asarray(depth.best_descent(4.0, 1.0, 40))
+    real = np.array([best_steps(4, 1.0, length, False).fun for length in lengths])
+    assert real[0] > best[2] + 0.002
+    gaps, best_gaps = real - best[-1], best[lengths] - best[-1]
+    falls = gaps[1:] / gaps[:-1]
+    assert (np.diff(falls) > 0).all()
+    assert falls[-1] > 0.9
+    assert gaps[-1] > 1e4 * best_gaps[-1]
 
 
 def test_control_a_square_prompt_without_noise_gains_half_of_the_exponent():
