@@ -102,22 +102,22 @@ def test_arrays_of_numpy_bring_no_warning_where_jax_has_no_float64():
 
 
 def test_constructions_keep_single_precision():
-    params = linear_attention.init(KEY, 3, 1, 2, dtype="f4")
-    skipped = constructions.scale_skip(params, 0.5)
-    steep, config = constructions.preprocess_then_optimise(5, 3, jnp.array([0.3, 0.2], "f4"))
-    path = transformer.forward(steep, jnp.ones((4, 6), "float32"), config)
-    for leaf in jax.tree.leaves((skipped, steep, layer_predictions(path))):
-        assert leaf.dtype == np.float32
+    def build():
+        params = linear_attention.init(KEY, 3, 1, 2, dtype="f4")
+        steep, config = constructions.preprocess_then_optimise(5, 3, jnp.array([0.3, 0.2], "f4"))
+        path = transformer.forward(steep, jnp.ones((4, 6), "float32"), config)
+        return constructions.scale_skip(params, 0.5), steep, layer_predictions(path)
+
+    assert {leaf.dtype for leaf in jax.tree.leaves(jax.eval_shape(build))} == {np.dtype("f4")}
 
 
 @pytest.mark.parametrize("name", ["covariance", "task_covariance"])
 def test_a_singular_covariance_is_sampled(name):
     task = LinearTask(5, 2, **{name: jnp.array([[1.0, 1.0], [1.0, 1.0]])})
-    for batch in (sample(KEY, task), sample_moments(KEY, task)):
-        assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(batch))
+    batch, moments = (jax.jit(draw)(KEY, task) for draw in (sample, sample_moments))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((batch, moments)))
     if name == "covariance":
-        x = sample(KEY, task).x
-        np.testing.assert_allclose(x[:, 0], x[:, 1], atol=1e-12)
+        np.testing.assert_allclose(batch.x[:, 0], batch.x[:, 1], atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-25, 1e25])
@@ -129,7 +129,7 @@ def test_labels_of_any_size_are_normalised(size):
 
 
 def test_the_bound_has_a_slope_where_nothing_is_updated():
-    bound = jax.grad(lambda g: generalization.trajectory_bound(g, 1.0, 1.0, 4))
+    bound = jax.jit(jax.grad(lambda g: generalization.trajectory_bound(g, 1.0, 1.0, 4)))
     assert (bound(jnp.zeros((1, 2, 2))) == 0).all()
     assert jnp.isfinite(bound(jnp.ones((1, 2, 2)))).all()
 
@@ -137,6 +137,5 @@ def test_the_bound_has_a_slope_where_nothing_is_updated():
 def test_labels_that_are_tiny_keep_a_finite_step():
     """In float32 the squares of correlations of 1e-30 are 0; the limit is that of plain numbers."""
     small = jax.tree.map(lambda leaf: (1e-15 * leaf).astype("float32"), PROMPT)
-    limit = estimators.preprocessed_step_limit(small, normalise=True)
-    expected = 1e30 * estimators.preprocessed_step_limit(PROMPT, normalise=True)
-    np.testing.assert_allclose(limit, expected, rtol=1e-5)
+    compute_limit = jax.jit(partial(estimators.preprocessed_step_limit, normalise=True))
+    np.testing.assert_allclose(compute_limit(small), 1e30 * compute_limit(PROMPT), rtol=1e-5)

@@ -129,14 +129,17 @@ def table(scales, n):
     ("scales", "n"), [((1, 0.01), 10_000), ((1, 5e4, 20, 0.3), 200), ((1e-19, 1, 1e19), 50)]
 )
 def test_no_column_is_lost_among_many_rows_or_larger_columns(scales, n):
-    x, y, weights = table(np.array(scales), n)
-    for rule in (estimators.ols, lambda rows: estimators.ridge(rows, 0.0)):
-        np.testing.assert_allclose(rule(prompt(x, y, SINGLE)), weights, rtol=2e-5)
-    stream = jnp.stack([x, y[:, None] * np.ones_like(x)])
-    shared = common_map.best_common_map(jnp.asarray(x), stream)
-    np.testing.assert_allclose(shared.maps[1, 0], weights, rtol=2e-5)
-    probe = probes.fit(jnp.asarray(x), jnp.asarray(y[:, None])) if n >= 80 else weights[:, None]
-    np.testing.assert_allclose(probe[:, 0], weights, rtol=2e-5)
+    *rows, weights = table(np.array(scales), n)
+
+    @jax.jit
+    def fit(x, y):
+        rows, stream = Prompt(x, y, x[0], y[0]), jnp.stack([x, y[:, None] * jnp.ones_like(x)])
+        shared = common_map.best_common_map(x, stream).maps[1, 0]
+        probe = [probes.fit(x, y[:, None])[:, 0]] if n >= 80 else []
+        return [estimators.ols(rows), estimators.ridge(rows, 0.0), shared, *probe]
+
+    for found in fit(*rows):
+        np.testing.assert_allclose(found, weights, rtol=2e-5)
 
 
 def test_a_probe_reads_beside_a_direction_that_is_much_larger():

@@ -106,9 +106,9 @@ def test_labels_may_be_signs_and_tails_heavy_with_unit_variances():
 
 def test_a_singular_covariance_keeps_a_cluster_in_its_subspace():
     flat = np.array([[[1.0, 2.0], [2.0, 4.0]]])
-    x = np.asarray(pools.sample(KEY, PoolTask(20, 2, covariances=flat)).x)
-    np.testing.assert_allclose(x[:, 1], 2 * x[:, 0], atol=1e-12)
-    assert np.ptp(x[:, 0]) > 1
+    x = draw(PoolTask(20, 2, covariances=flat)).x
+    np.testing.assert_allclose(x[..., 1], 2 * x[..., 0], atol=1e-12)
+    assert np.ptp(x[..., 0]) > 1
 
 
 def test_labels_may_be_clusters():
@@ -146,5 +146,6 @@ def test_a_pool_becomes_tokens_and_prompts():
 
 
 def test_the_dtype_follows_the_task():
-    pool = pools.sample(KEY, PoolTask(4, 2, noise_std=1.0, dtype=np.float32, tail=3.0))
+    task = PoolTask(4, 2, noise_std=1.0, dtype=np.float32, tail=3.0)
+    pool = jax.eval_shape(lambda: pools.sample(KEY, task))
     assert pool.x.dtype == pool.y.dtype == pool.population.weights.dtype == np.float32
