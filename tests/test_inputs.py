@@ -21,6 +21,7 @@ from lsa_lab.lm.weights import check_params
 from lsa_lab.lm.weights import init as init_decoder
 from lsa_lab.models import (
     constructions,
+    effective,
     linear_attention,
     moments,
     prefixes,
@@ -328,6 +329,12 @@ CALLS = [  # a call that is refused, and words of the message
     (lambda: transformer.predict_prefixes(FACTORS, TOKENS, CONFIG), "layout"),
     (lambda: recurrent.forward(DELTA_PARAMS, jnp.ones((4, 5), int), DELTA), "floats"),
     (lambda: recurrent.forward(DELTA_PARAMS, jnp.ones((1, 4, 5)), DELTA), "batch"),
+    *((lambda arrays=arrays: effective.states(values=A[4, 3], **arrays), words)
+      for arrays, words in (
+        (dict(keys=A[5, 3], values_per_token=2), "keys have 5 rows"),
+        (dict(keys=A[4, 3], written=A[4, 3]), "written without removed"),
+        (dict(keys=A[4, 3], step=A[3,]), "step has shape"),
+        (dict(keys=A[4, 3], gate=A[2, 3]), "gate has shape"))),
     (lambda: flows.one_shot_jacobian(A[3, 3], A[3, 3], A[3, 1], A[3,]), "token"),
     (lambda: risk.ols(7, 9, 0.5), "min_norm"),
     (lambda: risk.min_norm(10, 8, 0.5), "ols"),

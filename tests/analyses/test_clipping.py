@@ -255,35 +255,29 @@ def diverge_when_cut(value):
     return risk
 
 
-CURVE = dict(risk=risk, params=RUNS, batch=BATCH, modules=["w_q"], rates=[0.5])
-SEARCH = dict(risk=toy_risk, params=TOY, validation=VALIDATION, test=TEST)
+draw = functools.partial(
+    clipping.curve, risk=risk, params=RUNS, batch=BATCH, modules=["w_q"], rates=[0.5]
+)
+seek = functools.partial(search, risk=toy_risk, params=TOY, validation=VALIDATION, test=TEST)
 
 
 @pytest.mark.parametrize(
-    ("run", "call", "change", "message"),
+    ("run", "change", "message"),
     [
-        (clipping.curve, CURVE, change, message)
-        for change, message in (
-            ({"params": SOFTMAX}, "first axes of different sizes.*give one model such an axis"),
-            ({"shots": (N + 1,)}, "the prompts have 6 demonstrations"),
-            ({"risk": lambda params, prompts: jnp.zeros(())}, "the error of each prompt"),
-            ({"layers": [3]}, "has 0 to 2"),
-        )
-    ]
-    + [
-        (search, SEARCH, change, message)
-        for change, message in (
-            ({"test": VALIDATION}, "same prompts"),
-            ({"top_k": 4}, "has 3 layers"),
-            ({"rates": ()}, "no rates"),
-            ({"risk": diverge_when_cut(jnp.nan)}, "there is no best rate"),
-            ({"risk": diverge_when_cut(-jnp.inf)}, "there is no best rate"),
-            ({"risk": lambda params, p: jnp.nan * p["base"]}, "of the unclipped model"),
-        )
+        (draw, {"params": SOFTMAX}, "first axes of different sizes.*give one model such an axis"),
+        (draw, {"shots": (N + 1,)}, "the prompts have 6 demonstrations"),
+        (draw, {"risk": lambda params, prompts: jnp.zeros(())}, "the error of each prompt"),
+        (draw, {"layers": [3]}, "has 0 to 2"),
+        (seek, {"test": VALIDATION}, "same prompts"),
+        (seek, {"top_k": 4}, "has 3 layers"),
+        (seek, {"rates": ()}, "no rates"),
+        (seek, {"risk": diverge_when_cut(jnp.nan)}, "there is no best rate"),
+        (seek, {"risk": diverge_when_cut(-jnp.inf)}, "there is no best rate"),
+        (seek, {"risk": lambda params, p: jnp.nan * p["base"]}, "of the unclipped model"),
     ],
 )
 def test_a_curve_that_cannot_be_drawn_and_a_search_without_an_answer_are_refused(
-    run, call, change, message
+    run, change, message
 ):
     with pytest.raises(ValueError, match=message):
-        run(**call | change)
+        run(**change)

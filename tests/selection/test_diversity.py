@@ -1,4 +1,4 @@
-"""Diverse subsets against loops, determinants and scikit-learn."""
+"""Diverse subsets against loops, determinants and scikit-learn; random subsets and strata."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from draws import jit_numpy
-from lsa_lab.selection import diversity
+from lsa_lab.selection import baselines, diversity
 
 KEY = jax.random.key(0)
 determinantal = jit_numpy(diversity.determinantal, static_argnums=(1, 2))
@@ -80,3 +80,22 @@ def test_a_ridge_is_in_the_units_of_the_points():
     for unit in (1e15, 1e-15):
         assert determinantal(points * np.float32(unit), 8, 0.5 * unit**2).tolist() == plain
     assert determinantal(points, 8, 50.0).tolist() != plain  # Control: another ridge
+
+
+def test_random_subsets_are_subsets_and_uniform():
+    subsets = np.asarray(baselines.random_subsets(jax.random.key(0), 5, 2, 4000))
+    assert (subsets[:, 0] != subsets[:, 1]).all()
+    counts = np.bincount(subsets.ravel(), minlength=5)
+    assert np.abs(counts - 1600).max() < 5 * np.sqrt(4000 * 0.4 * 0.6)
+
+
+@pytest.mark.parametrize("size", [10, 13])
+def test_strata_keep_their_shares(size):
+    labels = np.repeat([4, 7, 9], [90, 9, 1])
+    keys = jax.random.split(jax.random.key(5), 2)
+    drawn = np.stack([baselines.stratified(key, labels, size) for key in keys])
+    for indices in drawn:
+        assert len(np.unique(indices)) == size
+        counts = np.bincount(labels[indices], minlength=10)[[4, 7, 9]]
+        np.testing.assert_array_less(np.abs(counts - size * np.array([0.9, 0.09, 0.01])), 1)
+    assert len(np.unique(drawn)) > size

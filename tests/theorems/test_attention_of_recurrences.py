@@ -160,17 +160,3 @@ def test_sums_give_one_answer_to_a_task_and_to_its_opposite(kind, layers, seed):
 def test_control_a_constant_in_the_token_or_steps_of_a_delta_rule_tell_them_apart(kind, constant):
     predictions, _ = answers_to_opposite_tasks(kind, 2, 0, constant)
     assert np.abs(np.subtract(*predictions))[2:].max() > 1e-3 * np.abs(predictions).max()
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        (dict(keys=np.ones((5, K)), values_per_token=2), "keys have 5 rows"),
-        (dict(keys=np.ones((4, K)), written=np.ones((4, K))), "written without removed"),
-        (dict(keys=np.ones((4, K)), step=np.ones(3)), "step has shape"),
-        (dict(keys=np.ones((4, K)), gate=np.ones((4, 2))), "gate has shape"),
-    ],
-)
-def test_raw_arrays_that_do_not_agree_are_refused(arrays, message):
-    with pytest.raises(ValueError, match=message):
-        effective.states(values=np.ones((len(arrays["keys"]), V)), **arrays)
