@@ -31,15 +31,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from lsa_lab import card, prompts
+from lsa_lab import prompts
 from lsa_lab.analyses import amplification, clipping
-from lsa_lab.lm import text
-from lsa_lab.lm import weights as lm_weights
-from lsa_lab.lm.config import Config as LmConfig
 from lsa_lab.models import linear_attention, moments, recurrent, transformer
 from lsa_lab.provenance import find_commit
 from lsa_lab.selection.gradient_matching import match
-from lsa_lab.tasks.linear import LinearTask, sample, sample_batch, sample_moments_batch
+from lsa_lab.tasks.linear import LinearTask, sample, sample_batch
 from lsa_lab.training import Training, fit
 from lsa_lab.training.executors import count_cores
 
@@ -55,15 +52,14 @@ Forms = dict[str, Callable[[], Any]]
 class Case:
     """A comparison: ``build(**sizes)`` returns the forms by name, ours first.
 
-    ``small`` are the sizes of the test, where all forms return the same numbers up to a relative
-    difference ``rtol``. The time of a form is divided by its share of the work in ``shares``.
+    ``small`` are the sizes of the test, where all forms return the same numbers. The time of a form
+    is divided by its share of the work in ``shares``.
     """
 
     name: str
     build: Callable[..., Forms]
     sizes: dict[str, Any]
     small: dict[str, Any]
-    rtol: float = 1e-8
     shares: dict[str, float] = field(default_factory=dict)
 
 
@@ -78,23 +74,23 @@ def draw_stack(layers: int, d: int, scale: float = 0.02) -> linear_attention.Par
     return linear_attention.init(jax.random.key(0), layers, 1, d, scale, DTYPE)
 
 
-def plain_scores(params, tokens):  # -> [L]
-    """Return -[E + W_pv E M (Eᵀ W_kq E) / n]_query,y after every layer; the query is no key."""
-    n, predicted = len(tokens) - 1, []
-    mask = jnp.ones(n + 1, tokens.dtype).at[-1].set(0)
-    for kq, pv in zip(params.w_kq[:, 0], params.w_pv[:, 0], strict=True):
-        scores = (tokens @ kq.T) @ tokens.T * mask[None]
-        tokens = tokens + scores @ tokens @ pv.T / n
-        predicted.append(-tokens[-1, -1])
-    return jnp.stack(predicted)
+def plain_scores(tokens, kq, pv):  # [T, e] -> [T, e]
+    """Return W_pv E M (Eᵀ W_kq E) / n; the query is no key."""
+    mask = jnp.ones(len(tokens), tokens.dtype).at[-1].set(0)
+    return ((tokens @ kq.T) @ tokens.T * mask[None]) @ tokens @ pv.T / (len(tokens) - 1)
 
 
-def plain_products(params, tokens):  # -> [L]
+def plain_products(tokens, kq, pv):  # [T, e] -> [T, e]
     """Return the same with the products in the other order, which forms no scores."""
-    n, predicted = len(tokens) - 1, []
+    moment = tokens[:-1].T @ tokens[:-1] / (len(tokens) - 1)
+    return tokens @ (pv @ moment @ kq).T
+
+
+def predict_plainly(update, params, tokens):  # -> [L]
+    """Return minus the query's label slot after every layer of linear attention."""
+    predicted = []
     for kq, pv in zip(params.w_kq[:, 0], params.w_pv[:, 0], strict=True):
-        moment = tokens[:-1].T @ tokens[:-1] / n
-        tokens = tokens + tokens @ (pv @ moment @ kq).T
+        tokens = tokens + update(tokens, kq, pv)
         predicted.append(-tokens[-1, -1])
     return jnp.stack(predicted)
 
@@ -107,9 +103,10 @@ def plain_prompt(key, n, d):
     return jnp.concatenate([x, y[:, None]], axis=1).at[-1, -1].set(0), y[-1]
 
 
-def plain_loss(predict, params, batch):
+def plain_loss(update, params, batch):
     tokens, targets = batch
-    return jnp.mean((jax.vmap(predict, (None, 0))(params, tokens)[:, -1] - targets) ** 2)
+    predict = jax.vmap(partial(predict_plainly, update), (None, 0))
+    return jnp.mean((predict(params, tokens)[:, -1] - targets) ** 2)
 
 
 def as_tokens(batch):  # -> [B, n+1, e], [B]
@@ -120,27 +117,16 @@ def loss_on_prompts(params, batch):
     return jnp.mean((moments.predictions(params, batch) - batch.y_query) ** 2)
 
 
-def loss_on_moments(params, batch):
-    second_moments, x_queries, targets = batch
-    predicted = moments.predictions_from_moments(params, second_moments, x_queries)
-    return jnp.mean((predicted - targets) ** 2)
+def train(n, d, layers, batch, steps, runs=1, fixed=False) -> Forms:
+    """Take steps of Adam by a call of ``fit``, and by a jitted step that Python calls, run by run.
 
-
-def train(n, d, layers, batch, steps, runs=1, draw="prompts", fixed=False) -> Forms:
-    """Steps of Adam by a call of ``fit``, and by a jitted step that Python calls, run by run.
-
-    With ``fixed`` every batch is the same one, in whichever form it is read.
+    With ``fixed`` every batch is the same one.
     """
     task, optimizer = LinearTask(n, d, dtype=DTYPE), optax.adam(1e-4)
     params, keys = draw_stack(layers, d), jax.random.split(jax.random.key(1), runs)
     same = sample_batch(jax.random.key(2), task, batch)
-    if draw == "prompts":
-        loss, draw_ours, same_of_ours = loss_on_prompts, sample_batch, same
-    else:
-        loss, draw_ours = loss_on_moments, sample_moments_batch
-        same_of_ours = prompts.second_moments(same), same.x_query.T, same.y_query
-    draw_ours = (lambda _: same_of_ours) if fixed else partial(draw_ours, task=task, size=batch)
-    training = Training(loss, draw_ours, optimizer, steps)
+    draw_ours = (lambda _: same) if fixed else partial(sample_batch, task=task, size=batch)
+    training = Training(loss_on_prompts, draw_ours, optimizer, steps)
     copies = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (runs, *leaf.shape)), params)
 
     def draw_plainly(key):
@@ -171,7 +157,7 @@ def differentiate(n, d, layers, batch) -> Forms:
     same = jax.jit(partial(sample_batch, task=task, size=batch))(jax.random.key(2))
     pairs, ours = as_tokens(same), jax.grad(loss_on_prompts)
     plain = {f"{PLAIN}, products": plain_products, f"{PLAIN}, scores": plain_scores}
-    slopes = {name: jax.grad(partial(plain_loss, predict)) for name, predict in plain.items()}
+    slopes = {name: jax.grad(partial(plain_loss, update)) for name, update in plain.items()}
     forms = {OURS: partial(moments.compiled(ours), params, same)}
     forms |= compile_forms({"ours without compiler options": ours}, params, same)
     forms |= compile_forms(slopes, params, pairs)
@@ -196,21 +182,6 @@ def torch_gradient(params, tokens, targets) -> Callable:
         return torch.autograd.grad(((rows[:, -1, -1] + targets) ** 2).mean(), (w_kq, w_pv))
 
     return gradient
-
-
-def draw_prompts(n, d, batch) -> Forms:
-    """Draw a batch by one flat call, and by a key for each prompt; return means of squares."""
-    task = LinearTask(n, d, dtype=DTYPE)
-
-    def ours(key):
-        batch_of_key = sample_batch(key, task, batch)
-        return jnp.mean(batch_of_key.x**2), jnp.mean(batch_of_key.y**2) / d
-
-    def plain(key):
-        tokens, _ = jax.vmap(partial(plain_prompt, n=n, d=d))(jax.random.split(key, batch))
-        return jnp.mean(tokens[:, :-1, :-1] ** 2), jnp.mean(tokens[:, :-1, -1] ** 2) / d
-
-    return compile_forms({OURS: ours, PLAIN: plain}, jax.random.key(0))
 
 
 # Softmax attention
@@ -309,37 +280,16 @@ def flow(n, d, layers) -> Forms:
     """Return ∂ŷ_l/∂e_i of linear attention, [L, n, e]."""
     params = draw_stack(layers, d, 0.1)
     prompt = sample(jax.random.key(1), LinearTask(n, d, dtype=DTYPE))
-    ours = partial(amplification.demonstration_flow, linear_attention.forward)
-    forms = {OURS: amplification.moment_flow, "ours of any model": ours}
-    plain = compile_forms({PLAIN: plain_flow}, params, prompts.tokens(prompt))
-    return compile_forms(forms, params, prompt) | plain
+    ours = compile_forms({OURS: amplification.moment_flow}, params, prompt)
+    return ours | compile_forms({PLAIN: plain_flow}, params, prompts.tokens(prompt))
 
 
 def plain_flow(params, tokens):
     def read(demonstrations):
-        return plain_products(params, jnp.concatenate([demonstrations, tokens[-1:]]))
+        rows = jnp.concatenate([demonstrations, tokens[-1:]])
+        return predict_plainly(plain_products, params, rows)
 
     return jax.jacrev(read)(tokens[:-1])
-
-
-def amplify(d, layers, batch) -> Forms:
-    """Return the log ratio of two demonstrations' flows after every layer, [B, L]."""
-    params = draw_stack(layers, d, 0.1)
-    batch_of_two = sample_batch(jax.random.key(1), LinearTask(2, d, dtype=DTYPE), batch)
-
-    def ours(params, prompt):
-        flow = amplification.demonstration_flow(linear_attention.forward, params, prompt)
-        return amplification.log_ratio(flow)
-
-    def plain(params, tokens):
-        logs = jnp.log(jnp.linalg.norm(plain_flow(params, tokens), axis=-1))
-        return logs[:, logs[0].argmax()] - logs[:, logs[0].argmin()]
-
-    rows = {OURS: (ours, batch_of_two), PLAIN: (plain, as_tokens(batch_of_two)[0])}
-    return {
-        name: partial(jax.jit(jax.vmap(form, (None, 0))), params, batch)
-        for name, (form, batch) in rows.items()
-    }
 
 
 def match_gradients(m, p, size) -> Forms:
@@ -387,22 +337,6 @@ def plain_swap(centred, chosen):
     return swapped, jnp.linalg.norm(total), jnp.linalg.norm(centred[swapped].sum(0))
 
 
-def identify(n, d, num_prompts) -> Forms:
-    """Return whether the report card's search names the rule of a model that is ridge."""
-
-    def forward(params, tokens):
-        x, y = tokens[:-1, :-1], tokens[:-1, -1]
-        penalised = x.T @ x + 0.25 * jnp.eye(d, dtype=x.dtype)
-        return tokens[-1, :-1] @ jnp.linalg.solve(penalised, x.T @ y)
-
-    def ours():
-        task = LinearTask(n, d, noise_std=0.5)
-        rules = card.identify(forward, (), task, causal=False, num_prompts=num_prompts)
-        return [rule.title == "ridge" for rule in rules]
-
-    return {OURS: ours}
-
-
 # Recurrent layers
 
 
@@ -443,47 +377,18 @@ def plain_delta(params, tokens):  # -> [T]
     return -stream @ params.read_out
 
 
-# Language models
-
-
-def score_questions(shape, before, length, questions) -> Forms:
-    """Return the logits of labels after questions that share their demonstrations.
-
-    Their keys and values are computed once for all, or again with every question.
-    """
-    config = LmConfig(*shape, rotary_width=shape[3], rotary_base=1e5, tied=True)
-    params = lm_weights.init(jax.random.key(0), config, DTYPE)
-    rng = np.random.default_rng(0)
-    demonstrations = rng.integers(config.vocabulary, size=before)
-    ids = rng.integers(config.vocabulary, size=(questions, length))
-
-    def ask(prefix, ids):
-        order, last = np.arange(len(ids)), np.full(len(ids), ids.shape[1] - 1)
-        buckets = (text.Bucket(ids, last, order),)
-        asked = text.Questions(prefix, np.zeros((0, 2), int), buckets, order % 2, np.arange(2))
-        return partial(text.scores, params, config, asked)
-
-    whole = np.concatenate([np.tile(demonstrations, (questions, 1)), ids], axis=1)
-    repeated = ask(demonstrations[:0], whole)
-    return {OURS: ask(demonstrations, ids), "demonstrations every time": repeated}
-
-
 TRAINING = dict(n=20, d=5, layers=3, batch=1000, steps=100)
 CLIPPING = dict(n=20, d=10, layers=4, width=32, heads=2, batch=1000, runs=8)
 CLIPPING |= dict(ranks=[26, 18, 10, 2], shots=[4, 10, 20])
-SMOLLM2 = (30, 9, 3, 64, 576, 1536, 49152, 8192)  # the sizes of SmolLM2-135M
 FEW = dict(n=6, d=2, layers=2, batch=4)
 FEW_STEPS = FEW | dict(steps=3, fixed=True)
 SMALL_DELTA = dict(n=9, d=2, width=4, layers=2, batch=2)
 SMALL_CLIPPING = dict(n=4, d=2, layers=1, width=4, heads=2, batch=3, runs=2)
 SMALL_CLIPPING |= dict(ranks=[2], shots=[2, 4])
-SMALL_LM = dict(shape=(2, 4, 2, 4, 8, 6, 12, 32), before=6, length=3, questions=2)
 
 # fmt: off
 CASES = (
     Case("100 steps of training, prompts", train, TRAINING, FEW_STEPS),
-    Case("100 steps of training, moments drawn", train, TRAINING | dict(draw="moments"),
-         FEW_STEPS | dict(draw="moments")),
     Case("10 steps of training, 32 runs", train, TRAINING | dict(steps=10, runs=32),
          FEW_STEPS | dict(runs=2)),
     Case("gradient, linear attention, n 20, d 5", differentiate,
@@ -492,9 +397,6 @@ CASES = (
          dict(n=16, d=20, layers=3, batch=64), FEW | dict(n=3, d=4)),
     Case("gradient, linear attention, n 1 024, d 20", differentiate,
          dict(n=1024, d=20, layers=3, batch=64), FEW | dict(n=40)),
-    # Five standard deviations of the difference of two means over 4 000 prompts.
-    Case("drawing prompts", draw_prompts, dict(n=20, d=5, batch=1000),
-         dict(n=4, d=5, batch=4000), rtol=0.07),
     Case("one forward, softmax encoder", predict_softmax,
          dict(n=64, d=16, layers=3, width=256, heads=8, batch=64),
          dict(n=3, d=2, layers=2, width=4, heads=2, batch=3)),
@@ -502,18 +404,12 @@ CASES = (
          shares={PLAIN: 1 / (CLIPPING["layers"] * len(CLIPPING["ranks"]))}),
     Case("flow from 1 024 demonstrations", flow, dict(n=1024, d=20, layers=4),
          dict(n=5, d=2, layers=3)),
-    Case("amplification of 128 pairs", amplify, dict(d=8, layers=4, batch=128),
-         dict(d=2, layers=3, batch=3)),
     Case("gradient matching", match_gradients, dict(m=10_000, p=4096, size=128),
          dict(m=50, p=8, size=6)),
     Case("gradient, delta rule, scan", differentiate_delta,
          dict(n=32, d=8, width=32, layers=2, batch=128), SMALL_DELTA),
     Case("gradient, delta rule, chunks", differentiate_delta,
          dict(n=4095, d=8, width=32, layers=1, batch=1), SMALL_DELTA | dict(n=70, layers=1)),
-    Case("report card, identify", identify, dict(n=24, d=5, num_prompts=512),
-         dict(n=24, d=3, num_prompts=128)),
-    Case("LM, reused", score_questions,
-         dict(shape=SMOLLM2, before=180, length=32, questions=25), SMALL_LM),
 )
 # fmt: on
 

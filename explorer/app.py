@@ -47,7 +47,6 @@ with app.setup:
     SHARPNESS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
     RATES = [round(rate, 2) for rate in clipping.every_rate(WIDTH)]
     MATRICES = ["w_q", "w_k", "w_v"]
-    WEIGHTS = {"gradient descent": False, "random": True}
     PAIRED = transformer.Config(WIDTH, LAYERS, 2 * HEADS, WIDTH, kernel="softmax")
     RANDOM = transformer.Config(WIDTH, LAYERS, HEADS, WIDTH, init_scale=1.0)
 
@@ -82,8 +81,7 @@ def sample_prompts(controls: Controls) -> Prompt:  # [BATCH]
     """Draw prompts whose random numbers depend on the seed alone; the first n rows repeat."""
     dtype = controls.noise_std.dtype
     task = linear.LinearTask(N, D, noise_std=controls.noise_std, weight_std=D**-0.5, dtype=dtype)
-    keys = jax.random.split(jax.random.key(controls.seed), BATCH)
-    batch = jax.vmap(partial(linear.sample, task=task))(keys)
+    batch = linear.sample_batch(jax.random.key(controls.seed), task, BATCH)
     rows = jnp.arange(N) % controls.shots
     return batch.replace(x=batch.x[:, rows], y=batch.y[:, rows])
 
@@ -119,14 +117,13 @@ def pair_heads(params: transformer.Params, sharpness: Array) -> transformer.Para
 
 
 @app.function
-def clip_weights(params, controls: Controls, rate: Array):  # -> Params, singular values [WIDTH]
-    """Clip one matrix, the rows of all heads of a layer; return its singular values before too."""
+def clip_weights(params, controls: Controls, rate: Array) -> transformer.Params:
+    """Clip one matrix, the rows of all heads of a layer."""
     matrices, place = jnp.stack([getattr(params, m) for m in MATRICES]), controls.layer - 1
     stacked = matrices[controls.matrix, place].reshape(-1, WIDTH)
     clipped = clipping.truncate(stacked, rate).reshape(HEADS, WIDTH, WIDTH)
     matrices = matrices.at[controls.matrix, place].set(clipped)
-    replaced = dict(zip(MATRICES, matrices, strict=True))
-    return params.replace(**replaced), clipping.singular_values(stacked)
+    return params.replace(**dict(zip(MATRICES, matrices, strict=True)))
 
 
 @app.function
@@ -143,7 +140,7 @@ def predict_baselines(prompt: Prompt, controls: Controls) -> tuple[Array, Array]
 def compute_views(controls: Controls) -> dict[str, Array]:
     """Return the data of all panels."""
     batch, unclipped = sample_prompts(controls), select_weights(controls)
-    params, spectrum = clip_weights(unclipped, controls, controls.rate)
+    params = clip_weights(unclipped, controls, controls.rate)
     gates = jnp.where(jnp.arange(LAYERS)[:, None] < controls.depth, controls.gates[None], 0)
 
     def average_squares(predictions: Array) -> Array:  # [BATCH, ...] -> [...]
@@ -163,7 +160,7 @@ def compute_views(controls: Controls) -> dict[str, Array]:
         return risks(params, gates * mask.astype(gates.dtype))[-1]
 
     rates = jnp.append(controls.rate, jnp.asarray(clipping.every_rate(WIDTH)[::-1]))
-    by_rate = jax.lax.map(lambda rate: risks(clip_weights(unclipped, controls, rate)[0]), rates)
+    by_rate = jax.lax.map(lambda rate: risks(clip_weights(unclipped, controls, rate)), rates)
     first = jax.tree.map(lambda leaf: leaf[0], batch)
     flow = amplification.demonstration_flow(forward, params, first)
     sizes = jnp.linalg.norm(flow, axis=-1)
@@ -175,7 +172,6 @@ def compute_views(controls: Controls) -> dict[str, Array]:
         "flow": sizes,  # [LAYERS, N] |∂ŷ_l/∂e_i| of the first prompt; zero beyond n
         "ratio": amplification.amplification_ratio(largest),  # [LAYERS]
         "risk": by_rate[0],  # [LAYERS+1]
-        "spectrum": spectrum,  # [WIDTH]
         "clipped": by_rate[1:, -1],  # [WIDTH] risk with retained rank 1, ..., WIDTH
         "importance": heads.importance(risk_without, LAYERS, HEADS),  # [LAYERS, HEADS]
     }
@@ -217,26 +213,12 @@ def draw_importance(ax, controls: Controls, views: dict[str, np.ndarray]) -> str
     depth, rise = controls.depth, views["importance"][: controls.depth] / views["risk"][-1]
     norm, extent = SymLogNorm(0.1, vmin=-10, vmax=10), (0.5, HEADS + 0.5, depth + 0.5, 0.5)
     image = ax.imshow(rise, cmap="RdBu_r", norm=norm, aspect="auto", extent=extent)
-    bar = ax.figure.colorbar(image, ax=ax, extend="both", label="rise / risk", format="%g")
-    bar.set_ticks([-10, -1, 0, 1, 10])
+    bar = dict(extend="both", label="rise / risk", format="%g", ticks=[-10, -1, 0, 1, 10])
+    ax.figure.colorbar(image, ax=ax, **bar)
     layer, head = np.unravel_index(rise.argmax(), rise.shape)
     return (
         "Rise of the risk when one head of one layer is removed, divided by the model's risk. "
         f"The largest is {rise.max():.3g}, for head {head + 1} of layer {layer + 1}."
-    )
-
-
-@app.function
-def draw_spectrum(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
-    """Draw the singular values, the removed ones pale; return the caption."""
-    rank, values = clipping.kept_rank(WIDTH, controls.rate), views["spectrum"]
-    colours = [plotting.GREY] * rank + ["#d9d9d9"] * (WIDTH - rank)
-    ax.bar(1 + np.arange(WIDTH), values, color=colours)
-    share = (values[:rank] ** 2).sum() / (values**2).sum()
-    return (
-        f"Singular values of {MATRICES[controls.matrix]} in layer {controls.layer}, all heads "
-        f"stacked; clipping removes the pale ones. Those kept have {share:.0%} of the squared "
-        "Frobenius norm."
     )
 
 
@@ -260,7 +242,6 @@ def draw_panels(controls: Controls, views: dict[str, Array]) -> list[tuple[str, 
         ("Flow of each demonstration", "layer", "|∂ŷ/∂e|", True, draw_flow),
         ("Risk by layer", "layer", "risk", True, draw_risk),
         ("Importance of each head", "head", "layer", False, draw_importance),
-        ("Spectrum of the clipped matrix", "index", "singular value", False, draw_spectrum),
         ("Risk by retained rank", "retained rank", "risk", True, draw_clipped),
     ]
     drawn, data = [], jax.device_get(views)
@@ -288,20 +269,18 @@ def _(example):
         look = {"label": label, "show_value": True, "full_width": True}
         return mo.ui.slider(*ends, value=getattr(first, name), **look, **steps)
 
-    def choose(name, label, options):
-        return mo.ui.dropdown(options, list(options)[int(getattr(first, name))], label=label)
-
+    matrices = {name: i for i, name in enumerate(MATRICES)}
     sliders = mo.ui.dictionary(
         {
             "shots": slide("shots", "Demonstrations", steps=SHOTS),
             "noise_std": slide("noise_std", "Label noise (std; signal 1)", 0.05, 1, 0.05),
             "seed": slide("seed", "Random seed", 0, 20, 1),
-            "random_weights": choose("random_weights", "Weights", WEIGHTS),
+            "random_weights": mo.ui.checkbox(first.random_weights, label="Random weights"),
             "scale": slide("scale", "Step size, or scale of random weights", 0.1, 2, 0.05),
             "depth": slide("depth", "Layers", 1, LAYERS, 1),
             "sharpness": slide("sharpness", "ε (near 0: linear; 1: softmax)", steps=SHARPNESS),
             "removed": mo.ui.multiselect(range(1, HEADS + 1), label="Heads removed"),
-            "matrix": choose("matrix", "Clipped matrix", {m: i for i, m in enumerate(MATRICES)}),
+            "matrix": mo.ui.dropdown(matrices, MATRICES[first.matrix], label="Clipped matrix"),
             "layer": slide("layer", "Clipped layer", 1, LAYERS, 1),
             "rate": slide("rate", "Share of singular values removed", steps=RATES),
         }
@@ -311,21 +290,15 @@ def _(example):
 
 
 @app.cell
-def _():
-    compute = jax.jit(compute_views)
-    with mo.status.spinner("Compiling one program for all sliders, about ten seconds"):
-        jax.block_until_ready(compute(Controls()))
-    return (compute,)
-
-
-@app.cell
-def _(compute, sliders):
+def _(sliders):
     values = dict(sliders.value)
     gates = 1.0 - np.isin(1 + np.arange(HEADS), values.pop("removed"))
     controls = Controls(**values, gates=gates)
+    with mo.status.spinner("Computing; the first time compiles for about ten seconds"):
+        drawn = draw_panels(controls, jax.jit(compute_views)(controls))
     panels = [
         mo.vstack([mo.md(f"### {title}"), mo.image(plotting.encode(figure, "png")), mo.md(caption)])
-        for title, figure, caption in draw_panels(controls, compute(controls))
+        for title, figure, caption in drawn
     ]
     grid = "display:grid; gap:1.5rem; grid-template-columns:repeat(auto-fit,minmax(16rem,1fr))"
     cells = "".join(f"<div>{panel.text}</div>" for panel in panels)

@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from lsa_lab import lm
-from lsa_lab.lab import arguments
+from lsa_lab.lab import command
 from lsa_lab.lm import decoder, sources, tokens, weights
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,4 +99,4 @@ def test_every_command_that_is_shown_is_parsed(page, least):
     lines = [" ".join(groups) for groups in SHOWN.findall((ROOT / page).read_text("utf-8"))]
     assert len(lines) >= least
     for line in lines:
-        arguments.parse(shlex.split(line))
+        command.parse(shlex.split(line))

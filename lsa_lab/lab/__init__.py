@@ -9,7 +9,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lsa_lab.lab import plotting as plotting
     from lsa_lab.lab.claims import Claim as Claim
     from lsa_lab.lab.command import main as main
     from lsa_lab.lab.intervals import geometric_mean as geometric_mean
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
     from lsa_lab.lab.session import checkpoint as checkpoint
     from lsa_lab.lab.session import compute_each as compute_each
     from lsa_lab.lab.session import stack_rows as stack_rows
-else:
-    _MODULES = {"Claim": "claims", "main": "command", "load_claims": "results", "plotting": ""}
-    _MODULES |= dict.fromkeys(("checkpoint", "compute_each", "stack_rows"), "session")
-    _INTERVALS = ("geometric_mean", "mean_interval", "median_interval", "ratio_interval")
-    _MODULES |= dict.fromkeys(_INTERVALS, "intervals")
 
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = importlib.import_module(f"{__name__}.{_MODULES[name] or name}")
-        return getattr(module, name) if _MODULES[name] else module
+_MODULES = {"Claim": "claims", "main": "command", "load_claims": "results"}
+_MODULES |= dict.fromkeys(("checkpoint", "compute_each", "stack_rows"), "session")
+_INTERVALS = ("geometric_mean", "mean_interval", "median_interval", "ratio_interval")
+_MODULES |= dict.fromkeys(_INTERVALS, "intervals")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,20 +1,17 @@
-"""The command line: commands as dataclasses, parsed by tyro, and refusals in one sentence."""
+"""The parts of a command line: fields of commands, configurations, and refusals in one sentence."""
 
 import contextlib
 import io
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import tyro
 
-from lsa_lab.lab.catalogue import TIERS, UsageError, check_known, choose, find, find_near
+from lsa_lab.lab.catalogue import Experiment, UsageError, choose, find, find_near
 
 PREFIX = "--config."
-HELP = ("-h", "--help")
 
 Names = tyro.conf.Positional[tuple[str, ...]]
 Flag = tyro.conf.FlagCreatePairsOff[bool]
@@ -28,134 +25,18 @@ class InPackage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class List(InPackage):
-    """List the experiments, their questions, and the verdicts of the committed results."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run(InPackage):
-    """Compute, judge and draw experiments; the same command resumes after an interruption.
-
-    Results go to .cache/figures. --config.FIELD VALUE changes a field of the configuration;
-    lsa-lab run NAME -h lists the fields.
-    """
+class OnExperiments(InPackage):
+    """A command on some experiments of a package."""
 
     names: Names = ()  # experiments, or all
-    tier: str = "quick"  # smoke (seconds), quick (half a minute) or full
-    sweep: str = ""  # one field and its values, as n=8,16,32
-    claim: str = ""  # id of the claim that a sweep plots; else the first
-    jobs: int = 1  # experiments at a time, each in a process of its own
-    out: Path | None = None  # folder of results, in place of .cache/figures
-    publish: Flag = False  # write the full tier to figures/NAME, to be committed
+
+    @property
+    def experiments(self) -> list[Experiment]:
+        """The experiments with these names; raise UsageError if there are none."""
+        return choose(self.names, find(self.package))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Draw(InPackage):
-    """Judge and draw results again from their result.nc, without computing."""
-
-    names: Names = ()  # experiments, or all
-    panel: str = ""  # letter of one panel, written as panel_LETTER.pdf and .png
-    out: Path | None = None  # folder of results, in place of the committed ones
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compare(InPackage):
-    """Print the claims of two results side by side."""
-
-    names: Names = ()  # two experiments or folders of results; of one, cached and committed
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report(InPackage):
-    """Write CLAIMS.md, claims.csv and index.html from the committed results."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Register(InPackage):
-    """Write down the claims and the full configuration of experiments before their full run."""
-
-    names: Names = ()  # experiments
-
-
-@dataclass(frozen=True, kw_only=True)
-class New:
-    """Write a small experiment that works, to be changed."""
-
-    names: Names = ()  # PACKAGE/NAME or PACKAGE/THEME/NAME, such as my_lab/question
-
-
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """Train and examine a sequence model of your own, and write its report card."""
-
-    names: Names = ()  # MODULE:FORWARD and MODULE:INIT
-    name: str  # of the card and of its folder
-    tier: str = "laptop"  # smoke, laptop or paper
-    seeds: int | None = None  # trainings; else those of the tier
-    task: str = "regression"  # or drift, recall, nested, bigrams
-    d: int = 8  # covariates; tokens have 2d + 1 numbers
-    n: int | None = None  # demonstrations in training; else 8d
-    query: Flag = False  # the model answers the query alone, of tokens [x, y]
-    out: Path = Path("figures/cards")  # folder of cards
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fetch:
-    """Download a language model and texts into the cache, once."""
-
-    names: Names = ()  # sources; else all
-
-
-@dataclass(frozen=True, kw_only=True)
-class Submit(InPackage):
-    """Run the full tier of experiments as jobs of a cluster, by submitit."""
-
-    names: Names = ()  # experiments, or all
-    tier: str = "full"  # smoke, quick or full
-    nodes: int = 1  # machines that share the runs of one experiment
-    tasks_per_node: int = 1  # processes on each machine
-    hours: float = 12.0  # limit of a job
-    cluster: str = "slurm"  # or local: processes of this machine
-    partition: str = ""  # of SLURM
-    publish: Flag = False  # write to figures/NAME
-
-
-COMMANDS: dict[str, type] = {
-    kind.__name__.lower(): kind
-    for kind in (List, Run, Draw, Compare, Report, Register, New, Card, Fetch, Submit)
-}
-
-
-def parse(words: Sequence[str]) -> tuple[Any, list[str]]:
-    """Return the command of a command line, and the words of its ``--config`` options.
-
-    Raises UsageError in one sentence if a word is wrong; ``-h`` prints help and exits.
-    """
-    name, *others = words or ["list"]
-    if name not in COMMANDS and _name_experiments(words):
-        raise UsageError(f"unknown command {name!r}: did you mean lsa-lab run {shlex.join(words)}?")
-    check_known("command", name, COMMANDS)
-    config, others = _split_config(others)
-    if config and name != "run":
-        raise UsageError(f"{config[0]} changes a configuration: it is for lsa-lab run")
-    # A shell leaves ~ as it is in --out=~/results.
-    others = [re.sub("=~(?=/|$)", f"={Path.home()}", word) for word in others]
-    command = parse_dataclass(COMMANDS[name], others, f"lsa-lab {name}")
-    if name != "card" and hasattr(command, "tier"):
-        check_known("tier", command.tier, TIERS)
-    return command, config
-
-
-def _name_experiments(words: Sequence[str]) -> bool:
-    """Return whether words would be right after ``lsa-lab run``."""
-    others = [word for word in _split_config(words)[1] if word not in HELP]
-    with contextlib.suppress(UsageError):
-        command = parse_dataclass(Run, others, "lsa-lab run")
-        return bool(choose(command.names, find(command.package)))
-    return False
-
-
-def _split_config(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_config(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the options that begin with --config. with their values, and all other words."""
     config: list[str] = []
     others: list[str] = []

@@ -14,22 +14,23 @@ from typing import Any
 from lsa_lab.files import cache_folder
 from lsa_lab.lab import arguments, pages, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, relative
+from lsa_lab.lab.commands import Run
 from lsa_lab.lab.listing import describe_difference, expect_seconds, find_rows
 from lsa_lab.lab.pages import count_verdicts, format_value, group_by_claim
 from lsa_lab.lab.progress import format_seconds
 
-Answer = dict[str, Any] | str  # a record with its folder, or why there is none
+Record = dict[str, Any]
+Answer = Record | str  # a record with its folder, or why there is none
 
 
-def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: list[str]) -> int:
+def run_all(experiments: Sequence[Experiment], command: Run) -> int:
     """Run experiments and print what they found; return 1 if one failed."""
     settings.set_environment(command.tier)
     out = choose_root(command)
     times = {x.name: expect_seconds(x, command.tier, out / x.name) for x in experiments}
     order = sorted(experiments, key=lambda x: -(times[x.name] or 0))
-    work = functools.partial(run_one, command=command, config=config, out=out)
-    start, records = time.monotonic(), dict[str, Any]()
-    for experiment, answer in _map(work, order, command.jobs):
+    start, records = time.monotonic(), dict[str, Record]()
+    for experiment, answer in _map(order, command):
         times.pop(experiment.name)
         if isinstance(answer, str):
             print(f"{experiment.name}: {answer}", file=sys.stderr, flush=True)
@@ -41,30 +42,34 @@ def run_all(experiments: Sequence[Experiment], command: arguments.Run, config: l
             time_left = f", about {format_seconds(left)} left" if left > 0 else ""
             print(f"  {len(records)} of {len(order)} done{time_left}\n", flush=True)
     if len(order) > 1:
-        print(summarise(order, records, time.monotonic() - start))
+        failed = [x.name for x in order if x.name not in records]
+        print(f"\n{len(records)} experiments in {format_seconds(time.monotonic() - start)}", end="")
+        print(f"; failed: {', '.join(failed)}" if failed else "")
         if command.publish:
             print("next: lsa-lab report")
         elif any((out / experiment.name).exists() for experiment in order):
             pages.write_report(out)
             print(relative((out / "index.html").resolve()))
-    return 0 if len(records) == len(order) else 1
+    return int(len(records) < len(order))
 
 
-def choose_root(command: arguments.Run) -> Path:
+def choose_root(command: Run) -> Path:
     """Return the folder of results: --out, or .cache/figures with a folder for smoke and full."""
     usual = cache_folder() / "figures" / ("" if command.tier == "quick" else command.tier)
     return command.out or usual
 
 
-def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Iterator[tuple[Experiment, Answer]]:
+def _map(order: Sequence[Experiment], command: Run) -> Iterator[tuple[Experiment, Answer]]:
     """Yield experiments with their answers as the runs end."""
-    if jobs == 1 or len(order) == 1:
+    work = functools.partial(run_one if len(order) == 1 else _try, command=command)
+    if command.jobs == 1 or len(order) == 1:
         for experiment in order:
             yield experiment, work(experiment)
             settings.free_mappings()
         return
     # A process for each experiment: memory and compiled programs go with it.
     context = multiprocessing.get_context("spawn")
+    jobs = command.jobs
     with concurrent.futures.ProcessPoolExecutor(jobs, context, max_tasks_per_child=1) as pool:
         futures = {pool.submit(work, experiment): experiment for experiment in order}
         try:
@@ -76,34 +81,33 @@ def _map(work: Any, order: Sequence[Experiment], jobs: int) -> Iterator[tuple[Ex
             raise
 
 
-def run_one(
-    experiment: Experiment, *, command: arguments.Run, config: list[str], out: Path
-) -> Answer:
-    """Run one experiment."""
-    settings.configure(command.tier)
-    from lsa_lab.lab import run
-
-    module = experiment.load()
-    if command.tier not in module.TIERS:
-        return f"no tier {command.tier!r}: it has {', '.join(module.TIERS)}"
-    values = arguments.parse_config(module, command.tier, config, experiment.name)
-    job = run.Job(experiment, command.tier, values, out)
-    seconds = expect_seconds(experiment, command.tier, job.folder)
-    took = f"; it took {format_seconds(seconds)} last time" if seconds else ""
-    options = "".join(f" {word}" for word in config)
-    print(f"{experiment.name}, {command.tier} tier{options}{took}", flush=True)
+def _try(experiment: Experiment, command: Run) -> Answer:
+    """Run one of several experiments: where it fails, the others go on."""
     try:
-        return run.run(job, publish=command.publish)
-    except UsageError:
-        raise
+        return run_one(experiment, command)
     except Exception as error:
-        if command.jobs == 1 and len(command.names) == 1 and command.names != ("all",):
-            raise
-        traceback.print_exc()
+        if not isinstance(error, UsageError):
+            traceback.print_exc()
         return f"failed: {error}"
 
 
-def describe(experiment: Experiment, record: dict[str, Any], publish: bool) -> str:
+def run_one(experiment: Experiment, command: Run) -> Record:
+    """Run one experiment with the configuration of a command."""
+    settings.configure(command.tier)
+    from lsa_lab.lab import run
+
+    module, tier = experiment.load(), command.tier
+    if tier not in module.TIERS:
+        raise UsageError(f"no tier {tier!r}: {experiment.name} has {', '.join(module.TIERS)}")
+    values = arguments.parse_config(module, tier, command.config, experiment.name)
+    job = run.Job(experiment, tier, values, choose_root(command))
+    seconds = expect_seconds(experiment, tier, job.folder)
+    took = f"; it took {format_seconds(seconds)} last time" if seconds else ""
+    print(f"{' '.join((f'{experiment.name}, {tier} tier', *command.config))}{took}", flush=True)
+    return run.run(job, publish=command.publish)
+
+
+def describe(experiment: Experiment, record: Record, publish: bool) -> str:
     """Return the answer of a run: caption, claims with the committed ones, and the figure."""
     rows, lines = record["claims"], [f"  {record['caption']}"]
     committed = [] if publish else find_rows(experiment.figures)
@@ -122,21 +126,3 @@ def _format_cells(rows: Sequence[Any]) -> str:
     if len(rows) == 1:
         return f"{format_value(rows[0])} {rows[0]['verdict']}"
     return f"{len(rows)} cells, {count_verdicts(rows)}"
-
-
-def summarise(experiments: Sequence[Experiment], records: dict[str, Any], seconds: float) -> str:
-    """Return a table: seconds and verdicts of each experiment, compared with the committed ones."""
-    lines = ["", f"{'experiment':26}{'seconds':>8}  agree  verdicts"]
-    for experiment in experiments:
-        if experiment.name not in records:
-            lines.append(f"{experiment.name:26}{'-':>8}  failed")
-            continue
-        record = records[experiment.name]
-        committed = {row["id"]: row["verdict"] for row in find_rows(experiment.figures)}
-        shared = [row for row in record["claims"] if row["id"] in committed]
-        agree = sum(row["verdict"] == committed[row["id"]] for row in shared)
-        lines.append(
-            f"{experiment.name:26}{record['seconds']:8.0f}  {f'{agree}/{len(shared)}':5}  "
-            f"{count_verdicts(record['claims'])}"
-        )
-    return "\n".join([*lines, f"{len(records)} experiments in {format_seconds(seconds)}"])

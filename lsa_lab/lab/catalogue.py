@@ -45,6 +45,11 @@ class Experiment:
         return self.root / "figures" / self.name
 
     @property
+    def registry(self) -> Path:
+        """The file of the package with the registrations."""
+        return self.root.joinpath(*self.package.split("."), "registered.json")
+
+    @property
     def question(self) -> str:
         """The first line of the docstring."""
         docstring = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
@@ -105,7 +110,10 @@ def find_script(file: str) -> Experiment:
 
 
 def choose(names: Iterable[str], experiments: dict[str, Experiment]) -> list[Experiment]:
-    """Return the experiments with these names or scripts, "all" for all; refuse unknown names."""
+    """Return the experiments with these names or scripts, "all" for all.
+
+    Raises UsageError if a name is unknown, or if there are none.
+    """
     chosen: dict[str, Experiment] = {}
     for name in names:
         name = Path(name).stem if name.endswith(".py") else name
@@ -114,6 +122,8 @@ def choose(names: Iterable[str], experiments: dict[str, Experiment]) -> list[Exp
         else:
             check_known("experiment", name, [*experiments, "all"])
             chosen[name] = experiments[name]
+    if not chosen:
+        raise UsageError("no experiment is named: lsa-lab list shows them")
     return list(chosen.values())
 
 

@@ -1,40 +1,60 @@
 """Jobs of a cluster by submitit: an experiment is a job, its runs are spread over the processes."""
 
 import sys
-from typing import Any
+from dataclasses import dataclass
 
 from lsa_lab.files import cache_folder, import_extra
-from lsa_lab.lab import arguments
-from lsa_lab.lab.catalogue import Experiment, UsageError, choose, find
+from lsa_lab.lab.arguments import Flag, OnExperiments
+from lsa_lab.lab.catalogue import Experiment, UsageError
+from lsa_lab.lab.commands import Run
 
 
-def submit(command: arguments.Submit) -> int:
-    """Submit a job for each experiment; with the local executor, wait for them."""
-    if command.cluster not in ("slurm", "local"):
-        raise UsageError(f"--cluster {command.cluster}: choose slurm or local")
-    try:
-        submitit = import_extra("submitit", "cluster")
-        folder = cache_folder().resolve() / "jobs"
-        executor = submitit.AutoExecutor(folder=folder, cluster=command.cluster)
-    except ImportError as error:
-        raise UsageError(str(error)) from None
-    except RuntimeError as error:  # no srun on this machine
-        raise UsageError(f"{error}: --cluster local runs on this machine") from None
-    executor.update_parameters(
-        nodes=command.nodes,
-        tasks_per_node=command.tasks_per_node,
-        timeout_min=int(60 * command.hours),
-        name="lsa-lab",
-        **({"slurm_partition": command.partition} if command.partition else {}),
-    )
-    experiments = choose(command.names, find(command.package))
-    jobs = [executor.submit(run_task, experiment, command) for experiment in experiments]
-    for experiment, job in zip(experiments, jobs, strict=True):
-        print(f"{experiment.name}: job {job.job_id}, log in {job.paths.stdout}")
-    return wait(jobs) if command.cluster == "local" else 0
+@dataclass(frozen=True, kw_only=True)
+class Submit(OnExperiments):
+    """Run the full tier of experiments as jobs of a cluster, by submitit."""
+
+    tier: str = "full"  # smoke, quick or full
+    nodes: int = 1  # machines that share the runs of one experiment
+    tasks_per_node: int = 1  # processes on each machine
+    hours: float = 12.0  # limit of a job
+    cluster: str = "slurm"  # or local: processes of this machine, which are waited for
+    partition: str = ""  # of SLURM
+    publish: Flag = False  # write to figures/NAME
+
+    def carry_out(self) -> int:
+        if self.cluster not in ("slurm", "local"):
+            raise UsageError(f"--cluster {self.cluster}: choose slurm or local")
+        try:
+            submitit = import_extra("submitit", "cluster")
+            folder = cache_folder().resolve() / "jobs"
+            executor = submitit.AutoExecutor(folder=folder, cluster=self.cluster)
+        except ImportError as error:
+            raise UsageError(str(error)) from None
+        except RuntimeError as error:  # no srun on this machine
+            raise UsageError(f"{error}: --cluster local runs on this machine") from None
+        executor.update_parameters(
+            nodes=self.nodes,
+            tasks_per_node=self.tasks_per_node,
+            timeout_min=int(60 * self.hours),
+            name="lsa-lab",
+            **({"slurm_partition": self.partition} if self.partition else {}),
+        )
+        experiments, failed = self.experiments, 0
+        jobs = [executor.submit(run_task, experiment, self) for experiment in experiments]
+        for experiment, job in zip(experiments, jobs, strict=True):
+            print(f"{experiment.name}: job {job.job_id}, log in {job.paths.stdout}")
+        for job in jobs if self.cluster == "local" else ():
+            job.wait()
+            try:
+                print(f"job {job.job_id}: {job.results()[0]}")
+            except Exception as error:  # submitit's, with the trace of the process
+                failed = 1
+                last = str(error).strip().splitlines()[-1]
+                print(f"job {job.job_id} failed: {last}; the same command resumes", file=sys.stderr)
+        return failed
 
 
-def run_task(experiment: Experiment, command: arguments.Submit) -> str:
+def run_task(experiment: Experiment, command: Submit) -> str:
     """Run one process of a job; the first one writes the result."""
     from lsa_lab.lab import batch, settings
 
@@ -43,21 +63,4 @@ def run_task(experiment: Experiment, command: arguments.Submit) -> str:
         from lsa_lab.training.cluster import join_job
 
         join_job()
-    names, package = (experiment.name,), command.package
-    run = arguments.Run(names=names, package=package, tier=command.tier, publish=command.publish)
-    record = batch.run_one(experiment, command=run, config=[], out=batch.choose_root(run))
-    return record if isinstance(record, str) else record["caption"]
-
-
-def wait(jobs: list[Any]) -> int:
-    """Wait for jobs; print what each found, or why it failed; return 1 if one failed."""
-    failed = 0
-    for job in jobs:
-        job.wait()
-        try:
-            print(f"job {job.job_id}: {job.results()[0]}")
-        except Exception as error:  # submitit's, with the trace of the process
-            failed = 1
-            last = str(error).strip().splitlines()[-1]
-            print(f"job {job.job_id} failed: {last}; the same command resumes", file=sys.stderr)
-    return failed
+    return batch.run_one(experiment, Run(tier=command.tier, publish=command.publish))["caption"]

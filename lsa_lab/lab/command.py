@@ -1,23 +1,32 @@
 """The program ``lsa-lab``; nothing heavy is imported before a command needs it."""
 
+import contextlib
+import dataclasses
 import errno
-import importlib
 import io
 import os
+import re
 import shlex
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from lsa_lab.lab import arguments
-from lsa_lab.lab.catalogue import UsageError, choose, find, find_root, find_script, relative
+from lsa_lab.lab import cards, cluster, commands
+from lsa_lab.lab.arguments import parse_dataclass, split_config
+from lsa_lab.lab.catalogue import TIERS, UsageError, check_known, find_script
 
+HELP = ("-h", "--help")
 INTERRUPTED = 130
+COMMANDS: dict[str, type] = {
+    kind.__name__.lower(): kind
+    for kind in (
+        *(commands.List, commands.Run, commands.Draw, commands.Compare, commands.Report),
+        *(commands.Register, commands.New, cards.Card, cards.Fetch, cluster.Submit),
+    )
+}
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EPIPE}
 _NOT_WRITABLE |= {errno.ENOTDIR, errno.EEXIST}
-_MODULES = {"card": "cards", "fetch": "cards", "submit": "cluster"}  # of other commands
 
 
 def main(script: str) -> None:
@@ -54,7 +63,9 @@ def program() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to print
         if isinstance(error, BrokenPipeError):  # the reader, such as head, has seen enough
             return 0
-        print(f"error: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+        advice = "; --out and LSA_LAB_CACHE choose other folders" if error.filename else ""
+        place = error.filename or "the output"
+        print(f"error: {place}: {error.strerror}{advice}", file=sys.stderr)
         return 1
 
 
@@ -62,7 +73,7 @@ def run_command(words: Sequence[str]) -> int:
     """Carry out the words of a command line."""
     if list(words[:1]) in (["-h"], ["--help"], ["help"]):
         print("usage: lsa-lab COMMAND [WORDS]; lsa-lab COMMAND -h explains one\n")
-        for name, kind in arguments.COMMANDS.items():
+        for name, kind in COMMANDS.items():
             print(f"  {name:10}{(kind.__doc__ or '').partition(chr(10))[0]}")
         print("\nBegin with: lsa-lab list, then lsa-lab run NAME")
         return 0
@@ -71,130 +82,39 @@ def run_command(words: Sequence[str]) -> int:
 
         print(f"lsa_lab {__version__}")
         return 0
-    others = [word for word in words if word not in arguments.HELP]
+    others = [word for word in words if word not in HELP]
     if others[:1] == ["run"] and len(others) < len(words):
-        command, _ = arguments.parse(others)
+        command = parse(others)
         if command.names:
-            return show_fields(command)
-    command, config = arguments.parse(words)
-    name = type(command).__name__.lower()
-    if name == "run":
-        return run_(command, config)
-    module = f"lsa_lab.lab.{_MODULES[name]}" if name in _MODULES else __name__
-    function = name if name in _MODULES else f"{name}_"
-    return getattr(importlib.import_module(module), function)(command) or 0
+            return command.show_fields()
+    return parse(words).carry_out() or 0
 
 
-def show_fields(command: arguments.Run) -> int:
-    """Print the fields of the configuration of an experiment, with the values of quick."""
-    experiment, *_ = choose(command.names, find(command.package))
-    module, call = experiment.load(), f"lsa-lab run {experiment.name}"
-    print(textwrap.fill(f"{experiment.name}: {experiment.question}", 100))
-    print(f"\n{call} --config.FIELD VALUE, with these fields and values of quick:")
-    arguments.parse_dataclass(module.Config, ["-h"], call, module.TIERS["quick"])
-    return 0
+def parse(words: Sequence[str]) -> Any:
+    """Return the command of a command line.
+
+    Raises UsageError in one sentence if a word is wrong; ``-h`` prints help and exits.
+    """
+    name, *others = words or ["list"]
+    if name not in COMMANDS and _name_experiments(words):
+        raise UsageError(f"unknown command {name!r}: did you mean lsa-lab run {shlex.join(words)}?")
+    check_known("command", name, COMMANDS)
+    config, others = split_config(others)
+    if config and name != "run":
+        raise UsageError(f"{config[0]} changes a configuration: it is for lsa-lab run")
+    # A shell leaves ~ as it is in --out=~/results.
+    others = [re.sub("=~(?=/|$)", f"={Path.home()}", word) for word in others]
+    command = parse_dataclass(COMMANDS[name], others, f"lsa-lab {name}")
+    if name in ("run", "submit"):
+        check_known("tier", command.tier, TIERS)
+    return dataclasses.replace(command, config=tuple(config)) if config else command
 
 
-def list_(command: arguments.List) -> None:
-    """Print the experiments by theme, with seconds and verdicts of the committed results."""
-    from lsa_lab.lab import pages
-    from lsa_lab.lab.listing import list_experiments
-
-    try:
-        root = find_root(command.package)
-    except UsageError as error:  # as in an empty folder, after pip install
-        if command.package != arguments.List.package:
-            raise
-        print(textwrap.fill(f"{pages.ABOUT} There is {error}.", 100))
-        return
-    papers = pages.load_papers(command.package, root)
-    print(list_experiments(find(command.package), papers))
-
-
-def run_(command: arguments.Run, config: list[str]) -> int:
-    """Run the experiments, one after the other or several at a time."""
-    experiments = choose(command.names, find(command.package))
-    if not experiments:
-        raise UsageError("no experiment is named: lsa-lab list shows them")
-    if len(experiments) > 1 and (config or command.sweep):
-        raise UsageError("--config and --sweep change one experiment: name one")
-    if command.publish and (command.tier != "full" or config or command.sweep):
-        raise UsageError("--publish takes --tier full without changes: leave it out of this run")
-    if command.jobs < 1:
-        raise UsageError(f"--jobs {command.jobs}: choose 1 or more")
-    from lsa_lab.lab import batch, sweep
-
-    if command.sweep:
-        return sweep.run_sweep(experiments[0], command, config)
-    return batch.run_all(experiments, command, config)
-
-
-def draw_(command: arguments.Draw) -> None:
-    """Judge and draw results again, or write one panel."""
-    from lsa_lab.lab import results, run, settings
-
-    settings.configure()
-    for experiment in choose(command.names, find(command.package)):
-        folder = command.out / experiment.name if command.out else experiment.figures
-        module, result = experiment.load(), results.load(folder)
-        if command.panel:
-            run.write_panel(module, result, command.panel, folder)
-        else:
-            content = (folder / "result.nc").read_bytes()
-            print(run.write_result(experiment, module, content, folder)["caption"])
-        print(relative(folder))
-
-
-def compare_(command: arguments.Compare) -> None:
-    """Print the claims of two results side by side."""
-    from lsa_lab.lab.listing import compare_records, find_record
-
-    names, is_one = command.names, len(command.names) == 1
-    if len(names) not in (1, 2):
-        raise UsageError("compare takes two results: lsa-lab compare A B, or one experiment")
-    experiments = find(command.package)
-    left = find_record(names[0], experiments, cached=is_one)
-    print(compare_records(left, find_record(names[-1], experiments, cached=False)))
-
-
-def report_(command: arguments.Report) -> None:
-    """Write the pages of all committed results."""
-    from lsa_lab.lab import pages
-
-    root = find_root(command.package)
-    papers = pages.load_papers(command.package, root)
-    print(*map(relative, pages.write_report(root / "figures", papers)), sep="\n")
-
-
-def register_(command: arguments.Register) -> None:
-    """Register experiments, and say what to do next."""
-    from lsa_lab.lab import registration, settings
-
-    settings.set_environment()
-    chosen = choose(command.names, find(command.package))
-    for experiment in chosen:
-        new = registration.register(experiment)
-        seeds = ", ".join(f"{k} = {v}" for k, v in registration.seeds_in(new["config"]))
-        print(f"{experiment.name}: {len(new['claims'])} claims, {seeds or 'no seed'}")
-    names = " ".join(experiment.name for experiment in chosen)
-    print(f"commit this, then: lsa-lab run {names} --tier full --publish")
-
-
-def new_(command: arguments.New) -> None:
-    """Write the template of an experiment into a package."""
-    if len(command.names) != 1:
-        raise UsageError("name one experiment: lsa-lab new my_lab/question")
-    path = Path(command.names[0].removesuffix(".py"))
-    parts = path.parts
-    if path.is_absolute() or not 2 <= len(parts) <= 3 or not all(map(str.isidentifier, parts)):
-        raise UsageError(f"{command.names[0]!r}: write PACKAGE/NAME, as my_lab/question")
-    script = path.with_suffix(".py")
-    if script.exists():
-        raise UsageError(f"{script} exists: choose another name")
-    script.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(Path(__file__).parent / "templates" / "experiment.py", script)
-    package = "" if parts[0] == "experiments" else f" --package {parts[0]}"
-    print(f"{script}; run it: lsa-lab run {path.name}{package}")
+def _name_experiments(words: Sequence[str]) -> bool:
+    """Return whether words would be right after ``lsa-lab run``."""
+    with contextlib.suppress(UsageError):
+        return bool(parse(["run", *(word for word in words if word not in HELP)]).experiments)
+    return False
 
 
 if __name__ == "__main__":

@@ -46,13 +46,14 @@ def list_experiments(experiments: Mapping[str, Experiment], papers: Any = None) 
 
 
 def _describe(experiment: Experiment, width: int) -> list[str]:
-    record: Row = {"quick_seconds": None, "seconds": None}
+    record, verdicts = dict[str, Any](), "no result yet"
     try:
-        record = results.load_record(experiment.figures)
-        verdicts = count_verdicts(record["claims"])
+        if (experiment.figures / "claims.json").exists():
+            record = results.load_record(experiment.figures)
+            verdicts = count_verdicts(record["claims"])
     except UsageError as error:
-        verdicts = "no result yet" if "damaged" not in str(error) else "damaged result"
-    quick, full = (format_seconds(record[name]) for name in ("quick_seconds", "seconds"))
+        verdicts = str(error)
+    quick, full = (format_seconds(record.get(name)) for name in ("quick_seconds", "seconds"))
     head = f"  {experiment.name:26}quick {quick:>6}, full {full:>6}   {verdicts}"
     question = textwrap.wrap(experiment.question, width - 6)
     return [head, *(f"      {line}" for line in question)]

@@ -20,16 +20,6 @@ ABOUT = (
     "lsa_lab is a laboratory for the theory of in-context learning: it asks which algorithm a "
     "sequence model runs inside its prompt."
 )
-HONESTY = (
-    "The criteria of version 1.0 were chosen after results of earlier versions had been seen; "
-    "they were written down before the runs shown here, on fresh seeds."
-)
-LEGEND = (
-    "A claim **holds** if its 95 % interval lies within the bounds, **fails** if it lies outside, "
-    "and is **undecided** otherwise; an **estimate** has no bounds. It is *registered* if the "
-    "commit that computed the result already held the claim as it stands, else *exploratory*."
-)
-MOST_CELLS = 6  # of a claim that are shown one by one on a page
 CONVERSIONS = {
     "value": lambda x: x,
     "percent": lambda x: 100 * x,
@@ -75,9 +65,7 @@ def _render(template: str, **values: Any) -> str:
     environment.filters |= {"number": format_value, "counts": count_verdicts, "span": _format_span}
     environment.filters |= {"by_claim": group_by_claim, "seconds": format_seconds}
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
-    text = environment.get_template(template).render(
-        about=ABOUT, honesty=HONESTY, legend=LEGEND, most=MOST_CELLS, **values
-    )
+    text = environment.get_template(template).render(about=ABOUT, **values)
     return re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lsa_lab.lab.catalogue import UsageError
 from lsa_lab.lab.claims import STATISTICS
 
 if TYPE_CHECKING:
@@ -192,10 +193,10 @@ def encode(picture: "Figure", kind: str) -> bytes:
 
 
 def keep_panel(picture: "Figure", letter: str) -> None:
-    """Keep the panel with this letter alone; raise ValueError if there is none."""
+    """Keep the panel with this letter alone; raise UsageError if there is none."""
     letters = {ax.get_title(loc="left"): ax for ax in picture.axes}
     if letter not in letters:
-        raise ValueError(f"no panel {letter!r}: the figure has {', '.join(filter(None, letters))}")
+        raise UsageError(f"no panel {letter!r}: the figure has {', '.join(filter(None, letters))}")
     for ax in picture.axes:
         if ax is not letters[letter]:
             ax.remove()

@@ -9,8 +9,9 @@ has the registered configuration.
 import datetime
 import hashlib
 import json
+import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,9 @@ from lsa_lab.lab.sources import digest_function
 Registration = dict[str, Any]  # date, config, claims: {id: hash}
 
 
-def registry_file(experiment: Experiment) -> Path:
-    """Return the file that holds the registrations of the package."""
-    return experiment.root.joinpath(*experiment.package.split("."), "registered.json")
-
-
 def read_committed(experiment: Experiment) -> list[Registration]:
     """Return the registrations that the current commit holds; none outside a git repository."""
-    path = registry_file(experiment)
-    name = f"HEAD:./{path.relative_to(experiment.root).as_posix()}"
+    name = f"HEAD:./{experiment.registry.relative_to(experiment.root).as_posix()}"
     try:
         answer = subprocess.run(
             ["git", "show", name], cwd=experiment.root, capture_output=True, text=True, timeout=20
@@ -81,7 +76,7 @@ def register(experiment: Experiment) -> Registration:
     check_seeds(experiment, config, committed)
     today = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     new = {"date": today, "config": config, "claims": hashes}
-    path = registry_file(experiment)
+    path = experiment.registry
     text = path.read_text("utf-8") if path.exists() else "{}"
     _write(path, _parse(text, relative(path)) | {name: [*committed, new]})
     if hasattr(module, "predictions"):
@@ -96,8 +91,8 @@ def _write(path: Path, content: Any) -> None:
 
 def check_seeds(experiment: Experiment, config: Any, earlier: list[Registration]) -> None:
     """Raise UsageError if a seed of a configuration was registered before."""
-    used = {seed: entry["date"] for entry in earlier for _, seed in seeds_in(entry["config"])}
-    for name, seed in seeds_in(config):
+    used = {seed: entry["date"] for entry in earlier for _, seed in find_seeds(entry["config"])}
+    for name, seed in find_seeds(config):
         if seed in used:
             raise UsageError(
                 f"{experiment.name}: {name} = {seed} was registered on {used[seed]}; "
@@ -105,16 +100,10 @@ def check_seeds(experiment: Experiment, config: Any, earlier: list[Registration]
             )
 
 
-def seeds_in(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
-    """Yield the seeds of a plain configuration with their names, also those of nested parts."""
-    items: Any = enumerate(config) if isinstance(config, list) else ()
-    items = config.items() if isinstance(config, Mapping) else items
-    for key, value in items:
-        inner = f"{name}.{key}" if name else str(key)
-        if isinstance(value, dict | list):
-            yield from seeds_in(value, inner)
-        elif isinstance(value, int) and str(key).endswith("seed"):
-            yield inner, value
+def find_seeds(config: Any) -> list[tuple[str, int]]:
+    """Return names and values of the seeds in a plain configuration, also in nested parts."""
+    seeds = re.findall(r'"(\w*seed)": (\d+)', json.dumps(config))
+    return [(name, int(seed)) for name, seed in seeds]
 
 
 def find_current(experiment: Experiment, config: Any) -> Registration:

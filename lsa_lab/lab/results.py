@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from lsa_lab.lab.catalogue import UsageError, relative
 
@@ -17,26 +17,18 @@ _ADVICE = "restore it, or run the experiment again"
 
 
 def plain_config(config: Any) -> dict[str, Any]:
-    """Return a configuration as JSON gives it back: tuples are lists."""
+    """Return a configuration of numbers, words and tuples as JSON gives it back: with lists."""
     return json.loads(json.dumps(dataclasses.asdict(config)))
 
 
 def restore_config(kind: type, values: Mapping[str, Any]) -> Any:
     """Return the dataclass of plain values that ``plain_config`` gave."""
-    hints = get_type_hints(kind)
     names = {field.name for field in dataclasses.fields(kind)}
-    return kind(**{k: _restore(hints[k], v) for k, v in values.items() if k in names})
+    return kind(**{name: _to_tuple(value) for name, value in values.items() if name in names})
 
 
-def _restore(hint: Any, value: Any) -> Any:
-    if isinstance(value, dict):
-        kinds: list[Any] = [x for x in (hint, *get_args(hint)) if dataclasses.is_dataclass(x)]
-        return restore_config(kinds[0], value) if kinds else value
-    if isinstance(value, list):
-        inner = get_args(hint)
-        hints = inner[:1] * len(value) if inner[1:] == (...,) else inner or (Any,) * len(value)
-        return tuple(map(_restore, hints, value))
-    return value
+def _to_tuple(value: Any) -> Any:
+    return tuple(map(_to_tuple, value)) if isinstance(value, list) else value
 
 
 def encode(result: "xr.Dataset | xr.DataTree", facts: Mapping[str, Any]) -> bytes:

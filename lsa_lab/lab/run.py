@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,11 +31,10 @@ class Job:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The fields, by dotted name, in which the configuration differs from that of the tier."""
-        usual = self.experiment.load().TIERS[self.tier]
-        before = dict(_flatten(results.plain_config(usual)))
-        now = dict(_flatten(results.plain_config(self.config)))
-        return {name: value for name, value in now.items() if value != before.get(name)}
+        """The fields in which the configuration differs from that of the tier."""
+        usual = results.plain_config(self.experiment.load().TIERS[self.tier])
+        now = results.plain_config(self.config)
+        return {name: value for name, value in now.items() if value != usual[name]}
 
     @property
     def folder(self) -> Path:
@@ -54,14 +52,6 @@ class Job:
         """
         specs = getattr(self.config, "models", {})
         return {name: spec.load(name, progress) for name, spec in specs.items()}
-
-
-def _flatten(values: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(values, dict) and values:
-        for key, value in values.items():
-            yield from _flatten(value, f"{name}.{key}" if name else key)
-    else:
-        yield name, values
 
 
 def _word(value: Any) -> str:
@@ -95,10 +85,13 @@ def run(job: Job, *, publish: bool = False) -> dict[str, Any]:
     if jax.process_index() > 0:  # one of several processes that share the trainings
         _compute_dataset(job, module, parts)
         return {"caption": "computed for the first process", "claims": [], "seconds": 0.0}
-    with _lock(parts), _lock(folder):
-        content = _compute(job, module, parts, facts)
-        record = write_result(experiment, module, content, folder)
-        shutil.rmtree(parts, ignore_errors=True)
+    try:
+        with lock_file(parts), lock_file(folder):
+            content = _compute(job, module, parts, facts)
+            record = write_result(experiment, module, content, folder)
+            shutil.rmtree(parts, ignore_errors=True)
+    except FileLockedError as error:
+        raise UsageError(str(error)) from None
     return record | {"folder": str(folder), "changes": changes}
 
 
@@ -110,21 +103,6 @@ def _parts_folder(job: Job, module: ModuleType) -> Path:
     identity += digest_function(module.compute, job.experiment.package) + digest_library()
     digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
     return cache_folder() / "runs" / f"{job.experiment.name}-{digest}"
-
-
-@contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(lock_file(folder))
-        except FileLockedError as error:
-            raise UsageError(str(error)) from None
-        except OSError as error:
-            raise UsageError(
-                f"{folder.parent} cannot be written ({error.strerror}): choose another folder, by "
-                "--out for results and LSA_LAB_CACHE for the cache"
-            ) from None
-        yield
 
 
 def _compute(job: Job, module: ModuleType, parts: Path, facts: dict[str, Any]) -> bytes:
@@ -173,7 +151,7 @@ def write_result(
     experiment: Experiment, module: ModuleType, content: bytes, folder: Path
 ) -> dict[str, Any]:
     """Judge and draw a result, and write its files; nothing is written if either fails."""
-    from lsa_lab.lab import pages, plotting
+    from lsa_lab.lab import pages
 
     result = results.decode(content, "result.nc")
     rows = judge(experiment, module, result)
@@ -181,9 +159,7 @@ def write_result(
     quick_seconds = expect_seconds(experiment, "quick", cached)
     if result.attrs["tier"] == "quick":
         quick_seconds = result.attrs["seconds"]
-    with plotting.context():
-        picture, caption = _plot(module, result)
-        files = {f"figure.{kind}": plotting.encode(picture, kind) for kind in ("pdf", "png")}
+    pictures, caption = draw(module, result)
     record = {
         "sha256": hashlib.sha256(content).hexdigest(),
         "question": experiment.question,
@@ -198,6 +174,7 @@ def write_result(
         "families": {claim.id: claim.family for claim in module.CLAIMS},
         "claims": rows,
     }
+    files = {f"figure.{kind}": picture for kind, picture in pictures.items()}
     files |= {"result.nc": content}
     files["README.md"] = pages.render_result(experiment, record, module).encode()
     files["claims.json"] = (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode()
@@ -206,20 +183,13 @@ def write_result(
     return record
 
 
-def _plot(module: ModuleType, result: Any) -> tuple[Any, str]:
-    config = results.restore_config(module.Config, json.loads(result.attrs["config"]))
-    return module.plot(result, config)
-
-
-def write_panel(module: ModuleType, result: Any, letter: str, folder: Path) -> None:
-    """Write one panel of the figure as panel_LETTER.pdf and .png."""
+def draw(module: ModuleType, result: Any, panel: str = "") -> tuple[dict[str, bytes], str]:
+    """Return the files of the figure, or of one panel, by kind, and the caption."""
     from lsa_lab.lab import plotting
 
+    config = results.restore_config(module.Config, json.loads(result.attrs["config"]))
     with plotting.context():
-        picture, _ = _plot(module, result)
-        try:
-            plotting.keep_panel(picture, letter)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        for kind in ("pdf", "png"):
-            write_file(folder / f"panel_{letter}.{kind}", plotting.encode(picture, kind))
+        picture, caption = module.plot(result, config)
+        if panel:
+            plotting.keep_panel(picture, panel)
+        return {kind: plotting.encode(picture, kind) for kind in ("pdf", "png")}, caption

@@ -1,5 +1,7 @@
 """A sweep: one experiment along one field of its configuration, and a plot of one claim."""
 
+import contextlib
+import dataclasses
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -7,52 +9,47 @@ from typing import Any
 from lsa_lab.files import write_file
 from lsa_lab.lab import arguments, batch, results, settings
 from lsa_lab.lab.catalogue import Experiment, UsageError, check_known, relative
+from lsa_lab.lab.commands import Run
 from lsa_lab.lab.pages import format_value
 
 
-def run_sweep(experiment: Experiment, command: arguments.Run, config: list[str]) -> int:
+def run_sweep(experiment: Experiment, command: Run) -> int:
     """Run an experiment at each value of one field; plot a claim against it."""
     name, _, text = command.sweep.partition("=")
     values = [value for value in text.split(",") if value]
     if not name or len(values) < 2:
         raise UsageError(f"--sweep {command.sweep}: write a field and values, as n=8,16,32")
     settings.configure(command.tier)
-    module, out = experiment.load(), batch.choose_root(command)
-    points = [[*config, f"{arguments.PREFIX}{name}", value] for value in values]
+    module = experiment.load()
+    points = [(*command.config, f"{arguments.PREFIX}{name}", value) for value in values]
     for point in points:  # a wrong value is refused before the first run
         arguments.parse_config(module, command.tier, point, experiment.name)
     claims = {claim.id: claim for claim in module.CLAIMS}
     check_known("claim", command.claim or module.CLAIMS[0].id, claims)
-    claim, records = claims[command.claim or module.CLAIMS[0].id], []
+    claim, tables = claims[command.claim or module.CLAIMS[0].id], []
     for point in points:
-        record = batch.run_one(experiment, command=command, config=point, out=out)
-        if isinstance(record, str):
-            raise UsageError(f"{experiment.name}: {record}")
-        records.append(record)
-        for row in record["claims"]:
+        record = batch.run_one(experiment, dataclasses.replace(command, config=point))
+        tables.append(record["claims"])
+        for row in tables[-1]:
             if row["claim"] == claim.id:
                 print(f"  {name} = {point[-1]}, {row['id']}: {format_value(row)} {row['verdict']}")
-    folder = out / experiment.name / f"sweep,{name}"
-    joined = join_claims(records, name, values)
+    folder = batch.choose_root(command) / experiment.name / f"sweep,{name}"
+    joined = join_claims(tables, name, values)
     write_file(folder / "result.nc", results.encode(joined, {"experiment": experiment.name}))
     draw_sweep(joined, claim, folder)
     print(relative((folder / "figure.pdf").resolve()))
     return 0
 
 
-def join_claims(records: list[dict[str, Any]], name: str, values: list[str]) -> Any:
+def join_claims(tables: list[list[dict[str, Any]]], name: str, values: list[str]) -> Any:
     """Return a Dataset of value, low and high of every cell (id, swept field)."""
     import pandas as pd
 
-    try:
-        numbers: list[Any] = list(map(float, values))
-    except ValueError:
-        numbers = list(values)
-    tables = [pd.DataFrame(record["claims"]).set_index("id") for record in records]
-    columns = ["value", "low", "high"]
-    joined = pd.concat(
-        [table[columns].astype(float) for table in tables], keys=numbers, names=[name]
-    )
+    places: list[Any] = list(values)
+    with contextlib.suppress(ValueError):  # words
+        places = list(map(float, values))
+    frames = [pd.DataFrame(rows).set_index("id")[["value", "low", "high"]] for rows in tables]
+    joined = pd.concat([frame.astype(float) for frame in frames], keys=places, names=[name])
     return joined.to_xarray().transpose("id", name)
 
 

@@ -43,16 +43,10 @@ def test_formulas():
     assert ratio_interval([1e-300, 1e300]) == (0.0, np.inf)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: mean_interval([]), "expected one number for each unit"),
-        (lambda: mean_interval([[1.0]]), "expected one number for each unit"),
-        (lambda: median_interval([1.0, np.nan]), "1 of 2 samples are not finite"),
-        (lambda: ratio_interval([1.0, 0.0]), "1 of 2 ratios are not positive"),
-        (lambda: mean_interval([1.0, 2.0], 95), "confidence = 95"),
-    ],
-)
-def test_refusals(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_refusals():
+    with pytest.raises(ValueError, match="expected one number for each unit"):
+        mean_interval([[1.0]])
+    with pytest.raises(ValueError, match="1 of 2 ratios are not positive"):
+        ratio_interval([1.0, 0.0])
+    with pytest.raises(ValueError, match="confidence = 95"):
+        median_interval([1.0, 2.0], 95)

@@ -82,4 +82,4 @@ def test_a_damaged_registry_is_named(package):
 
 def test_seeds_are_found_in_nested_parts():
     config = {"seed": 1, "models": [["a", {"data_seed": 2}]], "seeds": 9}
-    assert dict(registration.seeds_in(config)) == {"seed": 1, "models.0.1.data_seed": 2}
+    assert registration.find_seeds(config) == [("seed", 1), ("data_seed", 2)]
