@@ -147,16 +147,10 @@ def subsets(key: Array, d: int, size: int, sparsity: int) -> Array:  # [d, B]
 def covariance_root(covariance: Array) -> Array:  # [..., d, d] -> the same
     """Return C with C Cᵀ = covariance: Cholesky's factor or, for a concrete singular one, a factor
     from eigenvalues. A traced covariance has to be positive definite."""
-    if isinstance(covariance, jax.core.Tracer) or _is_definite(np.asarray(covariance)):
-        return jnp.linalg.cholesky(covariance)
-    values, vectors = jnp.linalg.eigh(covariance)
-    return vectors * jnp.sqrt(jnp.maximum(values, 0))[..., None, :]
-
-
-def _is_definite(covariance: np.ndarray) -> bool:
-    """Return whether Cholesky's factorisation exists in this precision."""
     try:
-        np.linalg.cholesky(covariance)
+        if not isinstance(covariance, jax.core.Tracer):
+            np.linalg.cholesky(np.asarray(covariance))  # jax's has NaN where this raises
+        return jnp.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
-        return False
-    return True
+        values, vectors = jnp.linalg.eigh(covariance)
+        return vectors * jnp.sqrt(jnp.maximum(values, 0))[..., None, :]

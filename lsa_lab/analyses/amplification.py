@@ -28,7 +28,7 @@ from jax.typing import ArrayLike
 from lsa_lab import prompts
 from lsa_lab.arguments import check_finite, is_concrete
 from lsa_lab.models import linear_attention, moments
-from lsa_lab.models.trace import Trace, check_stream, layer_predictions
+from lsa_lab.models.trace import Trace, check_known, layer_predictions
 from lsa_lab.prompts import Prompt
 
 Forward = Callable[..., Trace]  # (params, tokens [T, e]) -> Trace
@@ -98,7 +98,7 @@ def token_flow(
 
     def read(demonstrations: Array) -> Array:  # [L, D]
         stream = _run(forward, params, prompt, demonstrations).stream
-        check_stream(stream.shape[-1], "token_flow")
+        check_known(stream.shape[-1], "token_flow")
         return stream[1:, -1]
 
     return jnp.moveaxis(_compute_jacobian(read, _take_demonstrations(prompt)), 1, -1)

@@ -13,7 +13,7 @@ from jax import Array
 
 from lsa_lab.arguments import check_factorable
 from lsa_lab.estimators.least_squares import column_space, pseudo_inverse
-from lsa_lab.models.trace import check_stream
+from lsa_lab.models.trace import check_known
 from lsa_lab.scaling import length
 
 
@@ -58,7 +58,7 @@ def _check(tokens: Array, stream: Array) -> None:
     chex.assert_shape(
         stream, (None, num_tokens, None), custom_message="stream is [L+1, T, D], T as in tokens"
     )
-    check_stream(stream.shape[-1], "a common map")
+    check_known(stream.shape[-1], "a common map")
     if num_tokens <= e:
         raise ValueError(
             f"{num_tokens} tokens of width {e} always have a common map; use more than {e} tokens"

@@ -64,7 +64,8 @@ def trajectory(
     updates = (params.w_pv @ read[:, None] @ params.w_kq).sum(1) @ before
     scaled = params.replace(w_pv=params.w_pv / n)  # 1/n, whatever the number of tokens
     stream = linear_attention.forward(scaled, tokens, keys=keys, normalise=False).stream
-    return Trajectory(maps, updates, _residual(maps, stream))
+    departure = stream - jnp.einsum("lij,tj->lti", maps, stream[0])
+    return Trajectory(maps, updates, length(departure).max() / length(stream).max())
 
 
 def implied_weights(
@@ -86,11 +87,6 @@ def implied_weights(
     numbers, pull = jax.vjp(predictions, prompt.x_query)
     basis = jnp.eye(len(numbers), dtype=numbers.dtype)
     return jax.vmap(lambda cotangent: pull(cotangent)[0])(basis)
-
-
-def _residual(maps: Array, stream: Array) -> Array:  # []
-    departure = stream - jnp.einsum("lij,tj->lti", maps, stream[0])
-    return length(departure).max() / length(stream).max()
 
 
 def _check(params: linear_attention.Params, keys: str) -> None:

@@ -18,7 +18,7 @@ from jax import Array
 from lsa_lab import estimators, prompts
 from lsa_lab.arguments import check_at_least, check_finite, check_range, is_concrete
 from lsa_lab.estimators.least_squares import column_space, pseudo_inverse
-from lsa_lab.models.trace import Trace, check_heads, check_label_slot, check_stream
+from lsa_lab.models.trace import Trace, check_known, check_label_slot
 from lsa_lab.prompts import Prompt
 
 PER_WIDTH = 20  # prompts for each coordinate of a state, at least
@@ -31,7 +31,7 @@ def fit(states: Array, targets: Array, *, penalty: float = 0.0) -> Array:  # [B,
     """
     chex.assert_rank([states, targets], 2, custom_message="states [B, D], targets [B, m]")
     rows, width = states.shape
-    check_stream(width, "a probe")
+    check_known(width, "a probe")
     chex.assert_shape(targets, (rows, None), custom_message="targets: one row for each of states")
     if rows < PER_WIDTH * width:
         raise ValueError(
@@ -128,7 +128,7 @@ def embed_as_queries(
     def token(x_query: Array) -> Array:  # [D]
         tokens = prompts.tokens(prompt.replace(x_query=x_query))
         stream = forward(params, tokens).stream
-        check_stream(stream.shape[-1], "embed_as_queries")
+        check_known(stream.shape[-1], "embed_as_queries")
         if not 0 <= layer < len(stream):
             raise ValueError(f"layer = {layer}: this stream is that after 0 to {len(stream) - 1}")
         return stream[layer, -1]
@@ -143,7 +143,7 @@ def head_contributions(trace: Trace, sign: float = -1.0) -> Array:  # [L, H]
     """
     advice = "the output of its heads is walk.heads[:, :, place] @ direction, for a direction"
     check_label_slot(trace, "head_contributions", advice)
-    check_heads(trace.heads.shape[1], "head_contributions")
+    check_known(trace.heads.shape[1], "head_contributions", heads=True)
     if trace.slots is not None:
         raise ValueError(
             "head_contributions needs a label slot that is linear in the stream: return "

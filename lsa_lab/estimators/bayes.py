@@ -59,7 +59,11 @@ def gaussian_posterior_mean(
     check_finite(mean, "prior_mean")
     factor = jnp.eye(d, dtype=prompt.x.dtype)
     if prior_covariance is not None:
-        factor = _cholesky(prior_covariance, d)
+        chex.assert_shape(prior_covariance, (d, d), custom_message="prior_covariance is [d, d]")
+        check_symmetric(prior_covariance, "prior_covariance", definite=False)
+        factor = jnp.linalg.cholesky(prior_covariance)
+        if is_concrete(factor) and not jnp.isfinite(factor).all():
+            raise ValueError("prior_covariance is not positive definite: add a small multiple of I")
     standard = prompt.replace(x=prompt.x @ factor, y=prompt.y - prompt.x @ mean)
     return mean + factor @ ridge(standard, noise_var / (n * signal_var))
 
@@ -146,15 +150,6 @@ def _admit(prompt: Prompt, signal_var: Real, noise_var: Real) -> tuple[Prompt, A
         check_number(signal_var, "signal_var", prompt, _DEGENERATE),
         check_number(noise_var, "noise_var", prompt, _NOISELESS),
     )
-
-
-def _cholesky(covariance: Array, d: int) -> Array:  # [d, d]
-    chex.assert_shape(covariance, (d, d), custom_message="prior_covariance is [d, d]")
-    check_symmetric(covariance, "prior_covariance", definite=False)
-    factor = jnp.linalg.cholesky(covariance)
-    if is_concrete(factor) and not jnp.isfinite(factor).all():
-        raise ValueError("prior_covariance is not positive definite: add a small multiple of I")
-    return factor
 
 
 @functools.partial(jax.jit, static_argnames="sparsity")

@@ -96,7 +96,13 @@ def _lift(function: Callable, shapes: list[jax.ShapeDtypeStruct]) -> Callable:
 
     @jax.custom_vjp
     def call(*arrays: Array) -> list[Array]:
-        run = _call_on_host(function, [x.ndim for x in arrays])
+        rank = arrays[-1].ndim
+
+        def run(*arrays: Any) -> list[np.ndarray]:  # on the host, with axes of vmap before others
+            dtype, axes = np.asarray(arrays[-1]).dtype, np.ndim(arrays[-1]) - rank
+            out = _map_axes(function, [_to_tensor(np.asarray(x)) for x in arrays], axes)
+            return [_to_numpy(x).astype(dtype) for x in out]
+
         return jax.pure_callback(run, shapes, *arrays, vmap_method="expand_dims")
 
     def pull_back(*arrays: Any) -> tuple:
@@ -109,15 +115,6 @@ def _lift(function: Callable, shapes: list[jax.ShapeDtypeStruct]) -> Callable:
 
     call.defvjp(lambda *arrays: (call(*arrays), arrays), backward)
     return call
-
-
-def _call_on_host(function: Callable, ranks: list[int]) -> Callable:
-    def run(*arrays: Any) -> list[np.ndarray]:
-        dtype, axes = np.asarray(arrays[-1]).dtype, np.ndim(arrays[-1]) - ranks[-1]
-        out = _map_axes(function, [_to_tensor(np.asarray(x)) for x in arrays], axes)
-        return [_to_numpy(x).astype(dtype) for x in out]
-
-    return run
 
 
 def _map_axes(function: Callable, arrays: list, axes: int) -> tuple:

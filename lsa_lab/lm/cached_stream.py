@@ -13,7 +13,6 @@ An edited layer is the Params of the layer without the axis L (``take_layer``, c
 run from layer 0 of the edited model.
 """
 
-import functools
 from collections.abc import Iterable
 
 import chex
@@ -43,8 +42,8 @@ def embed_questions(
     right."""
     chex.assert_rank([prefix, questions], [1, 2], custom_message="prefix is [P], questions [B, T]")
     check_indices(questions, len(params.embedding), "words")
-    after = functools.partial(embed, params, config=config, start=prefix.shape[0])
-    return CachedStream(embed(params, prefix, config), jax.vmap(lambda ids: after(ids))(questions))
+    after = jax.vmap(lambda ids: embed(params, ids, config, len(prefix)))
+    return CachedStream(embed(params, prefix, config), after(questions))
 
 
 def cache_until(

@@ -59,21 +59,13 @@ def check_label_slot(trace: Walk, needed_by: str, instead: str) -> None:
         )
 
 
-def check_stream(width: int, needed_by: str) -> None:
-    """Raise if only the prediction of a model is known, and no stream."""
-    if width == 0:
+def check_known(size: int, needed_by: str, heads: bool = False) -> None:
+    """Raise if the stream, or what the heads write, has the size 0: a model did not return it."""
+    if size == 0:
+        part = "the heads' writes [L, H, T, D]" if heads else "the stream [L+1, T, D]"
+        returned = "(prediction, stream, heads)" if heads else "(prediction, stream)"
         raise ValueError(
-            f"{needed_by} needs the stream [L+1, T, D]: return (prediction, stream) from the "
-            "function that as_forward wraps"
-        )
-
-
-def check_heads(num_heads: int, needed_by: str) -> None:
-    """Raise if the writes of a model's heads are not known."""
-    if num_heads == 0:
-        raise ValueError(
-            f"{needed_by} needs the heads' writes [L, H, T, D]: return (prediction, stream, heads) "
-            "from the function that as_forward wraps"
+            f"{needed_by} needs {part}: return {returned} from the function that as_forward wraps"
         )
 
 

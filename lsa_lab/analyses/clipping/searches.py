@@ -16,6 +16,7 @@ from jax import Array
 from lsa_lab.analyses.clipping.curves import Risk, edited_errors, tabulate
 from lsa_lab.analyses.clipping.edits import Edit, Pieces, Ranks, svd_terms
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition_number
+from lsa_lab.arguments import check_finite
 from lsa_lab.models.matrices import matrices
 from lsa_lab.models.moments import compiled
 
@@ -83,7 +84,7 @@ def search(
     chosen = edits[best : best + 1] if gains[best] > 0 else []
     unclipped, *clipped = _measure(risk, params, pieces, chosen, test)
     test_gains = unclipped - clipped[0] if chosen else np.zeros_like(unclipped)
-    _check_finite(test_gains, "gains of the test prompts")
+    check_finite(test_gains, "gains of the test prompts")
     return Search(
         edits=tuple(chosen),
         tried=tuple(zip(edits, gains, strict=True)),
@@ -116,7 +117,7 @@ def _measure(
     """Return the errors without an edit and after each of some; those without are finite."""
     table, places, whole = tabulate(params, list(pieces), edits)
     errors = np.asarray(_compute_errors(params, pieces, table, batch, risk=risk), float)
-    _check_finite(errors[whole], "errors of the unclipped model")
+    check_finite(errors[whole], "errors of the unclipped model")
     return [errors[whole], *errors[places]]
 
 
@@ -125,8 +126,3 @@ def _compute_errors(
     params: Any, pieces: Pieces, table: Ranks, batch: Any, *, risk: Risk
 ) -> Array:  # [C, B]
     return edited_errors(risk, params, pieces, table, batch)
-
-
-def _check_finite(values: np.ndarray, name: str) -> None:
-    if bad := int(np.sum(~np.isfinite(values))):
-        raise ValueError(f"{bad} of {values.size} {name} are NaN or infinite")
