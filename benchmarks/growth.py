@@ -142,7 +142,8 @@ FUNCTIONS = (
 
 
 def time_call(call: Callable[[], Any]) -> float:
-    """Return the least processor seconds of a call over turns."""
+    """Return the least processor seconds of a call over turns of ``SHORTEST`` or more: the clock
+    lags by milliseconds while another thread computes."""
     jax.block_until_ready(call())
     least, count = float("inf"), 1
     for _ in range(TURNS):
@@ -153,8 +154,8 @@ def time_call(call: Callable[[], Any]) -> float:
                 result = call()
             jax.block_until_ready(result)
             spent = time.process_time() - start
-            least = min(least, spent / count)
             count = count if spent >= SHORTEST else 2 * count
+        least = min(least, spent / count)
     return least
 
 
