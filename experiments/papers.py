@@ -73,7 +73,7 @@ A1 = (
         "learnt.",
         finding="An irrelevant demonstration has {percent} % of the gradient of a relevant and new "
         "one, although its gradient times its input is exactly zero.",
-        counterexample="tests/theorems/test_one_shot_flow.py"),
+        counterexample="tests/theorems/test_when_the_flow_vanishes.py"),
     Statement("A1, Eq. 2, effect", "flow_factors", "helps", null="1",
         says="A demonstration that is relevant and new to the model lowers the error.",
         finding="A relevant and new demonstration multiplies the mean error of one layer of linear "
@@ -279,7 +279,7 @@ A3 = (
         "random subsets.",
         finding="With an intercept in the small model, the KL divergence of label shares from a "
         "test set's, matched less random subsets, is {value}.",
-        proof="tests/theorems/test_gap_bounds.py"),
+        proof="tests/theorems/test_intercept_keeps_the_shares.py"),
     Statement("A3, Hybrid selection", "fixed_and_per_query", "both[softmax attention]", null="1",
         says="Fixed demonstrations together with demonstrations chosen for the query do better "
         "still.",

@@ -1,20 +1,14 @@
-"""Softmax attention at a small scale τ is centred linear attention, to first order in τ, where one
-temperature undoes a shift's effect on the scale of attention, and no more.
+"""Softmax attention at a small scale τ is centred linear attention, to first order in τ.
 
-Derived here; the temperature for Gaussian covariates and any A. docs/theory, "Softmax at a small
-scale", "The best temperature".
+Derived here; docs/theory, "Softmax at a small scale".
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from hypothesis import assume
 
 from draws import jit_numpy, seeds
 from lsa_lab.models import transformer
 from lsa_lab.prompts import Prompt, tokens
-from lsa_lab.theory import optimum
-from population import gauss_hermite, linear_risk
 
 N, D = 7, 3
 ONE_HEAD = transformer.Config(D + 1, 1, heads=1, key_width=D)
@@ -77,48 +71,3 @@ def test_one_head_errs_by_first_order_and_a_pair_of_opposite_heads_by_second(see
     undivided = ((y + 1) * np.expm1(1e-6 * (s + 1))).mean() / 1e-6
     assert abs(retrieve(case, [1.0], [1.0], LINEAR) - undivided) < 1e-5
     assert abs(retrieve(case, [1e8], [1.0], ONE_HEAD) - (y + 1)[s.argmax()]) < 1e-10
-
-
-COUNT, WIDTH = 3, 2
-A = np.array([[0.7, 0.2], [-0.1, 0.4]])  # trained elsewhere
-COVARIANCE = np.array([[1.5, 0.3], [0.3, 0.6]])
-TASKS = np.array([[0.5, 0.2], [0.2, 1.0]])
-NOISE = 0.4
-
-
-def risk(sharpness, covariance):  # exact: linear in w, in the noise and in the query, quartic in x
-    (points, masses), root = gauss_hermite([3] * (COUNT * WIDTH)), jnp.linalg.cholesky(covariance)
-
-    def attention(x, y):  # [d], to the queries in the root's columns
-        def softmax(scale):
-            return jax.nn.softmax(scale * (x @ A @ root), axis=0).T @ y
-
-        value, slope = jax.jvp(softmax, (jnp.zeros(()),), (jnp.ones(()),))
-        return value + sharpness * slope
-
-    tasks = jnp.repeat(jnp.linalg.cholesky(TASKS).T[:, None], COUNT + 1, 1)
-    x, noises = points.reshape(-1, COUNT, WIDTH) @ root.T, jnp.full(COUNT, NOISE)
-    return linear_risk(attention, x, masses, noises, tasks, root.T)
-
-
-SLOPES = jit_numpy(jax.grad(risk)), jit_numpy(jax.grad(jax.grad(risk)))
-label_moments = jit_numpy(optimum.label_moments, static_argnums=2)
-
-
-def best_temperature(covariance):
-    """((n - 1)/n) tr(Λ Aᵀ S A)/tr(Λ Aᵀ ΛW), S = E b bᵀ at n - 1 demonstrations."""
-    outer, cross = label_moments(covariance, TASKS, COUNT - 1, NOISE)
-    shrink = np.trace(covariance @ A.T @ outer @ A) / np.trace(covariance @ A.T @ cross)
-    return (COUNT - 1) / COUNT * shrink
-
-
-def test_at_the_closed_form_the_risk_is_least():
-    temperatures = []
-    for scale in (1.0, 2.5):
-        temperatures.append(best_temperature(scale * COVARIANCE))
-        slope, curvature = (f(1 / temperatures[-1], scale * COVARIANCE) for f in SLOPES)
-        assert abs(slope / curvature) < 1e-12
-        assert curvature > 0
-    # Control: the temperature of training is too sharp for the larger covariance.
-    assert temperatures[1] > 2 * temperatures[0]
-    assert SLOPES[0](1 / temperatures[0], 2.5 * COVARIANCE) > 0.1
