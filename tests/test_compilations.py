@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_estimators import RULES
 
-from lsa_lab import estimators, interop, prompts
+from lsa_lab import interop, prompts
 from lsa_lab.analyses import amplification, clipping, heads, implicit_gd, probes
 from lsa_lab.lm import config as lm_config
 from lsa_lab.lm import decoder
@@ -79,7 +79,6 @@ def attention_of_recurrent(params, tokens, config):
 
 
 CALLS = [
-    partial(estimators.prefixes, estimators.ols, PROMPT),
     partial(linear_attention.forward, MERGED, TOKENS, keys="all"),
     lambda: causal()(MERGED, TOKENS),
     partial(transformer.forward, FACTORS, TOKENS, SOFTMAX, MASK),

@@ -276,10 +276,7 @@ AT_ZEROS = {
     "the similarity": (lambda rows: scores.similarity(rows, HOLED[1, :2]), HOLED),
     "the norm of a flow": (scores.flow_norm, HOLED),
     "the largest step": (lambda x: 1e3 * estimators.largest_step(x), HOLED),
-    "a step limit": (
-        lambda x: 1e6 * step_limit(PROMPT.replace(x=x, x_query=x[0])),
-        HOLED[:, :2],
-    ),
+    "a step limit": (lambda x: 1e6 * step_limit(PROMPT.replace(x=x, x_query=x[0])), HOLED[:, :2]),
     "a prompt in its own units": (
         lambda x: prompts.normalise(Prompt(x, x[:, 0], x[1], x[1, 1]))[0].x,
         HOLED,

@@ -12,10 +12,7 @@ from lsa_lab.selection import baselines, diversity
 KEY = jax.random.key(0)
 determinantal = jit_numpy(diversity.determinantal, static_argnums=(1, 2))
 medoids = jit_numpy(partial(diversity.medoids, key=KEY), static_argnums=1)
-RULES = {
-    "determinantal": lambda points, size: determinantal(points, size, 0.0),
-    "medoids": medoids,
-}
+RULES = {"determinantal": lambda points, size: determinantal(points, size, 0.0), "medoids": medoids}
 
 
 def draw(m=12, p=4, seed=0):

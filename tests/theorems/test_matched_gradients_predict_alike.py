@@ -10,7 +10,7 @@ gradients predict alike", "Matched moments predict alike".
 import numpy as np
 import pytest
 
-from draws import draw_rotation, draw_stack, draw_transformer, jit_numpy, seeds
+from draws import descend, draw_rotation, draw_stack, draw_transformer, jit_numpy, seeds
 from lsa_lab.models import constructions, transformer
 from lsa_lab.selection.prefix import linear_gradients
 from lsa_lab.tasks.pools import Pool
@@ -70,13 +70,7 @@ def on_a_line(x, y, rng):
 
 
 def on_the_path(count):  # the first iterates of the first set
-    def iterates(x, y, _):
-        path = [np.zeros(D)]
-        for _ in range(count):
-            path.append(path[-1] + STEP * x.T @ (y - x @ path[-1]) / SIZE)
-        return np.array(path)[:count]
-
-    return iterates
+    return lambda x, y, _: np.reshape([descend(x, y, [STEP] * k) for k in range(count)], (count, D))
 
 
 def relative_move(found, expected):

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from draws import draw_stack, jit_numpy, seeds
+from draws import descend, draw_stack, jit_numpy, seeds
 from lsa_lab.models import moments
 from lsa_lab.selection import prefix
 from lsa_lab.selection.gradient_matching import gap, match
@@ -33,22 +33,19 @@ def draw(seed, power=1):
     return Pool(x, y), rng.normal(size=(D + 1, D)), np.full(DEPTH, rng.uniform(0.1, 0.5)), rng
 
 
-def descend(x, y, steps):  # [L+1, d]
-    path = [np.zeros(D)]
-    for step in steps:
-        path.append(path[-1] + step * x.T @ (y - x @ path[-1]) / len(y))
-    return np.array(path)
+def follow(x, y, steps):  # [L+1, d]
+    return np.array([descend(x, y, steps[:count]) for count in range(len(steps) + 1)])
 
 
 @seeds
 def test_descent_of_any_depth_and_least_squares_stay_within_their_bounds(seed):
     pool, checkpoints, steps, rng = draw(seed)
     rows = linear_gradients(rng.normal(size=(D + 1, D)), pool)
-    path, w = descend(pool.x, pool.y, steps), np.linalg.lstsq(pool.x, pool.y)[0]
+    path, w = follow(pool.x, pool.y, steps), np.linalg.lstsq(pool.x, pool.y)[0]
     for indices in (rng.permutation(M)[:SIZE], choose(rows, False), choose(rows, True)):
         omega = whitened_gap(linear_gradients(checkpoints, pool), indices)
         few, limits = (pool.x[indices], pool.y[indices]), bounds(pool.x, pool.y, steps, omega)
-        assert (np.linalg.norm(descend(*few, steps) - path, axis=1) <= limits).all()
+        assert (np.linalg.norm(follow(*few, steps) - path, axis=1) <= limits).all()
         move = pool.x @ (np.linalg.lstsq(*few)[0] - w)
         assert np.linalg.norm(move) / M**0.5 <= largest(pool.x, pool.y, omega)
     assert np.isfinite(limits).all()  # of the whitened choice
