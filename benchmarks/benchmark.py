@@ -19,7 +19,7 @@ from datetime import date
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from lsa_lab.lab import settings
 
@@ -118,10 +118,7 @@ def loss_on_prompts(params, batch):
 
 
 def train(n, d, layers, batch, steps, runs=1, fixed=False) -> Forms:
-    """Take steps of Adam by a call of ``fit``, and by a jitted step that Python calls, run by run.
-
-    With ``fixed`` every batch is the same one.
-    """
+    """Take steps of Adam by ``fit``, and by a jitted step; with ``fixed`` on one batch alone."""
     task, optimizer = LinearTask(n, d, dtype=DTYPE), optax.adam(1e-4)
     params, keys = draw_stack(layers, d), jax.random.split(jax.random.key(1), runs)
     same = sample_batch(jax.random.key(2), task, batch)
@@ -169,10 +166,9 @@ def differentiate(n, d, layers, batch) -> Forms:
 def torch_gradient(params, tokens, targets) -> Callable:
     import torch
 
-    arrays = params.w_kq, params.w_pv, tokens, targets
-    w_kq, w_pv, tokens, targets = (torch.tensor(np.array(array)) for array in arrays)
-    for leaf in (w_kq, w_pv):
-        leaf.requires_grad_()
+    tokens, targets = (torch.tensor(np.array(array)) for array in (tokens, targets))
+    leaves = (np.array(leaf) for leaf in (params.w_kq, params.w_pv))
+    w_kq, w_pv = (torch.tensor(leaf, requires_grad=True) for leaf in leaves)
 
     def gradient():
         rows = tokens
@@ -273,7 +269,7 @@ def plain_cut(matrices, rank):  # [R, ..., p, q], heads above each other
     return kept.reshape(matrices.shape)
 
 
-# Analyses and selection
+# Analyses, selection and recurrent layers
 
 
 def flow(n, d, layers) -> Forms:
@@ -335,9 +331,6 @@ def plain_swap(centred, chosen):
     i, j = jnp.unravel_index(change.at[:, chosen].set(jnp.inf).argmin(), change.shape)
     swapped = chosen.at[i].set(j)
     return swapped, jnp.linalg.norm(total), jnp.linalg.norm(centred[swapped].sum(0))
-
-
-# Recurrent layers
 
 
 def differentiate_delta(n, d, width, layers, batch) -> Forms:
@@ -416,16 +409,8 @@ CASES = (
 # Measuring
 
 
-class Usage(NamedTuple):
-    """Seconds on the clock, of these cores by all programs, and of the processor by this one."""
-
-    clock: float
-    busy: float
-    process: float
-
-
-def read_usage() -> Usage | None:
-    """Return the counters of Linux, None elsewhere."""
+def read_usage() -> np.ndarray | None:  # [3]
+    """Return seconds on the clock, of these cores, and of this process; None outside Linux."""
     path = Path("/proc/stat")
     if not path.exists():
         return None
@@ -433,15 +418,15 @@ def read_usage() -> Usage | None:
     rows = [line.split() for line in path.read_text().splitlines()]
     working = (1, 2, 3, 6, 7, 8)  # user, nice, system, irq, softirq, stolen: not idle or waiting
     ticks = sum(int(row[i]) for row in rows if row[0] in names for i in working)
-    return Usage(time.perf_counter(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time())
+    busy = ticks / os.sysconf("SC_CLK_TCK")
+    return np.array([time.perf_counter(), busy, time.process_time()])
 
 
-def share_of_others(before: Usage | None, after: Usage | None) -> float:
+def share_of_others(before: np.ndarray | None, after: np.ndarray | None) -> float:
     """Return the share of the cores that other programs took; by the load where it is unknown."""
     if before is None or after is None:
-        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-        return max(0.0, load / count_cores() - 1)
-    clock, busy, process = np.subtract(after, before)
+        return max(0.0, os.getloadavg()[0] / count_cores() - 1)
+    clock, busy, process = after - before
     return max(0.0, (busy - process) / (clock * count_cores()))
 
 

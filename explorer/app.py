@@ -43,16 +43,14 @@ with app.setup:
 
     D, N, LAYERS, HEADS, BATCH = 4, 12, 6, 4, 48  # N, LAYERS and HEADS are the largest sizes
     WIDTH = D + 1  # of a token
-    SHOTS = [n for n in range(1, N + 1) if N % n == 0]
     SHARPNESS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
     RATES = [round(rate, 2) for rate in clipping.every_rate(WIDTH)]
-    MATRICES = ["w_q", "w_k", "w_v"]
+    MATRICES = {"w_q": 0, "w_k": 1, "w_v": 2}
     PAIRED = transformer.Config(WIDTH, LAYERS, 2 * HEADS, WIDTH, kernel="softmax")
     RANDOM = transformer.Config(WIDTH, LAYERS, HEADS, WIDTH, init_scale=1.0)
 
     EXAMPLES: dict[str, dict[str, Any]] = {
         "Layers that are steps of gradient descent": {},
-        "Steps that are too large": {"scale": 1.6, "depth": 6},
         "Clipping when steps are too large": {"scale": 1.0, "depth": 6, "matrix": 1, "rate": 0.8},
         "Depth amplifies the flow in random layers": {"random_weights": True, "depth": 6},
         "Softmax attention": {"sharpness": 1.0},
@@ -63,7 +61,7 @@ with app.setup:
 class Controls(NamedTuple):
     """The values of the sliders."""
 
-    shots: Any = N  # demonstrations n, one of SHOTS
+    shots: Any = N  # demonstrations n, a divisor of N
     noise_std: Any = 0.25  # of the demonstrations' labels, above 0
     seed: Any = 0  # of the prompts and the random weights
     random_weights: Any = False
@@ -79,8 +77,7 @@ class Controls(NamedTuple):
 @app.function
 def sample_prompts(controls: Controls) -> Prompt:  # [BATCH]
     """Draw prompts whose random numbers depend on the seed alone; the first n rows repeat."""
-    dtype = controls.noise_std.dtype
-    task = linear.LinearTask(N, D, noise_std=controls.noise_std, weight_std=D**-0.5, dtype=dtype)
+    task = linear.LinearTask(N, D, noise_std=controls.noise_std, weight_std=D**-0.5)
     batch = linear.sample_batch(jax.random.key(controls.seed), task, BATCH)
     rows = jnp.arange(N) % controls.shots
     return batch.replace(x=batch.x[:, rows], y=batch.y[:, rows])
@@ -164,13 +161,12 @@ def compute_views(controls: Controls) -> dict[str, Array]:
     first = jax.tree.map(lambda leaf: leaf[0], batch)
     flow = amplification.demonstration_flow(forward, params, first)
     sizes = jnp.linalg.norm(flow, axis=-1)
-    largest = flow[:, jnp.argsort(-sizes[0])[:2]]
     descent, ridge = jax.vmap(partial(predict_baselines, controls=controls))(batch)
     return {
         "descent": average_squares(descent),  # [LAYERS+1]
         "ridge": average_squares(ridge),  # []
         "flow": sizes,  # [LAYERS, N] |∂ŷ_l/∂e_i| of the first prompt; zero beyond n
-        "ratio": amplification.amplification_ratio(largest),  # [LAYERS]
+        "ratio": amplification.amplification_ratio(flow[:, jnp.argsort(-sizes[0])[:2]]),
         "risk": by_rate[0],  # [LAYERS+1]
         "clipped": by_rate[1:, -1],  # [WIDTH] risk with retained rank 1, ..., WIDTH
         "importance": heads.importance(risk_without, LAYERS, HEADS),  # [LAYERS, HEADS]
@@ -179,7 +175,6 @@ def compute_views(controls: Controls) -> dict[str, Array]:
 
 @app.function
 def draw_flow(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
-    """Draw the flow of each demonstration over layers; return the caption."""
     depth, ratio = controls.depth, views["ratio"][: controls.depth]
     flow = np.ma.masked_equal(views["flow"][:depth, : controls.shots], 0)
     ax.plot(1 + np.arange(depth), flow, "o-", color=plotting.BLUE)
@@ -194,7 +189,6 @@ def draw_flow(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
 
 @app.function
 def draw_risk(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
-    """Draw the risks of model, gradient descent and ridge over layers; return the caption."""
     layers, risk = np.arange(controls.depth + 1), views["risk"][-1]
     ax.plot(layers, views["risk"][layers], label="model", **plotting.METHOD["softmax"])
     ax.plot(layers, views["descent"][layers], "--", label="descent", **plotting.METHOD["descent"])
@@ -209,7 +203,6 @@ def draw_risk(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
 
 @app.function
 def draw_importance(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
-    """Draw how much the risk rises without each head; return the caption."""
     depth, rise = controls.depth, views["importance"][: controls.depth] / views["risk"][-1]
     norm, extent = SymLogNorm(0.1, vmin=-10, vmax=10), (0.5, HEADS + 0.5, depth + 0.5, 0.5)
     image = ax.imshow(rise, cmap="RdBu_r", norm=norm, aspect="auto", extent=extent)
@@ -224,7 +217,6 @@ def draw_importance(ax, controls: Controls, views: dict[str, np.ndarray]) -> str
 
 @app.function
 def draw_clipped(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
-    """Draw the risk over the retained rank; return the caption."""
     rank, risks = clipping.kept_rank(WIDTH, controls.rate), views["clipped"]
     ax.plot(1 + np.arange(WIDTH), risks, mfc="white", **plotting.METHOD["softmax"])
     ax.plot(rank, risks[rank - 1], **plotting.METHOD["softmax"])
@@ -236,8 +228,8 @@ def draw_clipped(ax, controls: Controls, views: dict[str, np.ndarray]) -> str:
 
 
 @app.function
-def draw_panels(controls: Controls, views: dict[str, Array]) -> list[tuple[str, Figure, str]]:
-    """Return the title, figure and caption of each panel."""
+def draw_panels(controls: Controls, views: dict[str, Array]) -> list[tuple[Figure, str]]:
+    """Return the figure and the caption of each panel."""
     panels = [
         ("Flow of each demonstration", "layer", "|∂ŷ/∂e|", True, draw_flow),
         ("Risk by layer", "layer", "risk", True, draw_risk),
@@ -249,9 +241,9 @@ def draw_panels(controls: Controls, views: dict[str, Array]) -> list[tuple[str, 
         figure, (ax,) = plotting.figure(3.4, 2.2)
         with plotting.context():
             plotting.log_axes(ax, y=is_log)
-            ax.set(xlabel=x, ylabel=y)
+            ax.set(title=title, xlabel=x, ylabel=y)
             ax.xaxis.get_major_locator().set_params(integer=True)
-            drawn.append((title, figure, draw(ax, controls, data)))
+            drawn.append((figure, draw(ax, controls, data)))
     return drawn
 
 
@@ -269,10 +261,10 @@ def _(example):
         look = {"label": label, "show_value": True, "full_width": True}
         return mo.ui.slider(*ends, value=getattr(first, name), **look, **steps)
 
-    matrices = {name: i for i, name in enumerate(MATRICES)}
+    matrix = list(MATRICES)[first.matrix]
     sliders = mo.ui.dictionary(
         {
-            "shots": slide("shots", "Demonstrations", steps=SHOTS),
+            "shots": slide("shots", "Demonstrations", steps=[1, 2, 3, 4, 6, 12]),
             "noise_std": slide("noise_std", "Label noise (std; signal 1)", 0.05, 1, 0.05),
             "seed": slide("seed", "Random seed", 0, 20, 1),
             "random_weights": mo.ui.checkbox(first.random_weights, label="Random weights"),
@@ -280,7 +272,7 @@ def _(example):
             "depth": slide("depth", "Layers", 1, LAYERS, 1),
             "sharpness": slide("sharpness", "ε (near 0: linear; 1: softmax)", steps=SHARPNESS),
             "removed": mo.ui.multiselect(range(1, HEADS + 1), label="Heads removed"),
-            "matrix": mo.ui.dropdown(matrices, MATRICES[first.matrix], label="Clipped matrix"),
+            "matrix": mo.ui.dropdown(MATRICES, matrix, label="Clipped matrix"),
             "layer": slide("layer", "Clipped layer", 1, LAYERS, 1),
             "rate": slide("rate", "Share of singular values removed", steps=RATES),
         }
@@ -296,15 +288,11 @@ def _(sliders):
     controls = Controls(**values, gates=gates)
     with mo.status.spinner("Computing; the first time compiles for about ten seconds"):
         drawn = draw_panels(controls, jax.jit(compute_views)(controls))
-    panels = [
-        mo.vstack([mo.md(f"### {title}"), mo.image(plotting.encode(figure, "png")), mo.md(caption)])
-        for title, figure, caption in drawn
-    ]
+    panels = [mo.image(plotting.encode(figure, "png"), caption=text) for figure, text in drawn]
     grid = "display:grid; gap:1.5rem; grid-template-columns:repeat(auto-fit,minmax(16rem,1fr))"
     cells = "".join(f"<div>{panel.text}</div>" for panel in panels)
     heading = mo.md("# Which algorithm does a model run in its prompt?")
     mo.vstack([heading, mo.Html(f'<div style="{grid}">{cells}</div>')])
-    return
 
 
 if __name__ == "__main__":

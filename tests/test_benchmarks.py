@@ -22,9 +22,9 @@ def test_every_form_returns_the_same_numbers(case, monkeypatch):
 
 def test_the_share_of_others_is_what_this_process_did_not_take(monkeypatch):
     monkeypatch.setattr(benchmark, "count_cores", lambda: 2)
-    before, after = benchmark.Usage(100.0, 50.0, 7.0), benchmark.Usage(110.0, 64.0, 16.0)
+    before, after = np.array([100.0, 50.0, 7.0]), np.array([110.0, 64.0, 16.0])
     assert benchmark.share_of_others(before, after) == pytest.approx((14 - 9) / 20)
-    assert benchmark.share_of_others(before, after._replace(process=30.0)) == 0
+    assert benchmark.share_of_others(before, after + np.array([0.0, 0.0, 14.0])) == 0
 
 
 def test_a_loaded_machine_is_refused(monkeypatch):

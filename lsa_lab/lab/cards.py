@@ -4,7 +4,6 @@ import dataclasses
 import pkgutil
 import shlex
 import shutil
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ class Card:
     query: Flag = False  # the model answers the query alone, of tokens [x, y]
     out: Path = Path("figures/cards")  # folder of cards
 
-    def carry_out(self) -> int:
+    def carry_out(self) -> None:
         name, start = self.name, time.monotonic()
         if len(self.names) != 2 or any(":" not in word for word in self.names):
             raise UsageError(
@@ -59,11 +58,8 @@ class Card:
         options |= {"causal": not self.query, "states": find_states(self.names[0])}
         try:
             report = report_card(forward, init, **options, folder=checkpoints, log=log)
-        except UnfitError as error:
-            raise UsageError(str(error)) from None
-        except DivergedError as error:
-            print(f"error: {name}: {error}", file=sys.stderr)
-            return 1
+        except (UnfitError, DivergedError) as error:
+            raise UsageError(f"{name}: {error}") from None
         facts = {"name": name, "code": shlex.join(self.names)}
         report = dataclasses.replace(report, facts=report.facts | facts)
         folder = report.save(self.out / name)
@@ -71,7 +67,6 @@ class Card:
         index = leaderboard.write_leaderboard(folder.parent)
         page = relative(folder.resolve() / "index.html")
         print(f"{report!r}\n{page}, table: {relative(index)}")
-        return 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,11 +48,6 @@ def group_by_claim(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     return [(claim, list(group)) for claim, group in itertools.groupby(rows, lambda r: r["claim"])]
 
 
-def _format_span(rows: Iterable[Row]) -> str:
-    values = [row["value"] for row in rows]
-    return f"{min(values):.3g} to {max(values):.3g}"
-
-
 def _render(template: str, **values: Any) -> str:
     import jinja2
 
@@ -62,7 +57,7 @@ def _render(template: str, **values: Any) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"number": format_value, "counts": count_verdicts, "span": _format_span}
+    environment.filters |= {"number": format_value, "counts": count_verdicts}
     environment.filters |= {"by_claim": group_by_claim, "seconds": format_seconds}
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
     text = environment.get_template(template).render(about=ABOUT, **values)

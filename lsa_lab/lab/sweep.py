@@ -25,18 +25,18 @@ def run_sweep(experiment: Experiment, command: Run) -> int:
     for point in points:  # a wrong value is refused before the first run
         arguments.parse_config(module, command.tier, point, experiment.name)
     claims = {claim.id: claim for claim in module.CLAIMS}
-    check_known("claim", command.claim or module.CLAIMS[0].id, claims)
-    claim, tables = claims[command.claim or module.CLAIMS[0].id], []
+    chosen, tables = command.claim or module.CLAIMS[0].id, []
+    check_known("claim", chosen, claims)
     for point in points:
         record = batch.run_one(experiment, dataclasses.replace(command, config=point))
         tables.append(record["claims"])
         for row in tables[-1]:
-            if row["claim"] == claim.id:
+            if row["claim"] == chosen:
                 print(f"  {name} = {point[-1]}, {row['id']}: {format_value(row)} {row['verdict']}")
     folder = batch.choose_root(command) / experiment.name / f"sweep,{name}"
     joined = join_claims(tables, name, values)
     write_file(folder / "result.nc", results.encode(joined, {"experiment": experiment.name}))
-    draw_sweep(joined, claim, folder)
+    draw_sweep(joined, claims[chosen], folder)
     print(relative((folder / "figure.pdf").resolve()))
     return 0
 

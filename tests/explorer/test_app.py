@@ -73,7 +73,7 @@ LARGEST = {"scale": 2.0, "depth": 6, "sharpness": 0.01}
 )
 def test_panels_are_finite_at_the_ends_of_the_sliders(changed):
     controls = Controls(**changed)
-    for _, figure, caption in app.draw_panels(controls, compute(controls)):
+    for figure, caption in app.draw_panels(controls, compute(controls)):
         figure.draw_without_rendering()
         assert "nan" not in caption
         assert "inf" not in caption
