@@ -191,8 +191,7 @@ picture
 # stand in nearly the same order. But twenty reviews and one set of demonstrations decide nothing,
 # and the best of several layers is the luckiest: the experiments of the theme `language` fix layers
 # and rates before they look, and take sets of demonstrations enough, each with fresh sentences.
-
-# %% [markdown]
+#
 # ## Exercise
 #
 # A colleague edits a model and its accuracy rises. How much of the rise is left if both models may

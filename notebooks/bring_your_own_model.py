@@ -101,13 +101,9 @@ linen = interop.as_forward(jax.jit(Reader().apply))
 
 # %%
 @jax.jit
-def risk(params, batch):  # [B]
-    predicted = jax.vmap(lambda p: predict(linen(params, prompts.tokens(p))))(batch)
-    return (predicted - batch.y_query) ** 2
-
-
 def loss(params, batch):
-    return risk(params, batch).mean()
+    predicted = jax.vmap(lambda p: predict(linen(params, prompts.tokens(p))))(batch)
+    return ((predicted - batch.y_query) ** 2).mean()
 
 
 training = Training(loss, partial(draw, size=32), optax.adam(5e-3), 800)
@@ -165,10 +161,7 @@ checkpoint = {
     for name, shape in shapes.items()
 }
 
-# %% [markdown]
 # `gpt2_regression` reads such a file into this library's own transformer.
-
-# %%
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "model.safetensors"
     save_file(checkpoint, path, {"n_head": "2"})
@@ -247,31 +240,18 @@ print("ranks", np.linalg.matrix_rank(before), "and", np.linalg.matrix_rank(after
 print("risk", loss(run.params, batch), "and", loss(edited, batch))
 
 # %% [markdown]
-# All layers and rates at once; the leading axis is that of runs, here one. And its heads, each
-# closed where it writes:
+# And its heads, each closed where it writes. `clipping.curve` clips at many rates (lesson 2).
+
 
 # %%
-rates = clipping.every_rate(16)
-kernels = "attention_*/out/kernel", "in_*/kernel"
-runs = jax.tree.map(lambda leaf: leaf[None], run.params)
-curve = clipping.curve(risk, runs, batch, modules=kernels, rates=rates)
-
-
 def closed(mask):
-    return loss(heads.mask_heads(run.params, kernels[0], mask), batch)
+    return loss(heads.mask_heads(run.params, "attention_*/out/kernel", mask), batch)
 
 
-importance = heads.importance(closed, 2, 2)
-picture, axes = plotting.figure(6.75, 2.2, (1, 3))
-for ax, kernel, m in zip(axes, kernels, range(2), strict=False):
-    for layer in range(2):
-        change = curve.change.mean[0, 0, layer, m]
-        plotting.line(ax, rates, change, f"layer {layer + 1}", color=plotting.COLOURS[layer])
-    ax.set(title=kernel, xlabel="share of singular values cut", ylabel="change of risk")
-axes[0].legend()
-axes[2].bar(range(4), importance.ravel())
-axes[2].set(title="heads", xticks=range(4), xticklabels=["1.1", "1.2", "2.1", "2.2"])
-axes[2].set(xlabel="layer.head", ylabel="rise of risk without it")
+picture, (ax,) = plotting.figure(4.5, 2.2)
+ax.bar(range(4), heads.importance(closed, 2, 2).ravel())
+ax.set(title="Heads of the trained module", xlabel="layer.head", ylabel="rise of risk without it")
+ax.set_xticks(range(4), ["1.1", "1.2", "2.1", "2.2"])
 picture
 
 # %% [markdown]

@@ -90,8 +90,7 @@ learnt = jax.jit(learn, static_argnums=3)(five, w_0, jnp.array([1.0, 0, 0, 0, 0]
 print("contributions", scores.contribution(tokens, x_query, learnt).round(2))
 
 # %% [markdown]
-# The copy is worth nothing now. But what the model knew before has become new: the first
-# demonstration contradicts it.
+# The copy is worth nothing now. But what the model knew before has become new.
 #
 # ## Twelve pools
 #
@@ -127,34 +126,26 @@ def choices(pool, w_0, x_query, error, key):  # -> {rule: indices [size]}
     flow = scores.encode_flow(model, tokens) @ jnp.append(x_query, 0.0)
     contribution = scores.contribution(tokens, x_query, w_0)
 
-    def recomputed_flow(chosen):
-        return scores.flow_norm(oracles.candidate_flows(model, tokens, x_query, chosen)[-1])
-
-    def recomputed_contribution(chosen):
+    def recompute(chosen):
         return scores.contribution(tokens, x_query, learn(pool, w_0, chosen, depth))
 
     once = {
         "random": scores.random(tokens, x_query, key),
         "similarity": scores.similarity(tokens, x_query),
-        "residual": scores.residual(tokens, x_query, w_0),
         "GradS, layer 1": scores.flow_norm(flow[0]),
         "GradS, last layer": scores.flow_norm(flow[-1]),
         "contribution": contribution,
     }
     each_time = {
-        "GradS, recomputed": recomputed_flow,
-        "contribution, recomputed": recomputed_contribution,
+        "contribution, recomputed": recompute,
         "oracle": partial(oracles.leave_one_out, error),
     }
-    features = {
-        "determinantal": pool.x,
-        "contribution, determinantal": contribution[:, None] * pool.x,
-    }
     nothing = jnp.zeros_like(pool.y)
+    diverse = diversity.determinantal(contribution[:, None] * pool.x, size)
     return (
         {rule: scores.select(values, size) for rule, values in once.items()}
         | {rule: oracles.pick_greedily(s, nothing, size) for rule, s in each_time.items()}
-        | {rule: diversity.determinantal(x, size) for rule, x in features.items()}
+        | {"contribution, determinantal": diverse}
     )
 
 
@@ -278,18 +269,6 @@ at_random = gradient_matching.random_gap(gradients, size)
 print(f"gap of the subset {selection.objective:.3f}, of a random one {at_random:.3f}")
 
 # %% [markdown]
-# A3's own learner is a prefix of trainable tokens in front of the frozen model. In front of linear
-# attention its gradients are linear maps of those of regression (docs/theory, "Prefix gradients"):
-# three tokens of width 5 have gradients of 15 numbers, which span only d = 4 dimensions.
-
-# %%
-frozen = constructions.gradient_descent(jnp.full(2, step), d)
-start = prefix.init(jax.random.key(3), prefix_length=3, e=d + 1)
-of_prefix = jax.jit(partial(prefix.prefix_gradients, linear_attention.forward))
-gradients = of_prefix(frozen, start[None], pool)
-print("gradients", gradients.shape, "of rank", np.linalg.matrix_rank(gradients))
-
-# %% [markdown]
 # A subset of 12 is not the pool, but descent answers from it nearly as from the pool.
 
 
@@ -320,10 +299,9 @@ print(f"random  {np.mean([change(4, tokens[indices], tokens) for indices in at_r
 # **What matching is exact for.** The mean gradient of regression at $w$ is $Hw - r$. Checkpoints
 # in general position, $d + 1$ of them, tell $H$ and $r$, and descent of any depth reads no more
 # (docs/theory, "Matched gradients predict alike"). With fewer, something stays hidden: a
-# demonstration with $x \cdot w_c = y$ at all of them has no gradient. So take a random
-# demonstration, keep the part of it that the first $C$ checkpoints do not see, and add it to the
-# pool. (The other side has a token of zeros in its place: both have the mean gradients of the
-# pool.) Thin: ten of them.
+# demonstration with $x \cdot w_c = y$ at all of them has no gradient. So keep the part of a random
+# demonstration that the first $C$ checkpoints do not see, and put it into the pool in the place of
+# a token of zeros: no mean gradient changes. Thin: ten of them.
 
 
 # %%
@@ -335,15 +313,10 @@ def hidden(token, count):
 
 extra = 3 * rng.normal(size=(10, d + 1))
 with_zeros, counts = np.vstack([tokens, np.zeros(d + 1)]), np.arange(most + 1)
+sets = [[np.vstack([tokens, hidden(token, c)]) for c in counts] for token in extra]
 picture, (ax,) = plotting.figure(5.5, 2.8)
 for num_layers, color in zip((1, 2, 4, 8), plotting.COLOURS, strict=False):
-    changes = [
-        [
-            change(num_layers, np.vstack([tokens, hidden(token, count)]), with_zeros)
-            for count in counts
-        ]
-        for token in extra
-    ]
+    changes = [[change(num_layers, rows, with_zeros) for rows in each] for each in sets]
     logs = np.log10(np.maximum(changes, 1e-17))  # zero is not on the axis
     ax.plot(counts, 10**logs.T, color=color, alpha=0.25, lw=0.5)
     ax.plot(counts, 10 ** logs.mean(0), "o-", color=color, label=f"depth {num_layers}")

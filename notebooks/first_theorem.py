@@ -47,21 +47,11 @@ tokens = prompts.tokens(prompt)
 # One layer of linear attention adds $W_{PV}\, S\, W_{KQ}\, e_t$ to token $t$, where
 # $S = \frac1n \sum_i e_i e_i^\top$ is the second moment of the demonstrations. The theorem
 # (von Oswald et al., 2212.07677) writes the weights down: $W_{KQ} = \eta\, \mathrm{diag}(I, 0)$
-# compares covariates, $W_{PV} = \mathrm{diag}(0, -1)$ moves the label slot alone. The figure shows
-# both matrices of the first layer.
+# compares covariates, $W_{PV} = \mathrm{diag}(0, -1)$ moves the label slot alone.
 
 # %% tags=["setup"]
 step_sizes = jnp.array([0.4, 0.6, 0.6, 0.8])
 params = constructions.gradient_descent(step_sizes, d=task.d)
-
-# %%
-picture, axes = plotting.figure(4.5, 2.2, (1, 2))
-names = [f"x{i + 1}" for i in range(task.d)] + ["y"]
-for ax, matrix, title in zip(axes, (params.w_kq, params.w_pv), ("W_KQ", "W_PV"), strict=True):
-    image = ax.imshow(matrix[0, 0], cmap="RdBu_r", vmin=-1, vmax=1)
-    ax.set(title=title, xticks=range(6), xticklabels=names, yticks=range(6), yticklabels=names)
-picture.colorbar(image, ax=axes, shrink=0.8)
-picture
 
 # %% [markdown]
 # ## Run
@@ -193,14 +183,6 @@ try:
     find_counterexample("causal")
 except AssertionError as counterexample:
     print(str(counterexample).splitlines()[0])
-
-# %% [markdown]
-# One step at a time says more: with a causal mask the *first* layer still takes the step, because
-# the query reads all demonstrations. The second does not: their residuals are wrong by then.
-
-# %%
-causal = linear_attention.forward(params, tokens, keys="causal")
-print(np.abs(layer_predictions(causal) - layer_predictions(trace)))
 
 # %% [markdown]
 # ## Exercises

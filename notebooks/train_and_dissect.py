@@ -21,7 +21,7 @@ import optax
 import treescope
 
 from lsa_lab import estimators, prompts
-from lsa_lab.analyses import clipping, common_map, heads, implicit_gd
+from lsa_lab.analyses import clipping, heads, implicit_gd
 from lsa_lab.lab import plotting
 from lsa_lab.models import linear_attention, moments, transformer
 from lsa_lab.models.trace import layer_predictions
@@ -48,19 +48,15 @@ def draw(key, size):
 
 
 # %% [markdown]
-# Softmax attention, four heads in each of three layers, no MLP, no norm. Its weights before
-# training:
+# Softmax attention, four heads in each of three layers, no MLP, no norm. `fit` trains any model: it
+# takes a loss, a way to draw a batch, and an optimizer. The same words train linear attention, with
+# two heads a layer.
 
 # %%
 softmax = transformer.Config(token_width=4, num_layers=3, heads=4, key_width=4)
-treescope.display(transformer.init(jax.random.key(0), softmax))
-
-# %% [markdown]
-# `fit` trains any model: it takes a loss, a way to draw a batch, and an optimizer. The same words
-# train linear attention, with two heads a layer.
+treescope.display(transformer.init(jax.random.key(0), softmax))  # its weights before training
 
 
-# %%
 def errors(config, params, batch, mask=None):  # [B]
     predict = jax.vmap(lambda p: transformer.predict(params, prompts.tokens(p), config, mask))
     return (predict(batch) - batch.y_query) ** 2
@@ -201,11 +197,8 @@ ax.set_yticks(range(3), [1, 2, 3])
 picture.colorbar(image, label="rise of the risk")
 picture
 
-# %% [markdown]
-# How many heads of each layer count, if equal ones count fully; and what is left if all later
-# layers keep their best head alone:
-
 # %%
+# How many heads of each layer count, and the risk if all later layers keep their best head alone.
 print("effective heads", heads.effective_heads(importance))
 print("pruned risk", masked_risk(heads.prune(importance)), "full", masked_risk(jnp.ones((3, 4))))
 
@@ -220,24 +213,12 @@ print("pruned risk", masked_risk(heads.prune(importance)), "full", masked_risk(j
 stack = transformer.merge(runs["linear"].params, linear)
 maps = implicit_gd.trajectory(stack, prompt)
 print("largest departure of a token from its map, relative:", maps.residual)
-
-picture, axes = plotting.figure(6.75, 2.0, (1, 4))
-for layer, ax in enumerate(axes):
-    image = ax.imshow(maps.maps[layer], cmap="RdBu_r", vmin=-1.5, vmax=1.5)
-    ax.set(title=f"$W_{layer}$", xticks=range(4), yticks=range(4))
-    ax.set(xticklabels=["x1", "x2", "x3", "y"], yticklabels=["x1", "x2", "x3", "y"])
-picture.colorbar(image, ax=axes)
-picture
+print("W_3, of x1, x2, x3 and y:")
+print(np.round(maps.maps[-1], 2))
 
 # %% [markdown]
-# Softmax attention has no such matrix. The best one, by least squares, misses this share of what
-# each layer did to the tokens:
-
-# %%
-best = common_map.best_common_map(prompts.tokens(prompt), trace.stream)
-print(best.unexplained[1:])
-
-# %% [markdown]
+# Softmax attention has no such matrix.
+#
 # ## Clip it
 #
 # How much of a matrix does the model need? Set the smallest singular values of one module of one
@@ -269,8 +250,7 @@ picture
 #
 # All this is one training. `fit` takes a batch of keys and trains as many runs; the experiments
 # judge what holds in most of them (`figures/clipping_curves`, `figures/head_pruning`).
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # Write a number or an array in the place of each `None`, and run the two cells.

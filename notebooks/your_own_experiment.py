@@ -135,24 +135,7 @@ picture
 #
 # ## Choose the runs
 #
-# Fewer runs, a wider interval. Here are the first $R$ of the same runs, beside a bound near the
-# mean (chosen after a look: for this picture only):
-
-# %%
-near = float(round(low - 0.01, 2))
-picture, (ax,) = plotting.figure(5.5, 2.4)
-for count in range(2, len(samples) + 1):
-    first = judge(samples[:count], at_least=near)
-    color, marker = LOOKS[first["verdict"]]
-    ax.plot((count, count), (first["low"], first["high"]), "-", color=color)
-    ax.plot(count, first["value"], marker, color=color)
-ax.axhline(near, color="grey", lw=0.8, ls="--")
-ax.set(title="Interval by number of runs", xlabel="runs", ylabel="ratio")
-ax.set(ylim=(low - 0.4, high + 0.4))
-picture
-
-# %% [markdown]
-# Black diamonds are undecided. It is tempting to add runs until the claim holds. Say that the truth
+# Fewer runs, a wider interval. It is tempting to add runs until the claim holds. Say that the truth
 # lies exactly *on* the bound: an honest experiment then says "holds" one time in forty. Whoever
 # looks after every third run, and stops as soon as it holds, says it far more often.
 

@@ -1,16 +1,21 @@
-"""Exercises of the notebooks, the long and the short, have answers, and wrong ones are refused."""
+"""Exercises of the notebooks, the long and the short, have answers, and wrong ones are refused.
+
+The cells tagged "setup" hold what an exercise needs: imports, short functions. "exercise" is a cell
+to fill in, "check" judges the answer and binds the boolean ``solved``, "solution" is the answer. A
+test runs setup, answer and check in its own process.
+"""
 
 import functools
 import re
 
 import jax
+import jupytext
 import pytest
 
-from cells import answered, solution
 from lsa_lab.models import linear_attention
 from lsa_lab.notebooks import check
 from lsa_lab.tasks.linear import LinearTask, sample
-from tools.lessons import SCRIPTS
+from tools.lessons import ROOT, SCRIPTS, has_tag
 
 RISE = """
 def rise_beyond_bias(before, after, labels):
@@ -47,22 +52,44 @@ WRONG = {
 
 
 @functools.cache
-def values(name):
-    """What cells without a tag would have bound: a random stack in the place of the trained one."""
-    if name != "train_and_dissect":
-        return {}
-    stack = linear_attention.init(jax.random.key(0), 3, 2, 3, scale=0.2)
-    return {"stack": stack, "prompt": sample(jax.random.key(1), LinearTask(n=12, d=3))}
+def tagged(name, tag):
+    """Return the sources of all cells of a lesson with the tag."""
+    cells = jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
+    return [cell.source for cell in cells if has_tag(cell, tag)]
 
 
-def judged(name, answer=None):
-    return answered(name, answer or solution(name), **values(name))
+@functools.cache
+def setup(name):
+    """Return what the setup binds, and for a trained model a random one in its place."""
+    names: dict = {}
+    for source in tagged(name, "setup"):
+        exec(compile(source, f"{name}, setup", "exec"), names)
+    if name == "train_and_dissect":
+        names["stack"] = linear_attention.init(jax.random.key(0), 3, 2, 3, scale=0.2)
+        names["prompt"] = sample(jax.random.key(1), LinearTask(n=12, d=3))
+    return names
+
+
+def solution(name, part=-1):
+    return tagged(name, "solution")[part]
+
+
+def answered(name, answer=None, part=-1):
+    """Return the names after setup, an answer and the check of an exercise, by default the last.
+
+    Without an answer the cell runs as it stands.
+    """
+    names = {**setup(name)}
+    sources = answer or tagged(name, "exercise")[part], tagged(name, "check")[part]
+    for source in sources:
+        exec(compile(source, name, "exec"), names)
+    return names
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_the_exercise_has_an_answer(name):
     assert WRONG.keys() == {path.stem for path in SCRIPTS}
-    assert judged(name)["solved"]
+    assert answered(name, solution(name))["solved"]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +99,7 @@ def test_control_a_wrong_answer_is_refused(name, wrong):
     if isinstance(wrong, tuple):
         assert wrong[0] in solution(name)
         wrong = solution(name).replace(*wrong)
-    assert not judged(name, wrong)["solved"]
+    assert not answered(name, wrong)["solved"]
 
 
 LESSONS = [path.stem for path in SCRIPTS if "*Lesson " in path.read_text("utf-8")]
