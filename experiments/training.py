@@ -5,7 +5,7 @@ import numpy as np
 import optax
 
 from lsa_lab import lab
-from lsa_lab.training import Training, fit
+from lsa_lab.training import Run, Training, fit
 from lsa_lab.training.status import refuse_divergence
 
 
@@ -20,14 +20,22 @@ def build_adam(peak, steps, *, end=0.0, clip=None, b2=0.99) -> optax.GradientTra
     return optax.chain(optax.clip_by_global_norm(clip), optax.adam(rate, b2=b2))
 
 
-def train(label, loss, sample, optimizer, steps, start, keys, per_run=None, *, needs_all=False):
-    """Train R runs, leaves [R, ...] of ``start``, or resume them; return their params in float64.
+def fit_runs(
+    label, loss, sample, optimizer, steps, start, keys, per_run=None, *, needs_all=False, **watch
+) -> Run:
+    """Train R runs, leaves [R, ...] of ``start``, or resume them.
 
     A run that diverged has its last finite params, and is refused if all are needed.
     """
     optimize = optimizer if per_run is None else lambda _: optimizer
     training = Training(loss, sample, optimize, steps, label=label)
-    run = fit(training, start, keys, per_run=per_run, **lab.checkpoint(label))
+    run = fit(training, start, keys, per_run=per_run, **watch, **lab.checkpoint(label))
     if needs_all:
         refuse_divergence(run.status, label, needs_all=True)
-    return jax.tree.map(lambda leaf: np.asarray(leaf, float), run.params)
+    return run
+
+
+def train(*recipe, needs_all=False):
+    """Return the params of ``fit_runs`` in float64."""
+    params = fit_runs(*recipe, needs_all=needs_all).params
+    return jax.tree.map(lambda leaf: np.asarray(leaf, float), params)

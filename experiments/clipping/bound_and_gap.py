@@ -22,7 +22,6 @@ from experiments.clipping import clipped
 from experiments.models import tasks
 from experiments.models.model import prepare_prompt
 from experiments.models.named import choose_models
-from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.analyses.implicit_gd import trajectory
 from lsa_lab.lab import Claim, main, plotting
@@ -199,7 +198,7 @@ def measure_truncations(config, runs):  # -> Dataset
     edited = clipped.edit_all(params, edits)
     keys = jax.random.split(jax.random.key(config.seed + 1))
     disturbed = clipped.disturb_all(keys[0], params, edited)
-    task = distribution(spec.task, max(spec.task.lengths) + config.edited_population)
+    task = tasks.distribution(spec.task, max(spec.task.lengths) + config.edited_population)
     pairs = tasks.draw_runs(keys[1], task, count, config.edited_prompts)
     measures = [measure_stacks(spec, each, pairs, config) for each in (edited, disturbed)]
     bound, risk, sums = (np.stack(leaves, axis=1) for leaves in zip(*measures, strict=True))
@@ -385,7 +384,6 @@ def plot(result, config):  # -> Figure, caption
     right.legend()
     best = [np.exp(np.log(best_bound(result, shots)).mean()) for shots in config.shots]
     bounds, counts = (x.mean() for x in rank_gaps(result))
-    edits = result["edits"]
     return figure, (
         f"With the size c of the noise that makes it smallest, the bound is {min(best):.2g} to "
         f"{max(best):.2g} times the largest possible loss. At equal n its rank correlation with "

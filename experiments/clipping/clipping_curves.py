@@ -20,7 +20,6 @@ from experiments.clipping import clipped
 from experiments.clipping.clipped import PARTS
 from experiments.models import tasks
 from experiments.models.named import NamedModels
-from experiments.models.tasks import distribution, ridge_risks
 from lsa_lab.analyses.clipping import Edit
 from lsa_lab.lab import Claim, geometric_mean, main, plotting
 from lsa_lab.lm import readings
@@ -69,7 +68,7 @@ def measure_model(config, runs):  # -> Dataset (run, shots, kind, layer, part, r
     truncated = clipped.edit_all(params, edits)
     random = clipped.disturb_all(key_edits, params, truncated)
     models = clipped.join_edits(params, truncated, random)
-    law = distribution(spec.task, dtype=jnp.float32)
+    law = tasks.distribution(spec.task, dtype=jnp.float32)
     batch = tasks.draw_runs(key_prompts, law, count, config.prompts)
     rows = []
     for n in config.shots:
@@ -87,7 +86,7 @@ def measure_model(config, runs):  # -> Dataset (run, shots, kind, layer, part, r
         data[name] = (*axes, "kind", "layer", "part", "rate"), table[..., 1:].reshape(shape)
     data["zero"] = "run", (np.asarray(batch.y_query, float) ** 2).mean(1)
     penalty = spec.task.noise_std**2 / max(spec.task.lengths)
-    data["ridge"] = "run", np.asarray(ridge_risks(batch, penalty), float)
+    data["ridge"] = "run", np.asarray(tasks.ridge_risks(batch, penalty), float)
     coordinates = {"shots": list(SHOTS), "kind": list(KINDS), "layer": np.arange(depth) + 1}
     coordinates |= {"part": list(PARTS), "rate": list(config.rates)}
     able = [clipped.find_able(row["risk"][:, 0], batch, config.worst) for row in rows]
@@ -97,9 +96,8 @@ def measure_model(config, runs):  # -> Dataset (run, shots, kind, layer, part, r
 
 
 def compute(config, models):
-    measured = [measure_model(config, runs) for runs in models.values()]
-    tasks = [clipped.find_task(runs.spec) for runs in models.values()]
-    return xr.DataTree.from_dict(dict(zip(tasks, measured, strict=True)))
+    groups = {clipped.find_task(r.spec): measure_model(config, r) for r in models.values()}
+    return xr.DataTree.from_dict(groups)
 
 
 def select(result, task, shots="trained"):  # -> Dataset, or None

@@ -128,9 +128,8 @@ def measure_model(config, runs):  # -> Dataset (shift, run, search)
 
 
 def compute(config, models):
-    measured = [measure_model(config, runs) for runs in models.values()]
-    tasks = [clipped.find_task(runs.spec) for runs in models.values()]
-    return xr.DataTree.from_dict(dict(zip(tasks, measured, strict=True)))
+    groups = {clipped.find_task(r.spec): measure_model(config, r) for r in models.values()}
+    return xr.DataTree.from_dict(groups)
 
 
 FEWEST = 9  # the least number of runs for an interval of a ratio

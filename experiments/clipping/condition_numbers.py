@@ -20,7 +20,6 @@ from scipy.stats import rankdata
 from experiments.clipping import clipped
 from experiments.models import tasks
 from experiments.models.named import NamedModels
-from experiments.models.tasks import distribution
 from lsa_lab.analyses import clipping
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models.matrices import matrices
@@ -62,7 +61,7 @@ def measure(config, runs):  # -> Dataset
     places = [(layer, name) for layer in range(depth) for name in MODULES.values()]
     edits = [clipping.Edit(0, "w_q", 0.0)]  # nothing is cut
     edits += [clipping.Edit(*place, config.rate) for place in places]
-    task = distribution(spec.task, dtype=jnp.float32)
+    task = tasks.distribution(spec.task, dtype=jnp.float32)
     batch = tasks.draw_runs(jax.random.key(config.seed), task, count, config.prompts)
     predictions = clipped.predict_all(spec, clipped.edit_all(params, edits), batch)
     risks = clipped.compute_risks(predictions, batch)

@@ -21,9 +21,8 @@ from experiments.clipping import clipped
 from experiments.clipping.clipped import MODELS, PARTS, SHIFTS
 from experiments.models import tasks
 from experiments.models.named import choose_models
-from lsa_lab import lab
 from lsa_lab.analyses import clipping
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting
 from lsa_lab.lm import readings
 
 REGRESSION, CLASSES = MODELS
@@ -79,8 +78,7 @@ class Edited:
         self.places = [1 + np.flatnonzero(np.repeat(row, self.shape[-1])) for row in chosen]
 
     def predict(self, edit, places, batch):  # [R, K], Prompt [R, B] -> [R, K, B]
-        rows, places = np.arange(len(self.places))[:, None], np.asarray(places)
-        params = jax.tree.map(lambda leaf: leaf[rows, places], self.params[edit])
+        params = clipped.take_edits(self.params[edit], np.asarray(places))
         return np.asarray(clipped.predict_all(self.spec, params, batch), float)
 
 
@@ -161,7 +159,7 @@ def compute(config, models):
     def run(kind):
         return measure(config, kind, models[MODELS[kind]])
 
-    rows = lab.compute_each("models", config.names, run)
+    rows = compute_each("models", config.names, run)
     axes = {"score": ("shift", "run", "rule", "reading"), "able": ("shift", "run")}
     axes["share"] = ("run", "edit", "part", "layer", "rate")
     names = {"shift": list(config.shifts), "rule": list(RULES), "reading": list(READINGS)}

@@ -18,8 +18,7 @@ import xarray as xr
 from scipy.optimize import minimize
 
 from experiments.descent import linear_stacks
-from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 from lsa_lab.models import constructions
 from lsa_lab.models.moments import compiled, predictions_from_moments
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
@@ -148,9 +147,9 @@ def compute(config, models):
         tuned = {v: tune_plus_plus(config, depth, v**0.5) for v in set(noise_vars.tolist())}
         plus_plus = [build_plus_plus(jnp.asarray(tuned[v]), config.d) for v in noise_vars.tolist()]
         function = partial(measure, config, depth, stacks, plus_plus)
-        risks = lab.compute_each(f"risks of {depth} layers", items, function)
+        risks = compute_each(f"risks of {depth} layers", items, function)
         dims = dict.fromkeys(risks[0], ("task", "run"))
-        rows.append(lab.stack_rows(risks, dims, (len(TASKS), config.runs)))
+        rows.append(stack_rows(risks, dims, (len(TASKS), config.runs)))
     depths, axes = list(config.depths), ("depth", "task", "run")
     best = [best_descent_at(config.n, config.d, v, depths[-1])[depths] for v in noise_vars]
     data = {

@@ -18,17 +18,16 @@ import numpy as np
 import optax
 import xarray as xr
 
+from experiments import training
 from experiments.models.model import forward, prepare_prompt
 from experiments.models.named import choose_models
 from experiments.models.tasks import distribution, draw
-from lsa_lab import estimators, lab
+from lsa_lab import estimators
 from lsa_lab.analyses import alignment
 from lsa_lab.analyses.implicit_gd import implied_weights
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models.trace import layer_predictions
 from lsa_lab.prompts import tokens
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
 
 MODELS = ("linear attention", "softmax attention")
 CONTROL = "GD++ as control"
@@ -128,12 +127,10 @@ def fit_rules(config, answers, label):  # Prompt [R, B] and answers -> parameter
 
     steps = config.fitting_steps
     optimizer = optax.adam(optax.cosine_decay_schedule(0.05, steps))
-    training = Training(loss, sample, lambda _: optimizer, steps, label=label)
     starts = jax.tree.map(lambda x: jnp.stack([x] * runs), list_starts(depth - 1, d))
     keys = jax.random.split(jax.random.key(config.seed + 1), runs)
-    run = fit(training, starts, keys, per_run=(prompts, targets), **lab.checkpoint(label))
-    refuse_divergence(run.status, label, needs_all=True)
-    return run.params
+    recipe = loss, sample, optimizer, steps, starts, keys, (prompts, targets)
+    return training.fit_runs(label, *recipe, needs_all=True).params
 
 
 @jax.jit

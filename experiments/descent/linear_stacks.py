@@ -6,11 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.training import build_adam
-from lsa_lab import lab
+from experiments.training import build_adam, fit_runs
 from lsa_lab.models import linear_attention
 from lsa_lab.models.moments import predictions_from_moments
-from lsa_lab.training import Training, fit
 
 
 def repeat(params, times):  # leaves [..., L, H, e, e] -> [..., times L, H, e, e]
@@ -32,12 +30,11 @@ def train(label, key, sample, per_run, config, *, d, layers, loops=1):  # -> Par
         errors = predictions_from_moments(repeat(params, loops), moments, x_queries) - targets
         return jnp.mean(errors**2)
 
-    training = Training(loss, sample, lambda _: optimizer, steps, label=label)
     key_init, key_data = jax.random.split(key)
     count = len(jax.tree.leaves(per_run)[0])
     init = partial(linear_attention.init, num_layers=layers, num_heads=1, d=d, scale=0.1)
     start = jax.vmap(partial(init, dtype=jnp.float32))(jax.random.split(key_init, count))
     keys = jax.random.split(key_data, count)
-    run = fit(training, start, keys, per_run=per_run, **lab.checkpoint(label))
+    run = fit_runs(label, loss, sample, optimizer, steps, start, keys, per_run)
     params = jax.tree.map(lambda leaf: np.asarray(leaf, float), repeat(run.params, loops))
     return params, np.array([status.kind == "diverged" for status in run.status])

@@ -8,8 +8,7 @@ multiplied by a factor below 1. Where labels are noisier than in training, less 
 but so are smaller answers, without any smaller update. All risks are excess risks.
 """
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -52,8 +51,8 @@ class Config:
         wide = dict(heads=self.heads, key_width=self.key_width, width=self.heads * self.key_width)
         plain = dense_spec("softmax", self.d, self.n, self.depth, noise_std=self.noise_std,
                            init_scale=0.5, training=training, **wide)  # fmt: skip
-        architecture = dataclasses.replace(plain.architecture, norm=True)
-        specs = plain, dataclasses.replace(plain, architecture=architecture)
+        architecture = replace(plain.architecture, norm=True)
+        specs = plain, replace(plain, architecture=architecture)
         return dict(zip(NORMS, specs, strict=True))
 
 

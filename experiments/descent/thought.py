@@ -18,8 +18,7 @@ import xarray as xr
 
 from experiments import training
 from experiments.descent.linear_stacks import repeat
-from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.moments import compiler_options, layer_maps, predictions_from_moments
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
@@ -122,11 +121,11 @@ def measure(config, params, item):  # -> a dictionary of summaries of one run
 def compute(config, models):
     params = [train(config, loops) for loops in (1, config.loops)]
     items = [(i, r) for i in range(len(config.noises)) for r in range(config.runs)]
-    rows = lab.compute_each("test prompts", items, partial(measure, config, params))
+    rows = compute_each("test prompts", items, partial(measure, config, params))
     grid = "noise", "run"
     dims = dict.fromkeys(("mean", "median"), (*grid, "model", "steps"))
     dims |= {"diverged": (*grid, "model"), "least_squares": (*grid, "statistic")}
-    data = lab.stack_rows(rows, dims, (len(config.noises), config.runs))
+    data = stack_rows(rows, dims, (len(config.noises), config.runs))
     closed = [iterated(config.n, config.d, noise, config.most) for noise in config.noises]
     data["closed_form"] = (("noise", "steps"), np.stack(closed))
     coordinates = {"noise": list(config.noises), "model": list(MODELS)}

@@ -21,9 +21,8 @@ import xarray as xr
 from experiments.models.model import Model, prepare_prompt
 from experiments.models.named import REGRESSION, NamedModels
 from experiments.models.tasks import distribution, draw
-from lsa_lab import lab
 from lsa_lab.analyses import patches
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 from lsa_lab.models.moments import layer_maps
 from lsa_lab.prompts import Prompt, second_moment
 
@@ -165,10 +164,10 @@ def compute(config, models):
         if not runs.finished[-1][: config.seeds].all():
             raise ArithmeticError(f"trainings of {name} diverged")
     items = [(name, seed) for name in config.names for seed in range(config.seeds)]
-    rows = lab.compute_each("virtual demonstrations", items, partial(measure, config, models))
+    rows = compute_each("virtual demonstrations", items, partial(measure, config, models))
     dims = {"share": ("model", "run", "kind", "queries")}
     dims["error"] = ("model", "run", "size", "source", "prompt")
-    data = lab.stack_rows(rows, dims, (len(config.names), config.seeds))
+    data = stack_rows(rows, dims, (len(config.names), config.seeds))
     coordinates = {"model": list(config.names), "size": list(config.sizes)}
     coordinates |= {"queries": list(config.patch_sizes), "kind": ["patch", "projection"]}
     coordinates["source"] = ["fitted", "subset", "moment"]

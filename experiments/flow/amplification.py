@@ -7,8 +7,7 @@ demonstrations, and random stacks, with and without softmax. The gain of a rando
 of what a layer writes over that of a token.
 """
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -18,10 +17,9 @@ import xarray as xr
 
 from experiments.flow import measures
 from experiments.models.named import NamedModels
-from lsa_lab import lab
 from lsa_lab.analyses import disparity
 from lsa_lab.analyses.amplification import log_sizes, token_flow
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 from lsa_lab.models import constructions, linear_attention, transformer
 from lsa_lab.prompts import Prompt
 
@@ -94,7 +92,7 @@ def draw_stacks(config, rng):  # yields name, forward, Params [R, L, ...]
             shape = transformer.Config(e, depth, 1, e, **more)
             forward, gains = partial(transformer.forward, config=shape), (1.0,)
             key = jax.random.fold_in(jax.random.key(config.seed), tag - 1)
-            deep = dataclasses.replace(shape, num_layers=runs * depth)  # all are independent
+            deep = replace(shape, num_layers=runs * depth)  # all are independent
             layers = jax.jit(partial(transformer.init, config=deep))(key)
             base = jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), layers)
         for gain in gains:
@@ -132,9 +130,9 @@ def compute_random(config):  # -> Dataset (stack, run, layer)
     rng = np.random.default_rng(config.seed)
     pairs = draw_pairs(rng, config.runs, config.pairs, config.d)
     stacks = list(draw_stacks(config, rng))
-    rows = lab.compute_each("random stacks", stacks, lambda s: measure_random(*s[1:], pairs))
+    rows = compute_each("random stacks", stacks, lambda s: measure_random(*s[1:], pairs))
     dims = {"grows": ("stack", "run"), "disparity": ("stack", "run", "layer")}
-    return xr.Dataset(lab.stack_rows(rows, dims), {"stack": [name for name, *_ in stacks]})
+    return xr.Dataset(stack_rows(rows, dims), {"stack": [name for name, *_ in stacks]})
 
 
 @partial(jax.jit, static_argnames="alone")
@@ -163,9 +161,9 @@ def compute_trained(config, runs):  # -> {name: [R, ...]}
 
 
 def compute(config, models):
-    rows = lab.compute_each("trained models", [*models.values()], partial(compute_trained, config))
+    rows = compute_each("trained models", [*models.values()], partial(compute_trained, config))
     dims = {mode: ("model", "run", "layer") for mode in ("alone", "together")}
-    data = lab.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
+    data = stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
     trained = xr.Dataset(data, {"model": list(models), "rule": ["model", "Bayes rule"]})
     return xr.DataTree.from_dict({"trained": trained, "random": compute_random(config)})
 

@@ -7,8 +7,7 @@ that is linear in the labels. How unequal gradients are tells no rules apart; th
 their logarithms with those of the Bayes rule does. Stacks are trained here, at several depths.
 """
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -19,8 +18,8 @@ import xarray as xr
 from experiments.flow import measures
 from experiments.models.model import Model
 from experiments.models.specs import dense_spec
-from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab import estimators
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 
 STACKS = tuple(
     f"{kernel}, {prior}, depth {depth}"
@@ -79,7 +78,7 @@ def make_spec(config, kernel, prior, depth):
     shape |= dict(heads=config.heads, noise_std=config.noise_std, training=recipe)
     spec = dense_spec(kernel, config.d, config.n, layers, **shape)
     sparsity = config.sparsity if prior == "sparse" else None
-    return dataclasses.replace(spec, task=dataclasses.replace(spec.task, sparsity=sparsity))
+    return replace(spec, task=replace(spec.task, sparsity=sparsity))
 
 
 def compare_answer(answer, gradients, prompt, task):  # -> {name: [] or [L]}
@@ -156,14 +155,14 @@ def compare(config, runs):  # -> {name: [R, P, ...]}
 
 
 def compute(config, models):
-    rows = lab.compute_each("stacks", [*models.values()], partial(compare, config))
+    rows = compute_each("stacks", [*models.values()], partial(compare, config))
     dims = {name: ("stack", "run", "place") for name in rows[0]}
     dims["correlation"] = (*dims["correlation"], "layer")
-    data = lab.stack_rows(rows, dims)
+    data = stack_rows(rows, dims)
     priors = {name.split(", ")[1]: runs.spec for name, runs in models.items()}
-    rows = lab.compute_each("rules", [*priors.values()], partial(compare_rules, config))
+    rows = compute_each("rules", [*priors.values()], partial(compare_rules, config))
     rows = [{f"rule {name}": values for name, values in row.items()} for row in rows]
-    data |= lab.stack_rows(rows, dict.fromkeys(rows[0], ("prior", "rule", "run")))
+    data |= stack_rows(rows, dict.fromkeys(rows[0], ("prior", "rule", "run")))
     places = {"stack": list(models), "prior": list(priors), "rule": list(list_rules(config))}
     return xr.Dataset(data, places)
 

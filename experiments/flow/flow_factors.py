@@ -17,9 +17,8 @@ import xarray as xr
 
 from experiments.flow import measures
 from experiments.models.named import NamedModels
-from lsa_lab import lab
 from lsa_lab.analyses.amplification import demonstration_flow
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 from lsa_lab.models import constructions, linear_attention, moments
 from lsa_lab.models.trace import predict
 from lsa_lab.prompts import Prompt, tokens
@@ -166,15 +165,15 @@ def compare_model(config, runs):  # -> {name: [R, ...]}
 
 def compute(config, models):
     items = list(enumerate(config.knowns))
-    rows = lab.compute_each("known coordinates", items, partial(run_known, config))
+    rows = compute_each("known coordinates", items, partial(run_known, config))
     dims = {"size": ("score", "kind"), "r2": ("form",), "error": (), "rank": ("predictor",)}
     dims = {name: ("known", "run", *inner) for name, inner in dims.items()}
-    data = lab.stack_rows(rows, dims)
+    data = stack_rows(rows, dims)
     places = {"known": list(config.knowns), "score": list(SCORES), "kind": list(KINDS)}
     places |= {"form": ["product", "sum"], "predictor": ["gradient", "highest"]}
-    rows = lab.compute_each("models", [*models.values()], partial(compare_model, config))
+    rows = compute_each("models", [*models.values()], partial(compare_model, config))
     dims = {"likeness": ("model", "run", "stage"), "risk": ("model", "run", "rule")}
-    compared = lab.stack_rows(rows, dims)
+    compared = stack_rows(rows, dims)
     stages = {"stage": ["trained", "untrained"], "rule": ["Bayes rule", "model"]}
     many = xr.Dataset(compared, {"model": list(models), **stages})
     return xr.DataTree.from_dict({"one": xr.Dataset(data, places), "many": many})

@@ -7,9 +7,8 @@ each demonstration alone (A1, Eq. 2); its variants take the gradient of the last
 the gradient after each choice from what the model has learnt by then. Covariates are sparse.
 """
 
-import dataclasses
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -18,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab import estimators
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting
 from lsa_lab.models.constructions import prior_attention
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import diversity, oracles, scores
@@ -181,7 +180,7 @@ def compute(config, models):
     middle = tuple(values[len(values) // 2] for values in grid[:2])
     cells = [(*cell, False) for cell in itertools.product(*grid)] + [(*middle, 0.0, True)]
     # What a program depends on: others share it.
-    shape = dataclasses.replace(config, densities=(), knowns=(), noises=(), seed=0)
+    shape = replace(config, densities=(), knowns=(), noises=(), seed=0)
 
     def run(item):
         index, cell = item
@@ -191,7 +190,7 @@ def compute(config, models):
             raise ValueError(f"{refused} choices at {cell} have a score that is not finite")
         return errors
 
-    *errors, duplicates = lab.compute_each("tasks", list(enumerate(cells)), run)
+    *errors, duplicates = compute_each("tasks", list(enumerate(cells)), run)
     errors = np.reshape(errors, (*map(len, grid), *errors[0].shape))
     axes = ("density", "known", "noise", "run", "rule")
     data = {"error": (axes, errors), "duplicates": (axes[3:], duplicates)}

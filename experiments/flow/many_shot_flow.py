@@ -18,9 +18,9 @@ import xarray as xr
 
 from experiments.flow import measures
 from experiments.models.named import NamedModels
-from lsa_lab import lab, prompts
+from lsa_lab import prompts
 from lsa_lab.analyses.amplification import log_sizes, moment_flow
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 from lsa_lab.models import moments
 from lsa_lab.prompts import Prompt
 from lsa_lab.selection import scores
@@ -166,10 +166,10 @@ def compute_offline(config, runs):  # -> Dataset (rule, run)
 
 
 def compute(config, models):
-    rows = lab.compute_each("models", [*models.values()], partial(compare_model, config))
+    rows = compute_each("models", [*models.values()], partial(compare_model, config))
     dims = {name: ("model", "run", "layer") for name in ("correlation", "change")}
     dims |= {name: ("model", "run") for name in ("descent", "bayes_change")}
-    data = lab.stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
+    data = stack_rows(rows, dims | {"risk": ("model", "rule", "run")})
     many = xr.Dataset(data, {"model": list(models), "rule": ["model", "Bayes rule"]})
     offline = compute_offline(config, models[LINEAR])
     return xr.DataTree.from_dict({"many": many, "offline": offline})

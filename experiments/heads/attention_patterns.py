@@ -27,8 +27,8 @@ from experiments.heads import risks
 from experiments.heads.head_pruning import LOOKS, SOFTMAX
 from experiments.models.model import prepare_prompt, transformer_config
 from experiments.models.named import NamedModels
-from lsa_lab import lab, prompts
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab import prompts
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting
 from lsa_lab.models import transformer
 
 
@@ -108,7 +108,7 @@ def order_heads(reference, maps):  # [L, H, B, T, n] twice -> [L, H, B, T, n]
 
 
 def compute(config, models):
-    rows = lab.compute_each("models", [*models.values()], partial(compute_model, config))
+    rows = compute_each("models", [*models.values()], partial(compute_model, config))
     dims = dict.fromkeys(("aligned", "exchanged"), ("layer", "run", "other"))
     dims["shown"] = ("training", "layer", "head", "token", "demonstration")
     groups = [xr.Dataset({key: (dims[key], row[key]) for key in dims}) for row in rows]

@@ -20,9 +20,8 @@ import xarray as xr
 
 from experiments.heads import risks
 from experiments.models.named import NamedModels
-from lsa_lab import lab
 from lsa_lab.analyses import heads
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting, stack_rows
 from lsa_lab.models.linear_attention import mix_heads
 
 MERGED = "sparse"  # heads can be mixed; it also has variants with one head in each later layer
@@ -110,14 +109,14 @@ def compute(config, models):
     for name in config.names:
         finished = np.flatnonzero(models[name].finished.all(0)).tolist()  # in all variants
         if name == MERGED:
-            rows = lab.compute_each(name, finished, partial(mix_run, config, models[name]))
+            rows = compute_each(name, finished, partial(mix_run, config, models[name]))
             dims = {"importance": ("run", "mixing", "layer", "head"), "risk": ("run", "variant")}
         else:
             items = list(product([name], finished))
-            rows = lab.compute_each(name, items, partial(prune_run, config, models))
+            rows = compute_each(name, items, partial(prune_run, config, models))
             dims = {"importance": ("run", "layer", "head"), "risk": ("run", "kept")}
         kept = {} if name == MERGED else {"kept": list(KEPT)}
-        group = xr.Dataset(lab.stack_rows(rows, dims), kept)
+        group = xr.Dataset(stack_rows(rows, dims), kept)
         works = group["risk"][:, 0] < config.worst * np.array([row["zero"] for row in rows])
         group = group.isel(run=np.flatnonzero(works))
         lost = models[name].spec.training.seeds - group.sizes["run"]

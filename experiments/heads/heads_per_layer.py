@@ -19,8 +19,8 @@ import xarray as xr
 from experiments.heads import risks
 from experiments.models.model import clip_predictions
 from experiments.models.named import NamedModels
-from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab import estimators
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting
 from lsa_lab.models.moments import compiled
 from lsa_lab.prompts import repeat_demonstrations
 from lsa_lab.theory.depth import best_descent_at
@@ -112,7 +112,7 @@ def compute_run(config, models, run):  # -> {"model": [variants, n], "rule": [3,
 def compute(config, models):
     variants = list_variants(models)
     count = max(runs.spec.training.seeds for runs in models.values())
-    rows = lab.compute_each("trainings", range(count), partial(compute_run, config, models))
+    rows = compute_each("trainings", range(count), partial(compute_run, config, models))
     risk, rule = (np.stack([row[name] for row in rows]) for name in ("model", "rule"))
     owners = [list(models).index(name) for _, name, _ in variants]
     worse = (risk > config.worst * rule[:, owners][..., -1]).any(-1)

@@ -20,10 +20,9 @@ import xarray as xr
 from experiments.models import tasks
 from experiments.models.model import clip_predictions, compilation_key, transformer_config
 from experiments.models.named import NamedModels
-from lsa_lab import estimators, lab
-from lsa_lab import prompts as prompt_forms
+from lsa_lab import estimators, prompts
 from lsa_lab.analyses import probes
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting, stack_rows
 from lsa_lab.models import transformer
 from lsa_lab.models.moments import compiled
 
@@ -61,7 +60,7 @@ def read_tokens(model, batch):
     """Return the query's token after each layer [B, L+1, D], its unit [B], and r_j x_j [B, d]."""
 
     def read(prompt):
-        normal, unit = prompt_forms.normalise(prompt)
+        normal, unit = prompts.normalise(prompt)
         return model.forward(prompt).stream[:, -1], unit, probes.preprocess(normal)[-1]
 
     return jax.lax.map(read, batch, batch_size=min(512, len(batch.y)))
@@ -104,7 +103,7 @@ def forward_one_layer(model, tokens):
 
 def list_features(models, prompt):  # -> [[n+1, D]] for FEATURES
     """Return the features of a prompt in its own units; ``models`` are the two first layers."""
-    wide = prompt_forms.pad_covariates(prompt, models[0].spec.architecture.padding_slots)
+    wide = prompts.pad_covariates(prompt, models[0].spec.architecture.padding_slots)
     slot = jnp.eye(wide.x.shape[1] + 1)[-1:]
     tokens = [probes.embed_as_queries(forward_one_layer, model, wide) for model in models]
     raw = jnp.concatenate([prompt.x, prompt.x_query[None]])
@@ -126,7 +125,7 @@ def whiten(features):  # [2B, T, D] -> [2B, T, D]
 @partial(jax.jit, static_argnames=("steps", "share"))
 def measure_descents(models, batch, steps, share):  # -> [features]
     """Return the risk of descent on FEATURES with the number of steps best on other prompts."""
-    normal, unit = jax.vmap(prompt_forms.normalise)(batch)
+    normal, unit = jax.vmap(prompts.normalise)(batch)
     features = jax.lax.map(partial(list_features, models), normal, batch_size=min(64, len(unit)))
 
     def descend(rows):  # [B, n+1, D] -> []
@@ -163,12 +162,12 @@ def compute(config, models):
     dims |= dict.fromkeys(("reader", "held"), ("run", "state", "layer"))
     for name, runs in models.items():
         finished = np.flatnonzero(runs.finished[-1])[: config.runs]
-        rows = lab.compute_each(name, finished.tolist(), partial(measure_run, config, runs))
+        rows = compute_each(name, finished.tolist(), partial(measure_run, config, runs))
         rows = [row for row in rows if row["risk"][0] < row["risk"][1]]  # better than the answer 0
         if not rows:
             raise ArithmeticError(f"no training of {name} is better than the answer 0")
         left_out = min(config.runs, runs.spec.training.seeds) - len(rows)
-        data[name] = xr.Dataset(lab.stack_rows(rows, dims), attrs={"left_out": left_out})
+        data[name] = xr.Dataset(stack_rows(rows, dims), attrs={"left_out": left_out})
     coordinates = {"state": list(STATES), "rule": ["model", "0", "ridge"]}
     root = xr.Dataset(coords=coordinates | {"feature": list(FEATURES)})
     return xr.DataTree.from_dict({"/": root, **data})

@@ -17,8 +17,8 @@ import numpy as np
 import xarray as xr
 
 from experiments.models.model import clip_predictions
-from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab import estimators
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting
 from lsa_lab.models.sparse_constructions import coordinate_groups
 from lsa_lab.tasks.linear import LinearTask, sample_batch
 
@@ -115,7 +115,7 @@ def choose(risks):  # [R, 2, ..., P] -> [R, ...]
 
 def compute(config, models):
     keys = jax.random.split(jax.random.key(config.seed), config.runs)
-    rows = lab.compute_each("runs", range(config.runs), lambda run: measure_run(keys[run], config))
+    rows = compute_each("runs", range(config.runs), lambda run: measure_run(keys[run], config))
     stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     heads, for_all = stacked["heads"], stacked["for_all"]  # [R, 2, H, shares, E, T]
     flat = heads.reshape(*heads.shape[:4], -1)

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab import estimators
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting
 from lsa_lab.prompts import Prompt
 
 PREPROCESSED, RIDGE, LASSO = RULES = ("preprocessed descent", "ridge", "Lasso")
@@ -149,7 +149,7 @@ def list_places(config):  # -> {panel: ({axis: values}, [Place])}
 def compute(config, models):
     panels = list_places(config)
     places = list(dict.fromkeys(place for _, row in panels.values() for place in row))
-    rows = lab.compute_each("places", range(len(places)), partial(measure_place, config, places))
+    rows = compute_each("places", range(len(places)), partial(measure_place, config, places))
     risks, data, coordinates = dict(zip(places, rows, strict=True)), {}, {"rule": list(RULES)}
     for panel, (axes, row) in panels.items():
         values = np.stack([risks[place] for place in row])

@@ -17,9 +17,8 @@ from experiments.language import models as language_models
 from experiments.language import texts
 from experiments.language.drawing import draw_rows, name_rows
 from experiments.language.edits import Answers, Editor
-from lsa_lab import lab
 from lsa_lab.analyses import clipping
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 from lsa_lab.lm import readings
 from lsa_lab.models.blocks import layer_params
 
@@ -153,10 +152,10 @@ def compute(config, models):
     def run(place):
         return measure_collection(config, model, editor, layers, pools[place], place)
 
-    rows = lab.compute_each("collections", range(len(names)), run)
+    rows = compute_each("collections", range(len(names)), run)
     axes = {"whole": ("reading",), "change": ("kind", "part", "place", "rate", "reading")}
     axes |= {"cost": ("shots",), "dropped": ("reading",), "gain": ("rule",), "share": ("kind",)}
-    data = lab.stack_rows(rows, {name: ("collection", *each) for name, each in axes.items()})
+    data = stack_rows(rows, {name: ("collection", *each) for name, each in axes.items()})
     coordinates = {"collection": list(names), "kind": list(KINDS), "part": list(PARTS)}
     coordinates |= {"place": list(PLACES), "rate": list(config.rates), "shots": ["few", "many"]}
     coordinates |= {"reading": list(READINGS), "rule": list(METHODS)}

@@ -18,8 +18,7 @@ from scipy.stats import rankdata
 from experiments.language import models as language_models
 from experiments.language import texts
 from experiments.language.drawing import draw_rows, name_rows
-from lsa_lab import lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting, stack_rows
 
 MODES = ("alone", "in one prompt", "averaged over rotations")
 MODELS = ("trained", "untrained")
@@ -152,11 +151,11 @@ def compute(config, models):
     def run(item):
         return measure_set(config, model, pools[item[0]], [config.seed, *item])
 
-    rows = lab.compute_each("sets of texts", items, run)
+    rows = compute_each("sets of texts", items, run)
     axes = {"disparity": ("weights", "mode", "layer"), "correlation": ("predictor",)}
     axes["log_probability"] = ("rule",)
     axes = {name: ("collection", "set", *own) for name, own in axes.items()}
-    data = lab.stack_rows(rows, axes, (len(pools), config.sets))
+    data = stack_rows(rows, axes, (len(pools), config.sets))
     names = {"collection": list(config.collections), "weights": list(MODELS), "mode": list(MODES)}
     names |= {"predictor": list(PREDICTORS), "rule": list(RULES)}
     layers = list(language_models.select_layers(model.config.num_layers, config.places))

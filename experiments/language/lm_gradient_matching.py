@@ -20,10 +20,8 @@ from experiments.language import models as language_models
 from experiments.language import texts
 from experiments.language.drawing import draw_rows, name_rows
 from experiments.matching import measures
-from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting, stack_rows
 from lsa_lab.lm import prefix
-from lsa_lab.lm.prefix import Example
 from lsa_lab.selection import baselines, gradient_matching
 from lsa_lab.selection.prefix import Recipe, example_gradients, mean_loss
 
@@ -68,7 +66,7 @@ def differentiate(params, path, examples, words, *, config):  # [C, k, D], Examp
 
 
 def write_examples(ids, labels):  # [m, W], [m] -> Example [m]
-    return Example(ids, jnp.full(len(ids), ids.shape[1] - 1), labels)
+    return prefix.Example(ids, jnp.full(len(ids), ids.shape[1] - 1), labels)
 
 
 def find_gradients(config, model, words, ids, labels, key, label):  # -> [m, C k D]
@@ -157,9 +155,9 @@ def compute(config, models):
     def run(item):
         return measure_pool(config, model, pools[item[0]], [config.seed, *item])
 
-    rows = lab.compute_each("pools", items, run)
+    rows = compute_each("pools", items, run)
     axes = dict.fromkeys(rows[0], ("collection", "pool", "rule"))
-    data = lab.stack_rows(rows, axes, (len(pools), config.pools))
+    data = stack_rows(rows, axes, (len(pools), config.pools))
     return xr.Dataset(data, {"collection": list(config.collections), "rule": list(RULES)})
 
 

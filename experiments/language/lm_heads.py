@@ -17,8 +17,7 @@ from scipy.stats import rankdata
 from experiments.language import models as language_models
 from experiments.language import texts
 from experiments.language.drawing import draw_rows, name_rows
-from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting
 from lsa_lab.lm import cached_stream
 
 TASK = 0.6  # the least share of right answers of a model that does the task
@@ -114,7 +113,7 @@ def compute(config, models):
     def close(i):
         return measure_importance(model, pools[i], *parts[i][:2], layers)
 
-    importance = np.stack(lab.compute_each("heads closed", range(len(names)), close))
+    importance = np.stack(compute_each("heads closed", range(len(names)), close))
 
     shape = model.config.num_layers, model.config.num_heads
 
@@ -126,7 +125,7 @@ def compute(config, models):
         cached = language_models.cache_streams(model, *prompt, (0,))
         return answer(model, cached, 0, np.stack([np.ones(shape), *kept]), pool.words)
 
-    margins = np.stack(lab.compute_each("pruned models", range(len(names)), prune))
+    margins = np.stack(compute_each("pruned models", range(len(names)), prune))
     labels = [pool.labels[part[-1]] for pool, part in zip(pools, parts, strict=True)]
     data = {
         "importance": (("collection", "layer", "head"), importance),

@@ -17,8 +17,7 @@ import numpy as np
 import xarray as xr
 
 from experiments.matching import measures
-from lsa_lab import lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting, stack_rows
 from lsa_lab.selection import baselines, gradient_matching
 from lsa_lab.selection.prefix import Recipe
 from lsa_lab.tasks import pools
@@ -189,8 +188,8 @@ def measure(config, kind):  # -> {name: [R, rule]}
 
 
 def compute(config, models):
-    rows = lab.compute_each("kinds of pools", KINDS, partial(measure, config))
-    data = lab.stack_rows(rows, dict.fromkeys(rows[0], ("kind", "run", "rule")))
+    rows = compute_each("kinds of pools", KINDS, partial(measure, config))
+    data = stack_rows(rows, dict.fromkeys(rows[0], ("kind", "run", "rule")))
     return xr.Dataset(data, {"kind": list(KINDS), "rule": list(RULES)})
 
 

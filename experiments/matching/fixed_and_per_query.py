@@ -21,8 +21,7 @@ from experiments.matching import measures
 from experiments.models.model import clip_predictions
 from experiments.models.named import NamedModels
 from experiments.models.runs import refuse_divergence
-from lsa_lab import lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting
 from lsa_lab.models import moments
 from lsa_lab.selection import baselines, gradient_matching, prefix, scores
 from lsa_lab.tasks import pools
@@ -155,7 +154,7 @@ def compute(config, models):
     if (config.fixed[0], config.fixed[-1]) != (0, max(task.lengths)):
         raise ValueError("numbers of fixed demonstrations go from 0 to the length of training")
     used = {name: runs.models(seeds=slice(config.runs)) for name, runs in models.items()}
-    rows = lab.compute_each("kinds of pools", KINDS, partial(measure, config, used, task))
+    rows = compute_each("kinds of pools", KINDS, partial(measure, config, used, task))
     places = {"kind": list(KINDS), "learner": ["descent", "ridge", *models]}
     places |= {"fixed": list(config.fixed), "rule": list(RULES)}
     return xr.Dataset({"error": (("kind", "learner", "run", "fixed", "rule"), rows)}, places)

@@ -21,8 +21,7 @@ import xarray as xr
 
 from experiments.matching import measures
 from experiments.models.named import NamedModels
-from lsa_lab import lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting
 from lsa_lab.models import moments
 from lsa_lab.selection import baselines, diversity, gradient_matching, prefix, scores
 from lsa_lab.tasks import pools
@@ -180,7 +179,7 @@ def compute_errors(config):  # -> Dataset (run, n, rule)
         tried = np.take_along_axis(tries, best, axis=1)[:, 0]
         return np.column_stack([once, tried, np.median(random, axis=1), by_query])
 
-    by_size = lab.compute_each("sizes", config.sizes, measure)
+    by_size = compute_each("sizes", config.sizes, measure)
     data = {"error": (("run", "n", "rule"), np.stack(by_size, axis=1))}
     data["zero_error"] = ("run", np.asarray((queries.y**2).mean(1)))
     return xr.Dataset(data, {"n": list(config.sizes), "rule": list(RULES)})
@@ -222,7 +221,7 @@ def time_selection(config, runs):  # -> Dataset (training, part), seconds
 
     with jax.numpy_dtype_promotion("standard"):  # AdamW raises a float to an integer count
         measure(0)  # compiles
-        rows = lab.compute_each("times", range(config.timed), measure)
+        rows = compute_each("times", range(config.timed), measure)
     return xr.Dataset({"seconds": (("training", "part"), np.stack(rows))}, {"part": list(PARTS)})
 
 

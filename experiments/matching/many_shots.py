@@ -9,8 +9,7 @@ of the longest one, with the same query, whose target has no noise. Errors are m
 because linear attention explodes on a rare one.
 """
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -22,8 +21,7 @@ from experiments.matching import measures
 from experiments.models.named import NamedModels
 from experiments.models.runs import refuse_divergence
 from experiments.models.tasks import distribution, draw
-from lsa_lab import lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting, stack_rows
 
 TRAINED = ("linear attention", "softmax attention")
 LEARNERS = ("descent", *TRAINED)
@@ -50,7 +48,7 @@ TIERS = {
 
 def draw_prompts(config, task, labels):  # -> Prompt [R, B]
     """Draw the longest prompts, those of classes from the same covariates and noise."""
-    task = distribution(dataclasses.replace(task, labels=labels), max(config.shots))
+    task = distribution(replace(task, labels=labels), max(config.shots))
     keys = jax.random.split(jax.random.key(config.seed), config.runs)
     return jax.jit(jax.vmap(partial(draw, task=task, size=config.prompts)))(keys)
 
@@ -92,8 +90,8 @@ def compute(config, models):
     task = tasks.pop()
     prompts = {labels: draw_prompts(config, task, labels) for labels in LABELS}
     function = partial(measure, config, models, prompts)
-    rows = lab.compute_each("demonstrations", config.shots, function)
-    data = lab.stack_rows(rows, dict.fromkeys(rows[0], ("shots", "rule", "run")))
+    rows = compute_each("demonstrations", config.shots, function)
+    data = stack_rows(rows, dict.fromkeys(rows[0], ("shots", "rule", "run")))
     return xr.Dataset(data, {"shots": list(config.shots), "rule": ["descent", *models, "ridge"]})
 
 

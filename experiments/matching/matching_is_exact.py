@@ -17,8 +17,7 @@ import xarray as xr
 
 from experiments.matching import measures
 from experiments.models.named import NamedModels
-from lsa_lab import lab
-from lsa_lab.lab import Claim, geometric_mean, main, plotting
+from lsa_lab.lab import Claim, compute_each, geometric_mean, main, plotting
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import baselines, gradient_matching, prefix
 from lsa_lab.tasks import pools
@@ -173,7 +172,7 @@ def compute(config, models):
     descents = np.stack([split(part) for part in measure_descents(config, sets, rows, queries)])
     parts = jax.tree.map(split, (sets, rows, queries))
     trained = [model.models().cast_float64() for model in models.values()]
-    learned = lab.compute_each("models", trained, lambda m: np.stack(measure_model(m, *parts)))
+    learned = compute_each("models", trained, lambda m: np.stack(measure_model(m, *parts)))
     values = np.concatenate([np.moveaxis(descents, -1, 0), np.stack(learned)])
     gap, error = values[:, 0], values[:, 1]  # [learner, R, P, S]
     count = task.d + 3

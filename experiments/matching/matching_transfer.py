@@ -20,8 +20,8 @@ from scipy.stats import rankdata
 from experiments.matching import measures
 from experiments.models.named import NamedModels
 from experiments.models.specs import dense_spec
-from lsa_lab import estimators, lab, prompts
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab import estimators, prompts
+from lsa_lab.lab import Claim, compute_each, main, plotting
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import baselines, diversity, gradient_matching, prefix
 from lsa_lab.tasks import pools
@@ -176,7 +176,7 @@ def tune_all(config, trained, subsets):  # -> [learner, model, R, P, S]
     with jax.numpy_dtype_promotion("standard"):  # Adam raises a float to an integer count
         linear = np.asarray(tune_linear(trained[STACK], *subsets))
         models = [*trained.values()]
-        rows = lab.compute_each("tuned", models, lambda model: tune_prefix(model, *subsets))
+        rows = compute_each("tuned", models, lambda model: tune_prefix(model, *subsets))
     return np.stack([np.broadcast_to(linear, np.shape(rows)), np.stack(rows)])
 
 

@@ -10,14 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import training
 from experiments.models.model import Model
 from experiments.models.specs import dense_spec
-from lsa_lab import estimators, lab, prompts
+from lsa_lab import estimators, prompts
 from lsa_lab.models import constructions, moments
 from lsa_lab.selection import prefix
 from lsa_lab.tasks import pools
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
 
 
 def draw_pools(task, queries, keys):  # -> Pool [R, m, ...], Pool [R, K queries, ...]
@@ -42,11 +41,9 @@ def train_path(loss, recipe, starts, keys, rows, label):  # leaves [R, ...] -> [
     def sample(key, row):
         return prefix.sample_batch(key, row[:2], recipe.batch)
 
-    optimizer, steps = recipe.optimizer(m), recipe.steps(m)
-    training = Training(loss, sample, lambda _: optimizer, steps, label=label)
+    parts = loss, sample, recipe.optimizer(m), recipe.steps(m), starts, keys, rows
     watch = dict(watch=lambda learner: learner, chunk=recipe.chunk(m))
-    run = fit(training, starts, keys, per_run=rows, **watch, **lab.checkpoint(label))
-    refuse_divergence(run.status, label, needs_all=True)
+    run = training.fit_runs(label, *parts, needs_all=True, **watch)
     return jnp.asarray(run.history["watch"][:, :-1])
 
 
@@ -76,8 +73,8 @@ def train_prefixes(models, pool, recipe, keys, label):  # Model [R], Pool [R, m]
 def build_one_layer(d, n, noise_std, count) -> Model:  # leaves [count, ...]
     """Return the best single step of descent, the same for all."""
     params = constructions.one_step_optimum(jnp.eye(d), n, noise_std**2)
-    training = dict(steps=1, batch=1, learning_rate=1.0, seeds=1)
-    model = Model(dense_spec("linear", d, n, 1, training=training), params)
+    recipe = dict(steps=1, batch=1, learning_rate=1.0, seeds=1)
+    model = Model(dense_spec("linear", d, n, 1, training=recipe), params)
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), model)
 
 

@@ -73,16 +73,13 @@ class Runs:
         length = training.steps // max(training.checkpoints, 1)
         return np.unique([0, *(part * length for part in self.parts), training.steps])
 
-    @property
-    def all_models(self) -> Model:  # leaves [A, S, ...]
+    def models(self, variant: int = -1, seeds=slice(None)) -> Model:  # leaves [S', ...]
+        """Return some seeds of a variant, by default all of the last one."""
         gates = head_gates(self.spec.architecture)
         if gates is not None:
             gates = np.repeat(gates[:, None], self.spec.training.seeds, axis=1)
-        return Model(self.spec, self.params, gates)
-
-    def models(self, variant: int = -1, seeds=slice(None)) -> Model:  # leaves [S', ...]
-        """Return some seeds of a variant, by default all of the last one."""
-        return jax.tree.map(lambda leaf: leaf[variant][seeds], self.all_models)
+        every = Model(self.spec, self.params, gates)
+        return jax.tree.map(lambda leaf: leaf[variant][seeds], every)
 
     def arrays(self) -> dict[str, np.ndarray]:
         trees = {"params": self.params, "checkpoints": self.checkpoints}
@@ -155,17 +152,12 @@ def read(file: Path, spec: Spec) -> Runs:
 
 
 def _assemble(spec: Spec, arrays, parts: tuple[int, ...], facts) -> Runs | None:
-    """Return the Runs of named arrays, None if a name or a shape is not that of the Spec."""
+    """Return the Runs of named arrays, None if one is missing."""
     like = jax.eval_shape(partial(init, spec), jax.random.key(0))
-    training, rows = spec.training, len(spec.architecture.rows)
-    axes = {"params": (rows, training.seeds), "checkpoints": (training.seeds, len(parts))}
 
     def tree(group):
-        def find(path, leaf):
-            array = arrays[group + jax.tree_util.keystr(path)]
-            if array.shape != (*axes[group], *leaf.shape):
-                raise KeyError(group)
-            return array
+        def find(path, _):
+            return arrays[group + jax.tree_util.keystr(path)]
 
         return jax.tree_util.tree_map_with_path(find, like)
 

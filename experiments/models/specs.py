@@ -3,9 +3,8 @@
 The whole Spec of every model that a result rests on is written into that result.
 """
 
-import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 
@@ -26,9 +25,6 @@ class Task:
     labels: Literal["real", "signs"] = "real"
 
     def __post_init__(self):
-        _check_counts(self, "d", "sparsity")
-        if self.sparsity is not None and self.sparsity > self.d:
-            raise ValueError(f"sparsity = {self.sparsity}: it is at most d = {self.d}")
         lengths = self.lengths
         if not lengths or min(lengths) < 1 or any(max(lengths) % n for n in lengths):
             raise ValueError(f"lengths = {lengths}: the longest is a multiple of each")
@@ -110,9 +106,9 @@ class Spec:
 
     def load(self, label: str, progress: Any = None) -> Any:
         """Return the Runs of this Spec: committed, cached or trained now."""
-        from experiments.models.train import load_models
+        from experiments.models import train
 
-        return load_models({label: self}, progress=progress)[label]
+        return train.load(self, label, progress)
 
 
 def dense_spec(
@@ -136,7 +132,7 @@ def dense_spec(
 
 def plain(spec: Spec) -> dict[str, Any]:
     """Return a Spec as JSON gives it back: dictionaries and lists."""
-    return json.loads(json.dumps(dataclasses.asdict(spec)))
+    return json.loads(json.dumps(asdict(spec)))
 
 
 def _check_counts(config: Any, *names: str) -> None:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from experiments.models import runs
 from experiments.models.model import Model, head_gates, init
 from experiments.models.named import MODELS
 from experiments.models.runs import Runs
-from experiments.models.specs import Recipe, Spec, plain
+from experiments.models.specs import Spec, plain
 from experiments.models.tasks import training_batch
 from experiments.training import build_adam
 from lsa_lab.files import cache_folder, lock_file
@@ -40,13 +39,8 @@ WEIGHTS = Path(__file__).resolve().parents[1] / "weights"
 CHECKPOINTS = {"transformer": (1,)}
 
 
-def load_models(models: Mapping[str, Spec], label: str = "", progress=None) -> dict[str, Runs]:
-    """Return the runs of each Spec: committed for a named model, else cached, else trained now."""
-    prefix = f"{label}: " if label else ""
-    return {name: _load(spec, f"{prefix}{name}", progress) for name, spec in models.items()}
-
-
-def _load(spec: Spec, label: str, progress) -> Runs:
+def load(spec: Spec, label: str, progress=None) -> Runs:
+    """Return the runs of a Spec: committed for a named model, else cached, else trained now."""
     for name, named in MODELS.items():
         if spec == named and weights_file(name).exists():
             return runs.read(weights_file(name), spec)
@@ -103,7 +97,7 @@ def train(spec: Spec, label: str, *, files: Files | None = None, progress=None) 
     """Train the A S runs of a Spec in float32 on squared errors against targets without noise."""
     training, gates = spec.training, head_gates(spec.architecture)
     count = len(spec.architecture.rows) * training.seeds
-    key_init, key_data = _split_seed(training)
+    key_init, key_data = jax.random.split(jax.random.key(training.seed))
     if gates is not None:
         gates = np.repeat(gates, training.seeds, axis=0).astype(np.float32)
 
@@ -129,12 +123,9 @@ def initial(spec: Spec) -> Any:  # leaves [S, ...]
     """Return the params of the last variant before its first step, gated heads included."""
     training = spec.training
     count = len(spec.architecture.rows) * training.seeds
-    keys = jax.random.split(_split_seed(training)[0], count)[-training.seeds :]
+    key, _ = jax.random.split(jax.random.key(training.seed))
+    keys = jax.random.split(key, count)[-training.seeds :]
     return jax.tree.map(np.asarray, _draw_params(spec, keys))
-
-
-def _split_seed(training: Recipe):  # the keys of params, and of prompts
-    return jax.random.split(jax.random.key(training.seed))
 
 
 def _draw_params(spec: Spec, keys) -> Any:  # [R] -> leaves [R, ...]

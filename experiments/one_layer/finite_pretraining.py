@@ -16,8 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting
 from lsa_lab.theory.asymptotics import ridgeless_risk
 
 RISKS = ("new tasks", "pretraining tasks")
@@ -150,7 +149,7 @@ def closed_forms(config, kappas, taus):  # -> [alphas, kappas, taus, 2]
 def compute(config, models):
     grid = config.sizes, config.alphas, config.kappas
     places = list(enumerate(itertools.product(*grid)))
-    risks = np.stack(lab.compute_each("fits", places, partial(simulate, config)))
+    risks = np.stack(compute_each("fits", places, partial(simulate, config)))
     risks = risks.reshape(*map(len, grid), *risks.shape[1:])
     at_places = closed_forms(config, config.kappas, config.taus)
     over_tau = closed_forms(config, config.kappas, LINE)

@@ -289,10 +289,9 @@ CLAIMS = (
 
 def plot(result, config):  # -> Figure, caption
     figure, (left, middle, right) = plotting.figure(6.75, 2.5, (1, 3))
-    for ax, name, draw in zip(
-        (left, middle, right), result, (plot_tasks, plot_shift, plot_tables), strict=True
-    ):
-        draw(ax, result[name])
+    plot_tasks(left, result["tasks"])
+    plot_shift(middle, result["shift"])
+    plot_tables(right, result["tables"])
     excesses = result["tasks"]["excess"]
     typical, far = 100 * float(excesses.median()), int((excesses > 0.1).sum())
     shift = result["shift"].to_dataset().isel(length=-1)

@@ -16,14 +16,12 @@ import numpy as np
 import optax
 import xarray as xr
 
-from lsa_lab import lab
+from experiments import training
 from lsa_lab.lab import Claim, main, plotting
 from lsa_lab.models import moments
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.tasks.linear import LinearTask, sample_moments_batch
 from lsa_lab.theory import training_dynamics as theory
-from lsa_lab.training import Training, fit
-from lsa_lab.training.status import refuse_divergence
 
 
 @dataclass(frozen=True)
@@ -70,15 +68,13 @@ def train(config, covariance, time, points, key, label):  # -> times [C+1], step
         return -params.w_pv[0, 0, -1, -1] * jnp.diagonal(params.w_kq[0, 0])[:-1]
 
     sample = partial(sample_moments_batch, task=task, size=config.batch)
-    descent = optax.sgd(config.learning_rate)
-    training = Training(loss, sample, descent, points * stride, label=label)
+    recipe = loss, sample, optax.sgd(config.learning_rate), points * stride
     weights = balanced_start(config.initial_step, len(covariance))
     w_kq = jnp.pad(weights.U, ((0, 1), (0, 1)))
     leaves = w_kq, jnp.zeros_like(w_kq).at[-1, -1].set(-weights.u)
     start = Params(*(jnp.stack([w[None, None].astype(jnp.float32)] * config.runs) for w in leaves))
     keys, watch = jax.random.split(key, config.runs), dict(watch=read_steps, chunk=stride)
-    run = fit(training, start, keys, **watch, **lab.checkpoint(label))
-    refuse_divergence(run.status, label, needs_all=True)
+    run = training.fit_runs(label, *recipe, start, keys, needs_all=True, **watch)
     times = np.arange(points + 1) * stride * config.learning_rate
     return times, np.asarray(run.history["watch"], float)
 

@@ -14,8 +14,7 @@ import numpy as np
 import xarray as xr
 
 from experiments import training
-from lsa_lab import lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab.lab import Claim, compute_each, main, plotting
 from lsa_lab.models.linear_attention import Params
 from lsa_lab.models.moments import predictions_from_moments
 from lsa_lab.prompts import second_moments
@@ -95,7 +94,7 @@ def compute(config, models):
         return np.mean((np.asarray(answers) - targets) ** 2)
 
     items = [(i, r) for i in range(len(places)) for r in range(config.runs)]
-    risks = np.array(lab.compute_each("test prompts", items, measure))
+    risks = np.array(compute_each("test prompts", items, measure))
     shape = (len(config.correlations), len(config.noises))
     closed = np.array([predict(config, *place) for place in places]).reshape(*shape, 2)
     axes = ("correlation", "noise")

@@ -7,6 +7,7 @@ prompts. The gate of GLA sees the token, which theory says gains little. A mesa 
 form here; the Kalman filter is the Bayes rule (close prior work: Qin et al. 2604.10946).
 """
 
+import itertools
 from dataclasses import dataclass
 from functools import partial
 
@@ -165,12 +166,10 @@ def predict(kind, d, rho):
 
 def predictions(config):
     found = {}
-    for kind in PREDICTED:
-        for d in config.widths:
-            for rho in config.drifts:
-                values = PREDICTED[kind](d, config.noise_var, rho)
-                named = {name: float(v) for name, v in values._asdict().items() if v is not None}
-                found[f"{kind}, d = {d}, rho = {rho}"] = named
+    for kind, d, rho in itertools.product(PREDICTED, config.widths, config.drifts):
+        values = PREDICTED[kind](d, config.noise_var, rho)._asdict()
+        named = {name: float(value) for name, value in values.items() if value is not None}
+        found[f"{kind}, d = {d}, rho = {rho}"] = named
     return found
 
 

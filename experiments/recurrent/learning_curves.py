@@ -17,8 +17,8 @@ import xarray as xr
 from scipy.optimize import minimize
 
 from experiments import training
-from lsa_lab import estimators, lab
-from lsa_lab.lab import Claim, main, plotting
+from lsa_lab import estimators
+from lsa_lab.lab import Claim, main, plotting, stack_rows
 from lsa_lab.models import prefixes, recurrent
 from lsa_lab.prompts import Prompt, bound_tokens
 from lsa_lab.tasks.linear import LinearTask, sample_batch
@@ -175,7 +175,7 @@ def compute(config, models):
             if (kind, depth) == ("delta", 1):
                 steps.append(mean_step(stack, test[0]))
     dims = {"risk": ("stack", "run", "prefix"), "distance": ("stack", "run", "rule")}
-    data = lab.stack_rows(rows, dims, (-1, config.runs))
+    data = stack_rows(rows, dims, (-1, config.runs))
     data["closed"] = (("rule", "prefix"), closed_curves(config, constants))
     data["closed_of_step"] = (("run", "prefix"), [curve_of_step(config, step) for step in steps])
     coordinates = {"stack": [name_stack(*stack) for stack in list_stacks(config)]}

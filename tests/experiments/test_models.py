@@ -69,7 +69,7 @@ def assert_same(a, b):
 
 
 def load(spec):
-    return train.load_models({"small one": spec})["small one"]
+    return train.load(spec, "small one")
 
 
 def test_committed_weights_and_their_path_are_those_of_a_new_training(committed, monkeypatch):
