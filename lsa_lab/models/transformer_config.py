@@ -4,9 +4,8 @@ import dataclasses
 from typing import Literal
 
 import jax
-import numpy as np
 
-from lsa_lab.arguments import check_at_least, check_choice, check_positive, check_whole, set_counts
+from lsa_lab.arguments import check_at_least, check_choice, check_positive, set_counts
 from lsa_lab.models.blocks import Kernel, Keys
 
 
@@ -73,19 +72,16 @@ class Config:
             )
 
     def _check_heads(self) -> None:
-        if isinstance(self.heads, tuple):
-            object.__setattr__(self, "heads", tuple(check_whole(h, "heads") for h in self.heads))
-        elif isinstance(self.heads, int | np.integer):
-            set_counts(self, "heads")
-        else:
-            raise ValueError(f"heads is {self.heads!r}; give an int, or a tuple with one per layer")
+        if self.heads is None or isinstance(self.heads, list):
+            raise ValueError(f"heads is {self.heads}; give an int, or a tuple with one per layer")
+        counts = tuple(check_at_least(count, "heads") for count in self.head_counts)
+        object.__setattr__(self, "heads", counts if isinstance(self.heads, tuple) else counts[0])
         if isinstance(self.heads, tuple) and len(self.heads) != self.num_layers:
             nearest = (self.heads + (1,) * self.num_layers)[: self.num_layers]
             raise ValueError(
                 f"heads is {self.heads}, {len(self.heads)} counts for num_layers = "
                 f"{self.num_layers}; the nearest valid value is {nearest}"
             )
-        check_at_least(min(self.head_counts), "heads")
 
     @property
     def head_counts(self) -> tuple[int, ...]:  # L of them

@@ -41,10 +41,7 @@ class HostRuns:
 
     def begin(self, state: State) -> list[Future]:
         """Return the states before the first chunk, as if they were those after one."""
-        chunk: list[Future] = [Future() for _ in range(self._plan.num_runs)]
-        for future, row in zip(chunk, self._split(state), strict=True):
-            future.set_result((row, None))
-        return chunk
+        return [self._pool.submit(tuple, (row, None)) for row in self._split(state)]
 
     def advance(self, chunk: list[Future], first: int) -> list[Future]:
         """Begin the chunk of steps from ``first`` on, after the chunk before."""
@@ -99,7 +96,7 @@ class MeshRuns:
 
     def advance(self, chunk: tuple[State, Any], first: int) -> tuple[State, Any]:
         times = np.int32(first), np.int32(self._plan.training.steps)
-        return _compile()(self._plan.static, self._mesh, chunk[0], *self._inputs, *times)
+        return _advance(self._plan.static, self._mesh, chunk[0], *self._inputs, *times)
 
     def gather(self, chunk: tuple[State, Any]) -> tuple[State, dict[str, np.ndarray]]:
         rows = multihost_utils.process_allgather(chunk, tiled=True)
@@ -126,12 +123,7 @@ def make_mesh() -> Mesh:
     return jax.make_mesh((len(devices),), ("runs",), (AxisType.Auto,), devices=devices)
 
 
-@functools.cache
-def _compile() -> jax.stages.Wrapped:
-    options = moments.compiler_options()
-    return jax.jit(_advance, static_argnums=(0, 1), compiler_options=options)
-
-
+@functools.partial(moments.compiled, static_argnums=(0, 1))
 def _advance(static: tuple[Training, str | None, int], mesh: Mesh, *arrays: Any) -> Any:
     """Return states and records [R, chunk] after a chunk; each device trains its own runs."""
 

@@ -103,9 +103,9 @@ def key_kind(leaf: Any) -> str | None:
 
 def _wrap_keys(tree: Any, like: Any) -> Any:
     """Return a tree whose keys are typed where those of ``like`` are."""
-    leaves, structure = jax.tree.flatten(like)
-    wrapped = [
-        leaf if (kind := key_kind(example)) is None else jax.random.wrap_key_data(leaf, impl=kind)
-        for leaf, example in zip(jax.tree.leaves(tree), leaves, strict=True)
-    ]
-    return jax.tree.unflatten(structure, wrapped)
+
+    def wrap(leaf: Any, example: Any) -> Any:
+        kind = key_kind(example)
+        return leaf if kind is None else jax.random.wrap_key_data(leaf, impl=kind)
+
+    return jax.tree.map(wrap, tree, like)

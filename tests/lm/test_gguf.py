@@ -12,17 +12,20 @@ from lsa_lab.lm import folder
 from lsa_lab.lm import gguf as our_gguf
 
 ROUNDING = 3e-7
-# llama.cpp's keys for those of config.json; it has a map of names itself.
-KEYS = {
-    "num_hidden_layers": "block_count", "n_layer": "block_count",
-    "hidden_size": "embedding_length", "n_embd": "embedding_length",
-    "intermediate_size": "feed_forward_length", "n_inner": "feed_forward_length",
-    "num_attention_heads": "attention.head_count", "n_head": "attention.head_count",
-    "num_key_value_heads": "attention.head_count_kv", "head_dim": "rope.dimension_count",
-    "max_position_embeddings": "context_length", "n_positions": "context_length",
-    "rms_norm_eps": "attention.layer_norm_rms_epsilon",
-    "layer_norm_epsilon": "attention.layer_norm_epsilon",
-}  # fmt: skip
+# llama.cpp's keys, and those of config.json; it has a map of names itself.
+KEYS = [
+    ("block_count", "num_hidden_layers"), ("block_count", "n_layer"),
+    ("embedding_length", "hidden_size"), ("embedding_length", "n_embd"),
+    ("feed_forward_length", "intermediate_size"), ("feed_forward_length", "n_inner"),
+    ("attention.head_count", "num_attention_heads"), ("attention.head_count", "n_head"),
+    ("context_length", "max_position_embeddings"), ("context_length", "n_positions"),
+    ("attention.head_count_kv", "num_key_value_heads"), ("rope.freq_base", "rope_theta"),
+    ("rope.dimension_count", "head_dim"), ("attention.key_length", "head_dim"),
+    ("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+    ("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+]  # fmt: skip
+TOKENS = {"model": "gpt2", "pre": "smollm", "merges": ["a b"]}
+TOKENS |= {"tokens": ["a", "b", "ab", *(f"<{i}>" for i in range(58))]}
 
 
 def convert(name, permute):
@@ -36,27 +39,14 @@ def convert(name, permute):
     return {key: np.ascontiguousarray(rows) for key, rows in named.items()}
 
 
-def write(path, name, kind="F32", more=None, words=None, permute=True, change=None):
+def write(path, name, kind="F32", more=None, permute=True, change=None):
     """A fixture as a GGUF file; matrices of another kind where their rows can be cut in blocks."""
-    fields = load_fields(name)
-    kind = gguf.GGMLQuantizationType[kind]
-    writer = gguf.GGUFWriter(path, fields["model_type"])
-    for key, new in KEYS.items():
-        if key in fields:
-            add = writer.add_float32 if isinstance(fields[key], float) else writer.add_uint32
-            add(f"{fields['model_type']}.{new}", fields[key])
-    if "rope_parameters" in fields:
-        writer.add_rope_freq_base(fields["rope_parameters"]["rope_theta"])
-    if "head_dim" in fields:
-        writer.add_key_length(fields["head_dim"])
-    for key, value in (more or {}).items():
-        kinds = {str: writer.add_string, bool: writer.add_bool, float: writer.add_float32}
-        kinds.get(type(value), writer.add_uint32)(key, value)
-    if words:
-        writer.add_tokenizer_model("gpt2")
-        writer.add_tokenizer_pre("smollm")
-        writer.add_token_list(words)
-        writer.add_token_merges(["a b"])
+    fields, kind = load_fields(name), gguf.GGMLQuantizationType[kind]
+    family, fields = fields["model_type"], fields | fields.get("rope_parameters", {})
+    values = {f"{family}.{new}": fields[key] for new, key in KEYS if key in fields}
+    writer = gguf.GGUFWriter(path, family)
+    for key, value in (values | (more or {})).items():
+        writer.add_key_value(key, value, gguf.GGUFValueType.get_type(value))
     for key, rows in (convert(name, permute) | (change or {})).items():
         block = gguf.GGML_QUANT_SIZES[kind][0]
         if rows is None:
@@ -109,8 +99,8 @@ def test_quantised_weights_are_those_of_the_folder_within_a_step(tmp_path, kind)
 
 
 def test_a_gguf_is_dequantised_once(tmp_path, monkeypatch, cache):
-    words = ["a", "b", "ab", *(f"<{i}>" for i in range(58))]
-    path = write(tmp_path / "model.gguf", "llama", words=words)
+    words = {f"tokenizer.ggml.{key}": value for key, value in TOKENS.items()}
+    path = write(tmp_path / "model.gguf", "llama", more=words)
     first = lm.load(path)
     monkeypatch.setattr(our_gguf, "read", None)
     again = lm.load(path)
