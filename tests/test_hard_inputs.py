@@ -273,7 +273,6 @@ HOLED = jnp.asarray(40 * TALL[:6]).at[0].set(0).at[1, 2].set(0).at[2, 0].set(0)
 AT_ZEROS = {
     "a cosine": (lambda rows: scores.cosine(rows, HOLED[1]), HOLED),
     "the cosine of a query": (lambda row: scores.cosine(HOLED, row), HOLED[1]),
-    "the similarity": (lambda rows: scores.similarity(rows, HOLED[1, :2]), HOLED),
     "the norm of a flow": (scores.flow_norm, HOLED),
     "the largest step": (lambda x: 1e3 * estimators.largest_step(x), HOLED),
     "a step limit": (lambda x: 1e6 * step_limit(PROMPT.replace(x=x, x_query=x[0])), HOLED[:, :2]),

@@ -256,7 +256,7 @@ ARGUMENTS = [  # a function, the arguments of a call, values that it refuses, an
     (probes.fit, dict(states=MANY, targets=MANY), dict(penalty=[-0.9], targets=[jnp.nan * MANY])),
     (probes.descend, dict(features=MANY[:5], labels=A[4,], num_steps=2),
      dict(num_steps=[2.5], share=[1.5])),
-    (scores.flow_norm, {}, dict(flow=[A[2, 3, 3, 3]])),
+    (scores.flow_norm, {}, dict(flow=[A[2, 3, 3, 3], A[1, 4, 2]])),
     (scores.contribution, dict(pool=A[5, 3]), dict(query=[A[2, 1]])),
     (scores.similarity, dict(query=A[2,]), dict(pool=[A[2,], BIG_ENDIAN])),
     (scores.residual, dict(pool=A[5, 3], query=A[2,]), dict(prior_mean=[A[3,]])),
