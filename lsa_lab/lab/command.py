@@ -17,7 +17,6 @@ from lsa_lab.lab.arguments import parse_dataclass, split_config
 from lsa_lab.lab.catalogue import TIERS, UsageError, check_known, find_script
 
 HELP = ("-h", "--help")
-INTERRUPTED = 130
 COMMANDS: dict[str, type] = {
     kind.__name__.lower(): kind
     for kind in (
@@ -56,7 +55,7 @@ def program() -> int:
         return 2
     except KeyboardInterrupt:
         print(f"\ninterrupted; to resume: lsa-lab {shlex.join(words)}", file=sys.stderr)
-        return INTERRUPTED
+        return 130
     except OSError as error:
         if error.errno not in _NOT_WRITABLE:
             raise

@@ -45,7 +45,7 @@ def sample(result, scale):
 
 CLAIMS = (
     Claim("zero", "derived here", "The mean at scale {scale} is 0", "the mean", sample,
-          at_least=-BOUND, at_most=BOUND, over={"scale": (1.0, 2.0)}, null="none: it is 0"),
+          at_least=-3.0, at_most=3.0, over={"scale": (1.0, 2.0)}, null="none: it is 0"),
     Claim("first", "derived here", "The mean at scale 1 is 0", "the mean",
           lambda result: result["mean"].sel(scale=1.0).values),
 )
@@ -69,15 +69,10 @@ class Package:
         self.root, self.name = root, f"package_{next(_numbers)}"
         self.script = root / self.name / "theme" / "question.py"
         self.script.parent.mkdir(parents=True)
-        self.write(SCRIPT.replace("BOUND", "3.0"))
+        self.script.write_text(SCRIPT.lstrip())
         self.git("init", "-q")
-        self.git("config", "user.email", "someone@example.org")
-        self.git("config", "user.name", "Someone")
         (root / ".gitignore").write_text(".cache\n__pycache__\n")
         self.commit()
-
-    def write(self, text):
-        self.script.write_text(text.lstrip())
 
     def change(self, old, new):
         text = self.script.read_text()
@@ -89,7 +84,8 @@ class Package:
 
     def commit(self):
         self.git("add", "-A")
-        self.git("commit", "-q", "-m", "A step", "--allow-empty")
+        who = ("-c", "user.email=someone@example.org", "-c", "user.name=Someone")
+        self.git(*who, "commit", "-q", "-m", "A step", "--allow-empty")
 
     @property
     def experiment(self):

@@ -43,30 +43,24 @@ def by_place(**more):
     return claim(sample=sample, over={"place": ("a", "b", "missing")}, **more)
 
 
-def test_cells_have_rows_and_missing_cells_have_none():
+def test_cells_have_rows_and_missing_cells_have_none_and_simultaneous_ones_share_the_level():
     rows = by_place(at_most=3.0).judge(RESULT)
     assert [(row["id"], row["cell"], row["verdict"]) for row in rows] == [
         ("id[a]", "a", "holds"),
         ("id[b]", "b", "fails"),
     ]
-
-
-def test_simultaneous_cells_share_the_level():
     rows = by_place(simultaneous=True).judge(RESULT)
     assert (rows[0]["low"], rows[0]["high"]) == mean_interval(X, 1 - 0.05 / 3)
     assert rows[0]["criterion"].endswith("at every place")
 
 
-def test_statistics():
+def test_statistics_and_an_unknown_interval_that_decides_nothing():
     (median,) = claim(statistic="median").judge(RESULT)
     assert median["value"] == np.median(X)
     (ratio,) = claim(statistic="ratio").judge(RESULT)
     assert ratio["value"] == pytest.approx(np.exp(np.log(X).mean()))
     (value,) = claim(sample=lambda result: 2.0, statistic="value", at_least=2.0).judge(RESULT)
     assert (value["low"], value["high"], value["verdict"]) == (2.0, 2.0, "holds")
-
-
-def test_an_unknown_interval_is_null_and_decides_nothing():
     (row,) = claim(sample=lambda result: X[:1], at_least=0.0).judge(RESULT)
     assert (row["low"], row["high"], row["verdict"]) == (None, None, "undecided")
 

@@ -10,7 +10,7 @@ import pytest
 
 from lsa_lab.lab import command
 from lsa_lab.lab.catalogue import UsageError
-from lsa_lab.lab.listing import describe_difference, expect_seconds
+from lsa_lab.lab.listing import describe_difference
 
 WRONG = [
     ("list --package nowhere", "no folder nowhere here or above"),
@@ -20,7 +20,6 @@ WRONG = [
     ("list question", "lsa-lab list does not take 'question'"),
     ("run", "no experiment is named"),
     ("run zzz", "unknown experiment 'zzz': there are question, all"),
-    ("run quest", "unknown experiment 'quest': did you mean question?"),
     ("run question --tier", "--tier has no value"),
     ("run questoin", "unknown experiment 'questoin': did you mean question?"),
     ("run question --teir full", "unknown option --teir: did you mean --tier?"),
@@ -182,14 +181,6 @@ def test_a_run_is_compared_with_the_committed_result():
     assert describe_difference(rows, others, which) == expected
     others[0]["verdict"] = "fails"
     assert describe_difference(rows, others).endswith("1 of 2 verdicts agree")
-
-
-def test_the_time_told_is_that_of_the_same_tier_and_size(package):
-    seconds = package.run("quick")["seconds"]
-    out = package.root / "out"
-    assert expect_seconds(package.experiment, "quick", out / "question") == seconds
-    assert expect_seconds(package.experiment, "smoke", out / "question") is None
-    assert expect_seconds(package.experiment, "quick", out / "question" / "n=8") is None
 
 
 def test_compare_prints_claims_side_by_side(package, run_here):

@@ -29,11 +29,11 @@ def test_a_full_run_after_a_committed_registration_is_registered(package):
     record = package.run()
     assert set(statuses(record).values()) == {"registered"}
     assert record["registered"]
-    file = json.loads((package.script.parents[1] / "registered.json").read_text())
+    file = json.loads(package.experiment.registry.read_text())
     assert set(file["question"][0]["claims"]) == {"zero", "first"}
 
 
-def test_a_claim_that_changes_after_the_run_is_exploratory(package):
+def test_a_claim_that_changes_after_the_run_is_exploratory_and_changes_are_not_published(package):
     register(package)
     package.run(publish=True)
     result = results.load(package.experiment.figures)
@@ -50,9 +50,16 @@ def test_a_claim_that_changes_after_the_run_is_exploratory(package):
         package.change(new, old)
         assert {row["status"] for row in rows if row["claim"] == "zero"} == {expected}
         assert rows[-1]["status"] == "registered"
+    package.change("Means of", "The means of")
+    with pytest.raises(UsageError, match="commit your changes first"):
+        package.run(publish=True)
 
 
-def test_a_seed_is_registered_once(package):
+def test_a_seed_is_registered_once_and_a_damaged_registry_is_named(package):
+    package.experiment.registry.write_text("{")
+    with pytest.raises(UsageError, match=r"registered.json is damaged"):
+        register(package)
+    package.experiment.registry.unlink()
     register(package)
     with pytest.raises(UsageError, match="is registered as it stands"):
         register(package)
@@ -65,19 +72,6 @@ def test_a_seed_is_registered_once(package):
     package.change("seed: int = 8", "seed: int = 7")
     with pytest.raises(UsageError, match="seed = 7 was registered"):
         package.run()
-
-
-def test_publishing_takes_committed_code(package):
-    register(package)
-    package.change("Means of", "The means of")
-    with pytest.raises(UsageError, match="commit your changes first"):
-        package.run(publish=True)
-
-
-def test_a_damaged_registry_is_named(package):
-    (package.script.parents[1] / "registered.json").write_text("{")
-    with pytest.raises(UsageError, match=r"registered.json is damaged"):
-        register(package)
 
 
 def test_seeds_are_found_in_nested_parts():

@@ -10,6 +10,7 @@ import xarray as xr
 from lsa_lab.files import lock_file
 from lsa_lab.lab import results, run
 from lsa_lab.lab.catalogue import UsageError
+from lsa_lab.lab.listing import expect_seconds
 from lsa_lab.lab.progress import show_progress
 
 
@@ -31,6 +32,10 @@ def test_a_run_leaves_a_result_its_claims_a_figure_and_a_page(package):
     table = results.load_claims(package.root / "out")
     assert list(table["id"]) == ["zero[1.0]", "zero[2.0]", "first"]
     assert set(table["experiment"]) == {"question"}
+    # The time that is told is that of the same tier and size.
+    times = [expect_seconds(package.experiment, tier, folder) for tier in ("quick", "smoke")]
+    assert times == [record["seconds"], None]
+    assert expect_seconds(package.experiment, "quick", folder / "n=8") is None
 
 
 def test_an_interrupted_run_resumes_after_its_last_part_of_the_same_code(
@@ -68,6 +73,9 @@ def test_a_result_that_cannot_be_drawn_is_not_computed_again(package, capsys):
     package.change("Means of {config.m}", "Means of {config.n}")
     package.run("quick")
     assert "judged and drawn again" in capsys.readouterr().out
+    package.change("def plot(", "def draw_it(")
+    with pytest.raises(UsageError, match=r"question.py has no plot"):
+        package.run("quick")
 
 
 def test_damaged_files_are_named(package):
@@ -109,12 +117,6 @@ def test_a_second_process_on_the_same_result_is_refused(package):
         lock_file(package.root / "out" / "question"),
         pytest.raises(UsageError, match="is written by process"),
     ):
-        package.run("quick")
-
-
-def test_a_script_without_a_part_is_named(package):
-    package.change("def plot(", "def draw_it(")
-    with pytest.raises(UsageError, match=r"question.py has no plot"):
         package.run("quick")
 
 
