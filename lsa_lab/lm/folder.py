@@ -190,7 +190,6 @@ def _open(path: Path) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Return the fields of a JSON file."""
     try:
         document = json.loads(path.read_text("utf-8"))
         if not isinstance(document, dict):

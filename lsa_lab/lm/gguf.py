@@ -60,7 +60,6 @@ def read(path: Path) -> tuple[Config, Tensors, dict[str, Any]]:
 def _make_config(
     metadata: Mapping[str, Any], source: Path, shapes: Mapping[str, tuple[int, ...]]
 ) -> Config:
-    """Return the Config that metadata and tensors describe."""
     family = Fields(metadata, source).read("general.architecture", str, only=_FAMILIES)
     own = {key.removeprefix(f"{family}."): value for key, value in metadata.items()}
     fields, norm = Fields(own, source), FAMILIES[family]["norm"]

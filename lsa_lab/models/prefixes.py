@@ -57,10 +57,7 @@ def predictions(
 
 
 def loss(
-    forward: Callable[[Any, Array], Trace],
-    params: Any,
-    prompt: Prompt,
-    layout: Layout = "bound",
+    forward: Callable[[Any, Array], Trace], params: Any, prompt: Prompt, layout: Layout = "bound"
 ) -> Array:  # []
     """Return the mean squared error over all n + 1 prefixes of one prompt."""
     labels = jnp.append(prompt.y, prompt.y_query)

@@ -55,18 +55,13 @@ def preprocess_then_optimise(
         [jnp.tile(alphas[:, None], d), jnp.tile(step_sizes[:, None], num_heads)], axis=1
     )
     w_q = w_k.at[1:, 0, :, :-1].multiply(factors[:, None])
-    w_v, w_o = _values_and_outputs(w_k, d)
+    w_v = jnp.zeros_like(w_k).at[0, :, 0, -1].set(1).at[1:, 0, 0, -1].set(1)  # reads labels
+    heads = np.arange(num_heads)  # they write features, and later ones to the label
+    w_o = jnp.zeros_like(w_k).swapaxes(2, 3).at[0, heads, d + heads, 0].set(1)
+    w_o = w_o.at[1:, 0, -1, 0].set(-1)
     slots = jnp.eye(config.stream_width, dtype=step_sizes.dtype)
     read_in = jnp.concatenate([slots[:, :d], slots[:, -1:]], axis=1)
     return Params(w_q, w_k, w_v, w_o, read_in=read_in, read_out=slots[-1]), config
-
-
-def _values_and_outputs(w_k: Array, d: int) -> tuple[Array, Array]:
-    """Return W_V, which reads labels, and W_O: to the features in layer 1, later to the label."""
-    w_v = jnp.zeros_like(w_k).at[0, :, 0, -1].set(1).at[1:, 0, 0, -1].set(1)
-    heads = np.arange(w_k.shape[1])
-    w_o = jnp.zeros_like(w_k).swapaxes(2, 3).at[0, heads, d + heads, 0].set(1)
-    return w_v, w_o.at[1:, 0, -1, 0].set(-1)
 
 
 def coordinate_groups(d: int, num_heads: int) -> np.ndarray:  # [H, d] bool

@@ -29,15 +29,8 @@ from lsa_lab.models.blocks import head_gates, layer_norm, layer_params
 from lsa_lab.models.trace import Trace, Walk
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_layers import attention_weights, not_none, run, run_to
-from lsa_lab.models.transformer_weights import (
-    Params,
-    check_inputs,
-    check_params,
-    present_heads,
-)
-from lsa_lab.models.transformer_weights import (
-    init as init,
-)
+from lsa_lab.models.transformer_weights import Params, check_inputs, check_params, present_heads
+from lsa_lab.models.transformer_weights import init as init
 
 # The fields that a config may choose freely where ``merge`` accepts it.
 _MERGED = ("token_width", "num_layers", "heads", "key_width", "keys", "normalise", "init_scale")

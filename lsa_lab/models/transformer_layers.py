@@ -11,14 +11,7 @@ from jax import Array
 
 from lsa_lab.arguments import choose_batch_size
 from lsa_lab.models import blocks
-from lsa_lab.models.blocks import (
-    key_mask,
-    layer_norm,
-    mlp,
-    read_causally,
-    read_softmax,
-    run_layers,
-)
+from lsa_lab.models.blocks import key_mask, layer_norm, mlp, read_causally, read_softmax, run_layers
 from lsa_lab.models.transformer_config import Config
 from lsa_lab.models.transformer_weights import Params
 

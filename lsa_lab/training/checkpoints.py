@@ -65,7 +65,6 @@ def hash_arrays(tree: Any) -> str:
 
 
 def _name_leaves(tree: Any) -> dict[str, Any]:
-    """Return the leaves by their paths."""
     return {jax.tree_util.keystr(path): x for path, x in jax.tree.leaves_with_path(tree)}
 
 

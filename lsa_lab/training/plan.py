@@ -68,12 +68,7 @@ class Plan:
 
 
 def make_plan(
-    training: Training,
-    params: Any,
-    key: Array,
-    per_run: Any,
-    watch: Callable | None,
-    chunk: int,
+    training: Training, params: Any, key: Array, per_run: Any, watch: Callable | None, chunk: int
 ) -> Plan:
     """Check the arguments of ``fit`` and bring its arrays into one form, [R, ...] in NumPy."""
     check_at_least(training.steps, "steps")

@@ -71,12 +71,11 @@ def test_attention_and_values_explain_what_every_head_writes(name):
     np.testing.assert_allclose(np.diff(walk.stream, axis=0), walk.heads.sum(1), atol=1e-12)
     written = read_through(weights, config, params, walk)
     np.testing.assert_allclose(written, walk.heads, rtol=1e-9, atol=1e-11)
-    assert not np.triu(
-        np.moveaxis(weights, (2, 3), (-2, -1)), 1
-    ).any()  # no token reads a later one
+    # No token reads a later one, nor a query itself.
+    assert not np.triu(np.moveaxis(weights, (2, 3), (-2, -1)), 1).any()
     itself = np.diagonal(weights, axis1=2, axis2=3)
     assert itself[..., :-1].all()
-    assert (itself[..., -1] == 0).all() == (config.layout == "merged")  # nor a query itself
+    assert (itself[..., -1] == 0).all() == (config.layout == "merged")
     if config.layout == "merged":
         states = states_of(params, tokens, config)
         np.testing.assert_array_equal(states[0, :, -1], states[0, :, -2])

@@ -5,16 +5,14 @@ it) - (error with it), on the same prompts. The edit with the largest gain on va
 tested once on others. The excess of the validation gain over the test gain is due to selection.
 """
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jax import Array
 
 from lsa_lab.analyses.clipping.curves import Risk, edited_errors, tabulate
-from lsa_lab.analyses.clipping.edits import Edit, Pieces, Ranks, svd_terms
+from lsa_lab.analyses.clipping.edits import Edit, Pieces, svd_terms
 from lsa_lab.analyses.clipping.ranks import DROP, RATES, Rate, condition_number
 from lsa_lab.arguments import check_finite
 from lsa_lab.models.matrices import matrices
@@ -116,13 +114,9 @@ def _measure(
 ) -> list[np.ndarray]:  # 1 + E of [B]
     """Return the errors without an edit and after each of some; those without are finite."""
     table, places, whole = tabulate(params, list(pieces), edits)
-    errors = np.asarray(_compute_errors(params, pieces, table, batch, risk=risk), float)
+    errors = np.asarray(_compute_errors(risk, params, pieces, table, batch), float)
     check_finite(errors[whole], "errors of the unclipped model")
     return [errors[whole], *errors[places]]
 
 
-@functools.partial(compiled, static_argnames="risk")
-def _compute_errors(
-    params: Any, pieces: Pieces, table: Ranks, batch: Any, *, risk: Risk
-) -> Array:  # [C, B]
-    return edited_errors(risk, params, pieces, table, batch)
+_compute_errors = compiled(edited_errors, static_argnames="risk")
