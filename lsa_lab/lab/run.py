@@ -15,7 +15,7 @@ from lsa_lab.lab import registration, results
 from lsa_lab.lab.catalogue import Experiment, UsageError
 from lsa_lab.lab.listing import expect_seconds
 from lsa_lab.lab.progress import format_seconds, show_progress
-from lsa_lab.lab.session import session
+from lsa_lab.lab.session import make_word, session
 from lsa_lab.lab.sources import digest_function, digest_library
 from lsa_lab.provenance import collect_facts
 
@@ -39,7 +39,8 @@ class Job:
     @property
     def folder(self) -> Path:
         """NAME, and for a changed configuration one inside it."""
-        name = ",".join(f"{key}={_word(value)}" for key, value in self.changes.items())
+        words = {key: make_word(str(value)).strip("_") for key, value in self.changes.items()}
+        name = ",".join(f"{key}={word}" for key, word in words.items())
         if len(name) > 100:
             name = f"{name[:80]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
         return self.out / self.experiment.name / name
@@ -52,11 +53,6 @@ class Job:
         """
         specs = getattr(self.config, "models", {})
         return {name: spec.load(name, progress) for name, spec in specs.items()}
-
-
-def _word(value: Any) -> str:
-    text = "_".join(map(_word, value)) if isinstance(value, list) else str(value)
-    return "".join(c if c.isalnum() or c in "_.+-" else "-" for c in text)
 
 
 def run(job: Job, *, publish: bool = False) -> dict[str, Any]:

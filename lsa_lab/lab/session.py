@@ -40,7 +40,7 @@ def checkpoint(label: str) -> dict[str, Any]:
         return {}
     from lsa_lab.training import Files
 
-    return {"files": Files(folder / f"{_word(label)}.ckpt"), "progress": progress}
+    return {"files": Files(folder / f"{make_word(label)}.ckpt"), "progress": progress}
 
 
 def compute_each(label: str, items: Sequence, function: Callable[[Any], Any]) -> list[Any]:
@@ -49,7 +49,7 @@ def compute_each(label: str, items: Sequence, function: Callable[[Any], Any]) ->
     A result is an array or a flat dictionary of arrays.
     """
     folder, progress = _current.get()
-    paths = [folder and folder / f"{_word(label)}-{i}.npz" for i in range(len(items))]
+    paths = [folder and folder / f"{make_word(label)}-{i}.npz" for i in range(len(items))]
     saved = itertools.takewhile(lambda path: path and path.exists(), paths)
     results = [_read(path) for path in saved if path]
     if progress is not None:
@@ -90,5 +90,6 @@ def _read(path: Path) -> Any:
     return named[""] if named.keys() == {""} else named
 
 
-def _word(label: str) -> str:
+def make_word(label: str) -> str:
+    """Return a label as a part of a file's name."""
     return re.sub(r"[^\w.-]+", "_", label)

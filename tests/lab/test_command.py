@@ -103,11 +103,10 @@ def test_what_cannot_be_written_is_told_in_one_sentence(package):
             left = run_program(words, package.root, stdout=full)
         assert (left.returncode, left.stderr) == (1, "error: the output: No space left on device\n")
     (package.root / "file").touch()
-    run = f"run question --tier smoke --package {package.name}"
-    for words in (run, "new file/question"):
-        left = run_program(words, package.root, LSA_LAB_CACHE=str(package.root / "file/cache"))
-        assert left.returncode == 1
-        assert re.fullmatch("error: (/.*/)?file.*: .*; --out and LSA_LAB_CACHE .*\n", left.stderr)
+    words = f"run question --tier smoke --package {package.name}"
+    left = run_program(words, package.root, LSA_LAB_CACHE=str(package.root / "file/cache"))
+    assert left.returncode == 1
+    assert re.fullmatch("error: (/.*/)?file.*: .*; --out and LSA_LAB_CACHE .*\n", left.stderr)
 
 
 def test_a_script_runs_by_itself_and_writes_below_the_home_folder(package):
@@ -134,8 +133,9 @@ def test_list_and_help_start_without_jax(package):
     assert "no result yet" in left.stdout
 
 
-def test_a_first_experiment_of_ones_own(tmp_path):
-    assert run_program("new my_lab/question", tmp_path).returncode == 0
+def test_a_first_experiment_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command.run_command(["new", "my_lab/question"]) == 0
     left = run_program("run question --tier smoke --package my_lab", tmp_path)
     assert left.returncode == 0, left.stderr
     assert "times the risk of ridge regression" in left.stdout
