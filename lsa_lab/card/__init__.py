@@ -14,10 +14,10 @@ docs/card.md defines every number.
 """
 
 from lsa_lab.card.card import Card, report_card
-from lsa_lab.card.evaluation import Probe
+from lsa_lab.card.evaluation import Probe, Tier
 from lsa_lab.card.identity import NearestRule, identify
 from lsa_lab.card.model_under_test import UnfitError
-from lsa_lab.card.recipe import Tier, sample_prompts
+from lsa_lab.card.recipe import sample_prompts
 
 __all__ = ["Card", "NearestRule", "Probe", "Tier", "UnfitError", "identify", "report_card"]
 __all__ += ["sample_prompts"]

@@ -45,11 +45,6 @@ class PromptDistribution:
         return self.noise_std**2
 
     @property
-    def zero_risk(self) -> float:
-        """Return E |w|², the risk of predicting 0 on training prompts."""
-        return 1.0 if self.tasks is None else float((self.tasks**2).sum(1).mean())
-
-    @property
     def risk_offset(self) -> float:
         """Return the number added to both risks of a ratio.
 

@@ -19,12 +19,11 @@ import numpy as np
 from jax import Array
 
 from lsa_lab.card import cost, leaderboard, mechanism, page, probes, recipe, summary
-from lsa_lab.card.evaluation import EvaluationContext, Probe
+from lsa_lab.card.evaluation import TIERS, EvaluationContext, Probe, Tier
 from lsa_lab.card.identity import NUM_PROMPT_SETS
 from lsa_lab.card.leaderboard import SCHEMA
-from lsa_lab.card.model_checks import Forward, check_leaves, prepare_model
-from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, hash_program
-from lsa_lab.card.recipe import TIERS, Tier
+from lsa_lab.card.model_checks import Forward, attempt, prepare_model
+from lsa_lab.card.model_under_test import UnfitError, hash_program
 from lsa_lab.files import write_file
 from lsa_lab.models import recurrent, transformer
 from lsa_lab.provenance import collect_facts
@@ -66,7 +65,7 @@ class Card:
 
     def to_json(self, name: str | None = None) -> dict[str, Any]:
         """Return the contents of card.json; numbers that are not finite are words."""
-        body = {"schema": SCHEMA, **self.facts} | ({} if name is None else {"name": name})
+        body = {"schema": SCHEMA, **self.facts, "name": name or self.facts["name"]}
         body |= {"curves": self.curves, "probes": [*map(dataclasses.asdict, self.probes.values())]}
         if self.ablations:
             body["ablations"] = {label: card.to_json() for label, card in self.ablations.items()}
@@ -145,7 +144,6 @@ def report_card(
 
     Raises UnfitError in the first seconds for a model that a card cannot describe.
     """
-    started = time.monotonic()
     size = _choose_tier(tier, seeds, init, params)
     n = (size.n if d is None else 0) if n is None else n  # 8d if d alone is given
     size = dataclasses.replace(size, d=d or size.d, n=n, task=task or size.task)
@@ -153,14 +151,12 @@ def report_card(
     first = params
     if init is not None:
         init, first = _draw_params(init, size.d)
-    check_leaves(first, trained=init is not None)
-    models: list[ModelUnderTest] = []  # all of them are checked before any is trained
-    for label, function in [("", forward), *(ablate or {}).items()]:
+    options = first, size.d, size.n, causal, init is not None
+    models = [prepare_model(forward, *options)]
+    for label, function in (ablate or {}).items():  # all are checked before any is trained
         try:
-            models.append(prepare_model(function, first, size.d, size.n, causal))
+            models.append(prepare_model(function, *options))
         except UnfitError as error:
-            if not models:
-                raise
             raise UnfitError(f"ablate[{label!r}]: {error}") from None
     tokens = jnp.zeros((3, models[0].width), models[0].dtype)
     program = hash_program(models[0].predict, first, tokens)
@@ -174,38 +170,42 @@ def report_card(
         "program_sha256": program or "unknown: it calls a function of the host",
         **collect_facts(Path(__file__).parent),
     }
-    cards: list[Card] = []
+    cards = []
     for i, model in enumerate(models):
-        context = EvaluationContext(
-            model, [params] * NUM_PROMPT_SETS, size, size.distribution(table),
-            None if i else states, init,
-        )  # fmt: skip
-        training_facts: dict[str, Any] = {"trained": init is not None}
-        if init is not None:
-            part = None if folder is None else Path(folder) / (f"ablation {i}" if i else "")
-            resumed, start = part is not None and any(part.glob("*.ckpt*")), time.monotonic()
-            run, rate = recipe.train_runs(model, init, size, table, part, log)
-            seconds = time.monotonic() - start  # of this process
-            training_facts |= {"rate": rate, "training_seconds": seconds, "resumed": resumed}
-            runs = [jax.tree.map(itemgetter(r), run.params) for r in range(size.runs)]
-            context = dataclasses.replace(context, params=runs, training=run)
-        measured = _measure_probes(context, log)
-        risks = measured[f"risk over Bayes, n = {size.n}"].samples
-        lower_median = int(np.argsort(risks, kind="stable")[(len(risks) - 1) // 2])
-        median_run = 0 if init is None else lower_median
-        part_facts = facts | training_facts | {
-            "runs": len(context.params),
-            "median_run": median_run,
-            "weights_sha256": hash_arrays(context.params),
-            "seconds": round(time.monotonic() - started, 1),
-        }  # fmt: skip
-        weights = None if init is None else context.params[median_run]
-        cards.append(Card(measured, context.curves, part_facts, weights))
+        part = None if folder is None else Path(folder) / (f"ablation {i}" if i else "")
+        sets, law = [params] * NUM_PROMPT_SETS, size.distribution(table)
+        context = EvaluationContext(model, sets, size, law, None if i else states, init)
+        cards.append(_make_card(context, facts, part, log))
     return dataclasses.replace(cards[0], ablations=dict(zip(ablate or {}, cards[1:], strict=True)))
 
 
+def _make_card(
+    context: EvaluationContext, facts: dict, folder: Path | None, log: Callable[[str], None]
+) -> Card:
+    """Train a model if it has an init, measure it, and return its card without ablations."""
+    started, trained = time.monotonic(), context.init is not None
+    facts = facts | {"trained": trained}
+    if trained:
+        resumed = folder is not None and any(folder.glob("*.ckpt*"))
+        run, rate = recipe.train_runs(context, folder, log)
+        seconds = time.monotonic() - started  # of this process
+        facts |= {"rate": rate, "training_seconds": seconds, "resumed": resumed}
+        params = [jax.tree.map(itemgetter(r), run.params) for r in range(context.tier.runs)]
+        context = dataclasses.replace(context, params=params, training=run)
+    measured = _measure_probes(context, log)
+    risks = measured[f"risk over Bayes, n = {context.tier.n}"].samples
+    lower_median = int(np.argsort(risks, kind="stable")[(len(risks) - 1) // 2])
+    facts |= {
+        "runs": len(context.params),
+        "median_run": lower_median if trained else 0,
+        "weights_sha256": hash_arrays(context.params),
+        "seconds": round(time.monotonic() - started, 1),
+    }
+    weights = context.params[lower_median] if trained else None
+    return Card(measured, context.curves, facts, weights)
+
+
 def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> dict[str, Probe]:
-    """Return the probes by name, each with its share of the seconds among its facts."""
     tier, trained = context.tier, context.training is not None
     regression, known = tier.task == "regression", recurrent.Params | transformer.Params
     conditions = {  # in the order of measurement
@@ -231,13 +231,8 @@ def _measure_probes(context: EvaluationContext, log: Callable[[str], None]) -> d
     }
     measured: dict[str, Probe] = {}
     for measure in [measure for measure, applies in conditions.items() if applies]:
-        start = time.monotonic()
         log((measure.__doc__ or "").splitlines()[0])
-        results = measure(context)
-        seconds = round((time.monotonic() - start) / max(len(results), 1), 2)
-        for probe in results:
-            facts = {**probe.facts, "seconds": seconds}
-            measured[probe.name] = dataclasses.replace(probe, facts=facts)
+        measured |= {probe.name: probe for probe in measure(context)}
     return measured
 
 
@@ -245,25 +240,20 @@ def _choose_tier(tier: str | Tier, seeds: int | None, init: Any, params: Any) ->
     """Return the sizes of the card; raise UnfitError if arguments contradict each other."""
     if (init is None) == (params is None):
         raise UnfitError("give init(key) -> params to train a model, or trained params; not both")
-    if not isinstance(tier, Tier) and tier not in TIERS:
+    size = tier if isinstance(tier, Tier) else TIERS.get(tier)
+    if size is None:
         raise UnfitError(f"tier = {tier!r}: choose {', '.join(TIERS)}, or give a Tier")
     if seeds is not None and init is None:
         raise UnfitError("seeds need a training: give init(key) -> params, or leave seeds out")
-    size = TIERS[tier] if isinstance(tier, str) else tier
     return size if seeds is None else dataclasses.replace(size, runs=seeds)
 
 
 def _draw_params(init: Callable, d: int) -> tuple[Callable[[Array], Any], Any]:
     """Return ``init`` with the argument d, if it has one, and the params of key 0."""
-    try:
-        if "d" in inspect.signature(init).parameters:
-            init = partial(init, d=d)
-        return init, init(jax.random.key(0))
-    except Exception as error:
-        raise UnfitError(
-            f"init(key) raises {type(error).__name__}: {error}: it takes a jax.random.key and "
-            "returns params"
-        ) from error
+    message = "init(key) fails: it takes a jax.random.key and returns params"
+    if "d" in attempt(message, inspect.signature, init).parameters:
+        init = partial(init, d=d)
+    return init, attempt(message, init, jax.random.key(0))
 
 
 def _check_tasks(tasks: Any, size: Tier) -> np.ndarray | None:
@@ -303,7 +293,6 @@ def _to_json(value: Any) -> Any:
 
 
 def _to_number(value: Any) -> Any:
-    """Return the number that a word of ``_to_json`` stands for, and other values as they are."""
     if isinstance(value, list):
         return tuple(_to_number(entry) for entry in value)
     return float(value) if value in ("inf", "-inf", "nan") else value

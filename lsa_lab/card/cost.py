@@ -15,8 +15,8 @@ from lsa_lab.analyses.clipping import truncate
 from lsa_lab.card.evaluation import EvaluationContext, Probe, make_probe
 from lsa_lab.card.mechanism import relative_changes
 from lsa_lab.card.probes import find_accuracy
-from lsa_lab.card.recipe import STRIDE
-from lsa_lab.training import Training, fit
+from lsa_lab.card.recipe import STRIDE, fit_runs
+from lsa_lab.training import Training
 
 STATE_PROBE = "numbers in the state"
 _MATRICES = ("w_q", "w_k", "w_v", "w_o", "mlp_in", "mlp_out")
@@ -154,29 +154,26 @@ def draw_counts(key: Array, size: int, length: int, modulus: Array) -> tuple[Arr
 
 def measure_state_tracking(context: EvaluationContext) -> list[Probe]:
     """Measure the accuracy for parity and for counting modulo 3, at 16 and at 64 tokens."""
-    model, runs, init = context.model, len(context.params), context.init
-    assert init is not None  # a condition of this probe
+    model, runs = context.model, len(context.params)
     steps, predict = max(context.tier.steps // 4, 1), jax.vmap(model.predict, (None, 0))
 
     def sample(
-        key: Array, modulus: Array, length: int = _COUNT_LENGTH, size: int = context.tier.batch
+        key: Array, settings: tuple, length: int = _COUNT_LENGTH, size: int = context.tier.batch
     ) -> tuple[Array, Array]:
-        signs, targets = draw_counts(key, size, length, modulus)
+        signs, targets = draw_counts(key, size, length, settings[0])
         rows = jnp.zeros((size, length, model.width), model.dtype)
         slots = jnp.asarray([0, model.d, 2 * model.d])  # of x_t, x_{t-1} and y_{t-1}
         return rows.at[..., slots].set(signs[..., None]), targets
 
-    def loss(params: Any, examples: tuple[Array, Array], modulus: Array) -> Array:
+    def loss(params: Any, examples: tuple[Array, Array], settings: tuple) -> Array:
         tokens, targets = examples
         return jnp.mean((predict(params, tokens)[:, -1] - targets) ** 2)
 
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(3e-3))
-    training = Training(loss, sample, lambda modulus: optimizer, steps, label="counting")
+    training = Training(loss, sample, lambda settings: optimizer, steps, label="counting")
     keys = jax.random.split(jax.random.fold_in(jax.random.key(0), _COUNT_SEED), runs)
-    params = jax.tree.map(lambda *leaves: jnp.stack(leaves * 2), *map(init, keys))
-    data_keys = jax.vmap(lambda key: jax.random.fold_in(key, 1))(jnp.concatenate([keys, keys]))
     moduli = jnp.repeat(jnp.asarray([2, 3], model.dtype), runs)
-    trained = fit(training, params, data_keys, per_run=moduli).params
+    trained = fit_runs(training, context.init, jnp.concatenate([keys, keys]), moduli).params
     probes, note = [], f"trained anew for {steps} steps on the count after every sign"
     for i, (modulus, template) in enumerate(_COUNTS.items()):
         levels = 1 - 2 * np.arange(modulus) / (modulus - 1)
@@ -184,7 +181,7 @@ def measure_state_tracking(context: EvaluationContext) -> list[Probe]:
             answers, ends = [], []
             for r in range(i * runs, (i + 1) * runs):
                 key = jax.random.fold_in(jax.random.key(1), r)
-                tokens, targets = sample(key, moduli[r], length, context.tier.prompts)
+                tokens, targets = sample(key, (moduli[r],), length, context.tier.prompts)
                 run_params = jax.tree.map(lambda leaf, r=r: leaf[r], trained)
                 answers.append(model.predict_blocks(run_params, tokens)[:, -1, -1])
                 ends.append(targets[:, -1])

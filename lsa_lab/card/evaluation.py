@@ -1,4 +1,4 @@
-"""The numbers of a card, with medians and verdicts, and what they are measured on."""
+"""The sizes of a card, its numbers with medians and verdicts, and what they are measured on."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,12 +10,72 @@ from jax import Array
 from scipy.special import bdtr
 
 from lsa_lab.card.batches import Batch, PromptDistribution, bayes_predictions, draw_batch
-from lsa_lab.card.model_under_test import ModelUnderTest
-from lsa_lab.card.recipe import Tier
+from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError
+from lsa_lab.card.tasks import TASKS, half_life_gate
 from lsa_lab.training import Run
 
 Interval = tuple[float, float]
-Places = int | Sequence[int]  # numbers of demonstrations before a prediction; P is absent for one
+# Numbers of demonstrations before a prediction. The axis P is absent for one number.
+Places = int | Sequence[int] | slice
+
+
+@dataclass(frozen=True)
+class Tier:
+    """The sizes of a card: training, prompts of the probes, and the task."""
+
+    steps: int
+    pilot_steps: int
+    batch: int  # prompts in a step
+    prompts: int  # prompts of a probe for each run
+    d: int = 8
+    n: int = 0  # demonstrations of a training prompt; 0 means 8d
+    task: str = "regression"  # a name in tasks.TASKS
+    runs: int = 3
+    noise_std: float = 0.5
+    rates: tuple[float, ...] = (1e-2, 3e-3, 1e-3)
+    lengths: tuple[int, ...] = (64, 1024)  # tokens for which time and memory are measured
+    tracking: bool = True  # whether the model is also trained to count signs
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise UnfitError(f"task = {self.task!r}: choose {', '.join(TASKS)}")
+        if not self.n:
+            object.__setattr__(self, "n", 8 * self.d)
+        minima = dict(steps=100, pilot_steps=1, batch=1, prompts=8, d=3, n=2 * self.d, runs=2)
+        for name, minimum in minima.items():
+            if getattr(self, name) < minimum:
+                raise UnfitError(f"{name} = {getattr(self, name)}: it is at least {minimum}")
+        if self.noise_std <= 0:
+            raise UnfitError("noise_std is at least slightly above 0: else the Bayes risk is 0")
+
+    @property
+    def places(self) -> list[int]:
+        """Return the numbers of demonstrations at which risks are measured: d/2, d, 2d, 4d and n.
+
+        In a prompt of recall they are n/4, all pairs stored, n/2 and n.
+        """
+        if self.task == "recall":
+            return [self.n // 4, self.n // 2, self.n]
+        places = [self.d // 2, self.d, 2 * self.d, 4 * self.d]
+        return [place for place in places if place < self.n] + [self.n]
+
+    def distribution(self, tasks: np.ndarray | None = None) -> PromptDistribution:
+        """Return the distribution of training prompts."""
+        drift = half_life_gate(self.d) if self.task == "drift" else 1.0
+        return PromptDistribution(self.d, self.noise_std, self.task, persistence=drift, tasks=tasks)
+
+
+TIERS = {
+    "smoke": Tier(
+        steps=200, pilot_steps=1, batch=16, prompts=128, runs=2, rates=(1e-2,), lengths=(64,),
+        tracking=False,
+    ),
+    "laptop": Tier(steps=2000, pilot_steps=400, batch=32, prompts=512),
+    "paper": Tier(
+        steps=60_000, pilot_steps=6000, batch=64, prompts=1024, runs=8,
+        lengths=(64, 1024, 16384),
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,13 +91,15 @@ class EvaluationContext:
     training: Run | None = None  # of all runs, by the recipe of the card
     curves: dict[str, Any] = field(default_factory=dict)  # drawn on the page
 
+    def make_rngs(self, *tag: int) -> list[np.random.Generator]:  # [R]
+        return [np.random.default_rng([run, *tag]) for run in range(len(self.params))]
+
     def draw_batches(
         self, tag: int, distribution: PromptDistribution | None = None, n: int | None = None
     ) -> list[Batch]:  # [R]
         """Draw prompts for each run, by default as many and as long as in training."""
-        sizes = self.tier.prompts, self.tier.n if n is None else n
-        rngs = [np.random.default_rng([run, tag]) for run in range(len(self.params))]
-        return [draw_batch(rng, distribution or self.distribution, *sizes) for rng in rngs]
+        law, sizes = distribution or self.distribution, (self.tier.prompts, n or self.tier.n)
+        return [draw_batch(rng, law, *sizes) for rng in self.make_rngs(tag)]
 
     def predict(self, batches: list[Batch], places: Places) -> np.ndarray:  # [R, B, P]
         """Return the predictions of every run for its batch."""
@@ -86,17 +148,6 @@ def median_interval(samples: np.ndarray | Sequence[float]) -> Interval | None:
     return None if misses < 0 else (float(ordered[misses]), float(ordered[-1 - misses]))
 
 
-def decide(num_kept: int, num_samples: int) -> str:
-    """Return holds if all samples keep a bound, fails if none does, with one exception from eight.
-
-    By the sign test of level .05, one of eight samples may differ, two of eleven, and so on.
-    """
-    allowed = max(max_misses(num_samples, 0.05), 0)
-    if num_kept >= num_samples - allowed:
-        return "holds"
-    return "fails" if num_kept <= allowed else "undecided"
-
-
 @dataclass(frozen=True)
 class Probe:
     """A number of each run, and the value expected without the effect."""
@@ -133,7 +184,9 @@ def make_probe(
     """Return a Probe of the median over the runs, and count the runs that keep the bound.
 
     A sample that is NaN is undefined, and the probe has no verdict. An infinite sample is one of a
-    run with predictions that are not finite, and keeps no upper bound.
+    run with predictions that are not finite, and keeps no upper bound. The bound holds if all
+    samples keep it and fails if none does, with exceptions by the sign test of level .05: one of
+    eight samples may differ, two of eleven, and so on.
     """
     samples, finite = np.asarray(samples, float), np.isfinite(answers)
     defined, notes, kept, verdict = samples[~np.isnan(samples)], [note] if note else [], None, ""
@@ -145,7 +198,10 @@ def make_probe(
         floor = -math.inf if at_least is None else at_least
         ceiling = math.inf if at_most is None else at_most
         kept = int(((floor <= defined) & (defined <= ceiling)).sum())
-        verdict = decide(kept, len(samples)) if len(defined) == len(samples) else ""
+        allowed = max(max_misses(len(samples), 0.05), 0)
+        if len(defined) == len(samples):
+            verdict = "undecided" if kept > allowed else "fails"
+            verdict = "holds" if kept >= len(samples) - allowed else verdict
     value = float(np.median(defined)) if len(defined) else math.nan
     null = None if null is None else float(np.median(null))
     return Probe(

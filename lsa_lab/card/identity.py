@@ -1,25 +1,21 @@
 """The nearest known rule of a model, by its predictions on prompts where known rules differ."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from lsa_lab.arguments import check_at_least
-from lsa_lab.card.batches import (
-    Batch,
-    PromptDistribution,
-    draw_batch,
-    draw_repeated_keys,
-    permute,
-)
+from lsa_lab.card import batches
+from lsa_lab.card.batches import PromptDistribution
 from lsa_lab.card.evaluation import Interval
 from lsa_lab.card.model_checks import Forward, prepare_model
 from lsa_lab.card.model_under_test import ModelUnderTest, take_prefix
 from lsa_lab.card.rules import Family, PromptTable, make_families
 from lsa_lab.card.tasks import half_life_gate
+from lsa_lab.prompts import Prompt
 from lsa_lab.tasks.linear import LinearTask
 
 SAME, LIKE = 0.01, 0.1  # largest distances of "ridge" and "ridge-like"; else "none of these"
@@ -88,14 +84,12 @@ def identify(
     Raises ValueError for a task with another distribution of x, w or labels.
     """
     check_at_least(num_prompts, "num_prompts", 2 * NUM_PROMPT_SETS)
-    optional = {"covariance", "task_covariance", "prior_mean", "sparsity"}
-    unsupported = sorted(name for name in optional if getattr(task, name) is not None)
-    for name, supported in {"signal": "gaussian", "labels": "real"}.items():
-        if getattr(task, name) != supported:
-            unsupported.append(f"the {name} {getattr(task, name)!r}")
+    used = {"n", "d", "noise_std", "weight_std", "dtype"}
+    others = {f.name: f.default for f in fields(task) if f.name not in used}
+    unsupported = [name for name in others if str(getattr(task, name)) != str(others[name])]
     if unsupported:
         raise ValueError(
-            f"the task has {', '.join(unsupported)}: identify draws x ~ N(0, I), w ~ N(0, s² I) "
+            f"the task sets {', '.join(unsupported)}: identify draws x ~ N(0, I), w ~ N(0, s² I) "
             "and real labels; leave these settings out to use that distribution"
         )
     unit = float(task.weight_std) * task.d**0.5
@@ -124,10 +118,10 @@ def find_nearest_rules(
     for run, run_params in enumerate(params):
         rng = np.random.default_rng([run, 0x72756C65])
         sets = _draw_prompt_sets(rng, distribution, size, n)
-        scaled = [(b.prompt.replace(y=unit * b.prompt.y), place) for b, place in sets.values()]
-        by_set = [model.predict_layers(run_params, *pair) / unit for pair in scaled]
+        scaled = [prompt.replace(y=unit * prompt.y) for prompt in sets.values()]
+        by_set = [model.predict_layers(run_params, prompt) / unit for prompt in scaled]
         predictions.append(np.stack(by_set))  # [S, B, L]
-        tables.append(_join_prompts([take_prefix(b.prompt, place) for b, place in sets.values()]))
+        tables.append(_join_prompts(list(sets.values())))
     table = PromptTable(*(np.stack(leaves) for leaves in zip(*tables, strict=True)))
     layers = _clip(np.stack(predictions)).transpose(3, 1, 0, 2)
     features = [_take_differences(layer) for layer in layers]  # [S, R, B] each
@@ -138,30 +132,26 @@ def find_nearest_rules(
 
 def _draw_prompt_sets(
     rng: np.random.Generator, distribution: PromptDistribution, size: int, n: int
-) -> dict[str, tuple[Batch, int]]:
-    """Draw the sets by name, each with the number of demonstrations that a model reads.
-
-    The sets from _ORDER on change the prompts of _MANY.
-    """
+) -> dict[str, Prompt]:
+    """Draw the sets by name; those from _ORDER on change the prompts of _MANY."""
     n = 2 * max(n // 4, distribution.d)
-    training = draw_batch(rng, distribution, size, n)
+    training = batches.draw_batch(rng, distribution, size, n)
     shifts: dict[str, dict] = {
         "stretched covariates": {"stretch": 2.0},
         "enlarged covariates": {"scale": 1.5},
         "noisier labels": {"noise_std": 2 * distribution.noise_std},
         "drifting weights": {"persistence": half_life_gate(distribution.d), "tasks": None},
     }
-    sets = {"few demonstrations": training, "many demonstrations": training}
+    few = take_prefix(training.prompt, max(distribution.d // 2, 2))
+    sets = {"few demonstrations": few, "many demonstrations": training.prompt}
     for name, change in shifts.items():
-        sets[name] = draw_batch(rng, replace(distribution, **change), size, n)
-    sets["repeated keys"] = draw_repeated_keys(rng, distribution, size, n // 2)
-    sets["another order"] = permute(training, rng.permutation(n))
-    prompt = training.prompt
+        sets[name] = batches.draw_batch(rng, replace(distribution, **change), size, n).prompt
+    sets["repeated keys"] = batches.draw_repeated_keys(rng, distribution, size, n // 2).prompt
+    sets["another order"] = batches.permute(training, rng.permutation(n)).prompt
     for name, place in {"first": 0, "middle": n // 2, "last": n - 1}.items():
-        raised = prompt.replace(y=prompt.y + (np.arange(n) == place))
-        sets[f"change with the {name} label"] = replace(training, prompt=raised)
-    few = max(distribution.d // 2, 2)
-    return {name: (batch, n if i else few) for i, (name, batch) in enumerate(sets.items())}
+        labels = training.prompt.y + (np.arange(n) == place)
+        sets[f"change with the {name} label"] = training.prompt.replace(y=labels)
+    return sets
 
 
 def _take_differences(predictions: np.ndarray) -> np.ndarray:  # [S, ...]
@@ -265,7 +255,7 @@ def mean_interval(samples: np.ndarray) -> Interval:  # [R]
     return float(samples.mean() - half), float(samples.mean() + half)
 
 
-def _choose_rule(fits: Sequence[_Fit], names: list[str], own: str | None, runs: str) -> NearestRule:
+def _choose_rule(fits: Sequence[_Fit], names: list[str], own: str, runs: str) -> NearestRule:
     """Return the best of the rules with fewest numbers among those tied with the best score."""
     titles = [fit.name for fit in fits]
     scores = np.stack([fit.scores for fit in fits])  # [F, R]

@@ -7,14 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lsa_lab.card.batches import (
-    Batch,
-    bayes_predictions,
-    draw_batch,
-    draw_repeated_keys,
-    make_batch,
-    permute,
-)
+from lsa_lab.card import batches
 from lsa_lab.card.evaluation import EvaluationContext, Probe, make_probe, mean_squared_errors
 from lsa_lab.card.identity import LIKE, NONE, PROMPT_SETS, NearestRule, find_nearest_rules
 
@@ -60,17 +53,13 @@ def _describe_choice(rule: NearestRule) -> str:
 def measure_overwriting(context: EvaluationContext) -> list[Probe]:
     """Measure the share of the new label in the prediction for a key with two labels."""
     pairs, ridge_rule = context.tier.n // 2, replace(context.distribution, tasks=None)
-    key, batches = pairs // 2, []
-    for run in range(len(context.params)):
-        rng = np.random.default_rng([run, 5])
-        batch = draw_repeated_keys(rng, context.distribution, context.tier.prompts, pairs)
-        x, new = batch.x, batch.targets[:, pairs + key]
-        x[:, -1] = x[:, key]
-        drawn = batch.targets[:, :-1], batch.prompt.y
-        batches.append(make_batch(x, *(np.column_stack([labels, new]) for labels in drawn)))
-    answers = context.predict(batches, 2 * pairs)
-    ridge = [bayes_predictions(batch, ridge_rule)[:, -1] for batch in batches]
-    labels = [batch.targets[:, [-1, key]] for batch in batches]  # new and old
+    key, drawn, labels = pairs // 2, [], []
+    for rng in context.make_rngs(5):
+        batch = batches.draw_repeated_keys(rng, context.distribution, context.tier.prompts, pairs)
+        drawn.append(replace(batch, prompt=batch.prompt.replace(x_query=batch.x[:, key])))
+        labels.append(batch.targets[:, [pairs + key, key]])  # new and old
+    answers = context.predict(drawn, 2 * pairs)
+    ridge = [batches.bayes_predictions(batch, ridge_rule)[:, -1] for batch in drawn]
     shares, nulls = ([*map(_new_label_share, rows, labels)] for rows in (answers, ridge))
     says = "The new label of a repeated key replaces the old one: its share is at least 0.75."
     return [make_probe("share of the new label", "overwriting", says, shares, answers,
@@ -90,37 +79,36 @@ def measure_recall(context: EvaluationContext) -> list[Probe]:
     """Measure the error for a stored pair, with keys on a sphere and independent labels N(0, 1)."""
     d, probes, rule = context.tier.d, [], replace(context.distribution, tasks=None)
     for pairs in (d // 2, d, 2 * d):
-        rngs = [np.random.default_rng([run, 6, pairs]) for run in range(len(context.params))]
-        batches = [_draw_pairs(rng, context.tier.prompts, pairs, d) for rng in rngs]
-        errors, answers = context.evaluate(batches, pairs)
-        ridge = context.bayes_risks(batches, pairs, rule)
-        name = f"recall error over ridge's, {pairs} pairs"
+        rngs = context.make_rngs(6, pairs)
+        stored = [_draw_pairs(rng, context.tier.prompts, pairs, d) for rng in rngs]
+        errors, answers = context.evaluate(stored, pairs)
+        ridge = context.bayes_risks(stored, pairs, rule)
         says = f"The error for one of {pairs} stored pairs of key width {d} is at most 1.1 times "
-        note = f"squared error {np.median(errors):.3g} of 1"
         probes.append(
-            make_probe(name, "recall", f"{says}that of ridge.", errors / ridge, answers,
-                       at_most=1.1, null=1 / np.median(ridge), null_is="the answer 0", note=note)
+            make_probe(f"recall error over ridge's, {pairs} pairs", "recall",
+                       f"{says}that of ridge.", errors / ridge, answers, at_most=1.1,
+                       null=1 / np.median(ridge), null_is="the answer 0",
+                       note=f"squared error {np.median(errors):.3g} of 1")
         )  # fmt: skip
     return probes
 
 
-def _draw_pairs(rng: np.random.Generator, size: int, pairs: int, d: int) -> Batch:
+def _draw_pairs(rng: np.random.Generator, size: int, pairs: int, d: int) -> batches.Batch:
     x = rng.normal(size=(size, pairs + 1, d))
     x *= np.sqrt(d) / np.linalg.norm(x, axis=-1, keepdims=True)
     labels = rng.normal(size=x.shape[:2])
     index, rows = rng.integers(pairs, size=size), np.arange(size)
     x[:, -1], labels[:, -1] = x[rows, index], labels[rows, index]
-    return make_batch(x, labels, labels)
+    return batches.make_batch(x, labels, labels)
 
 
 def measure_permutation_distance(context: EvaluationContext) -> list[Probe]:
     """Measure the squared change of the prediction under a permutation of the demonstrations."""
-    n, batches, permuted = context.tier.n, [], []
-    for run in range(len(context.params)):
-        rng = np.random.default_rng([run, 7])
-        batches.append(draw_batch(rng, context.distribution, context.tier.prompts, n))
-        permuted.append(permute(batches[-1], rng.permutation(n)))
-    before, after = (context.predict(each, n) for each in (batches, permuted))
+    n, rngs, sizes = context.tier.n, context.make_rngs(7), (context.tier.prompts, context.tier.n)
+    drawn = [batches.draw_batch(rng, context.distribution, *sizes) for rng in rngs]
+    pairs = zip(drawn, rngs, strict=True)
+    permuted = [batches.permute(batch, rng.permutation(n)) for batch, rng in pairs]
+    before, after = context.predict(drawn, n), context.predict(permuted, n)
     says = "A permutation changes the prediction by at most 0.01 of its mean square."
     return [make_probe("squared change under a permutation", "order", says,
                        relative_changes(after, before), after, at_most=0.01, null=2.0,
@@ -151,7 +139,9 @@ def measure_label_gradients(context: EvaluationContext) -> list[Probe]:
         gradients = np.asarray(gradient(prompt.y, params, prompt), float)  # [B, n]
         shares = np.abs(gradients) / np.maximum(np.abs(gradients).sum(1, keepdims=True), 1e-12)
         shares = shares if gradients.any() else shares * np.nan  # without gradients no shares
-        ridge = _ridge_gradients(prompt, penalty)
+        x, query = np.asarray(prompt.x, float), np.asarray(prompt.x_query, float)
+        gram = x.swapaxes(1, 2) @ x + penalty * np.eye(x.shape[2])
+        ridge = (x @ np.linalg.solve(gram, query[..., None]))[..., 0]  # X(XᵀX + λI)⁻¹x
         norms = np.linalg.norm(gradients, axis=1) * np.linalg.norm(ridge, axis=1)
         largest.append(shares.max(1).mean())
         cosines.append(((gradients * ridge).sum(1) / np.maximum(norms, 1e-12)).mean())
@@ -166,10 +156,3 @@ def measure_label_gradients(context: EvaluationContext) -> list[Probe]:
         make_probe("share of the last quarter", "flows", "Do the last demonstrations dominate?",
                    last_quarters, null=0.25, null_is="equal shares"),
     ]  # fmt: skip
-
-
-def _ridge_gradients(prompt: Any, penalty: float) -> np.ndarray:  # [B, n]
-    """Return X (XᵀX + λI)⁻¹ x, the gradient of the ridge prediction by the labels."""
-    x, query = np.asarray(prompt.x, float), np.asarray(prompt.x_query, float)
-    gram = np.einsum("bni,bnj->bij", x, x) + penalty * np.eye(x.shape[2])
-    return np.einsum("bni,bi->bn", x, np.linalg.solve(gram, query[..., None])[..., 0])

@@ -9,13 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lsa_lab.card import model_under_test
 from lsa_lab.card.batches import PromptDistribution, draw_batch
-from lsa_lab.card.model_under_test import (
-    ModelUnderTest,
-    UnfitError,
-    hash_program,
-    make_batch_tokens,
-)
+from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, hash_program
 from lsa_lab.interop import as_forward
 from lsa_lab.models import trace as traces
 from lsa_lab.models.trace import Trace
@@ -48,18 +44,17 @@ _MESSAGES = {
 }
 
 
-def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -> ModelUnderTest:
+def prepare_model(
+    forward: Forward, params: Any, d: int, n: int, causal: bool, trained: bool = False
+) -> ModelUnderTest:
     """Return the model after checks on three prompts of n demonstrations, which take seconds.
 
-    Raises UnfitError if a check fails.
+    Raises UnfitError if a check fails; params that are to be ``trained`` must be floats.
     """
-    check_leaves(params)
-    dtypes = [jnp.asarray(leaf).dtype for leaf in jax.tree.leaves(params)]
-    dtypes = [kind for kind in dtypes if jnp.issubdtype(kind, jnp.floating)]
-    dtype = jnp.result_type(*dtypes) if dtypes else jnp.result_type(float)  # of tokens too
+    dtype = _check_leaves(params, trained)  # of tokens too
     batch = draw_batch(np.random.default_rng(0), PromptDistribution(d), 3, n).prompt
     batch = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), batch)
-    tokens = make_batch_tokens(batch, causal)
+    tokens = model_under_test.make_batch_tokens(batch, causal)
     predict = _make_predict(forward, params, tokens[0], causal)
     for length in (max(d // 2, 1) + 1, _LENGTH_FACTOR * n + 1):
         message = (
@@ -68,20 +63,19 @@ def prepare_model(forward: Forward, params: Any, d: int, n: int, causal: bool) -
             "rule for later positions"
         )
         other = jnp.zeros((length, tokens.shape[2]), dtype)
-        _attempt(message, jax.eval_shape, predict, params, other)
-    rule = getattr(getattr(forward, "__self__", None), "rule", None)  # of a built-in layer
+        attempt(message, jax.eval_shape, predict, params, other)
+    rule = str(getattr(getattr(forward, "__self__", None), "rule", ""))  # of a built-in layer
     predict_batch = jax.jit(jax.vmap(predict, (None, 0)))
-    rule = rule if isinstance(rule, str) else None
     model = ModelUnderTest(predict, causal, d, n, dtype, predict_batch, rule)
     predictions = _check_batches(model, params, tokens)
     gradient = jax.grad(lambda inputs: predict(params, inputs)[-1, -1])
-    _attempt(_MESSAGES["derivative"], jax.eval_shape, gradient, tokens[0])
+    attempt(_MESSAGES["derivative"], jax.eval_shape, gradient, tokens[0])
     if causal:
         _check_causal(model, params, tokens, predictions)
     return model
 
 
-def _attempt(message: str, function: Callable, *arguments: Any) -> Any:
+def attempt(message: str, function: Callable, *arguments: Any) -> Any:
     """Return the result of a call; raise UnfitError with the message if it raises anything."""
     try:
         return function(*arguments)
@@ -89,8 +83,9 @@ def _attempt(message: str, function: Callable, *arguments: Any) -> Any:
         raise UnfitError(f"{message} ({type(error).__name__}: {error})") from error
 
 
-def check_leaves(params: Any, trained: bool = False) -> None:
-    """Raise UnfitError for a leaf that is no number, NaN or, to be ``trained``, not a float."""
+def _check_leaves(params: Any, trained: bool) -> Any:
+    """Return the dtype of the floats; refuse a leaf that is no number or cannot be trained."""
+    dtypes = []
     for path, leaf in jax.tree.leaves_with_path(params):
         name, dtype = f"params{jax.tree_util.keystr(path)}", getattr(leaf, "dtype", None)
         if not isinstance(leaf, bool | int | float | complex) and dtype is None:
@@ -100,11 +95,15 @@ def check_leaves(params: Any, trained: bool = False) -> None:
             )
         if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and jnp.isnan(leaf).any():
             raise UnfitError(f"{name} holds NaN: give weights of a training that stayed finite")
-        if trained and not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+        dtype = jnp.asarray(leaf).dtype
+        if jnp.issubdtype(dtype, jnp.floating):
+            dtypes.append(dtype)
+        elif trained:
             raise UnfitError(
-                f"{name} is {jnp.result_type(leaf)}, which has no gradient: make it a float, or "
-                "keep it in the forward"
+                f"{name} is {dtype}, which has no gradient: make it a float, or keep it in the "
+                "forward"
             )
+    return jnp.result_type(*dtypes) if dtypes else jnp.result_type(float)
 
 
 def _make_predict(forward: Forward, params: Any, tokens: Array, causal: bool) -> Callable:
@@ -117,7 +116,7 @@ def _make_predict(forward: Forward, params: Any, tokens: Array, causal: bool) ->
 
     shape = f"[{tokens.shape[0]}, {tokens.shape[1]}]"
     message = f"forward(params, tokens {shape}) cannot be traced: {_INTERFACES[causal]}"
-    trace, slots = _attempt(message, trace_slots)
+    trace, slots = attempt(message, trace_slots)
     if causal and slots.shape[-1] != tokens.shape[0]:
         raise UnfitError(f"the Trace predicts the query alone: {_INTERFACES[True]}")
     if not jnp.issubdtype(slots.dtype, jnp.floating):
@@ -141,7 +140,7 @@ def _check_batches(model: ModelUnderTest, params: Any, tokens: Array) -> np.ndar
             second = replace(model, predict_batch=retraced).predict_blocks(params, tokens)
         return first, second, model.predict_blocks(params, tokens.at[1:].add(1))[0]
 
-    first, second, other_batch = _attempt(_MESSAGES["vmap"], predict_twice)
+    first, second, other_batch = attempt(_MESSAGES["vmap"], predict_twice)
     if not np.isfinite(first).all():
         raise UnfitError(_MESSAGES["finite"])
     if not np.array_equal(first, second):

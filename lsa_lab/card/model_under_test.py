@@ -1,7 +1,7 @@
 """A model under test: its predictions for many prompts at once."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,7 +35,7 @@ class ModelUnderTest:
     n: int  # demonstrations in training
     dtype: Any
     predict_batch: Callable[[Any, Array], Array]  # jitted: [B, T, w] -> [B, L+1, T or 1]
-    rule: str | None = None  # the known rule that a layer computes by its design
+    rule: str = ""  # the known rule that a layer computes by its design
 
     @property
     def width(self) -> int:
@@ -46,25 +46,21 @@ class ModelUnderTest:
         """Return the tokens of one prompt in the layout of the model."""
         return prompts.bound_tokens(prompt) if self.causal else prompts.tokens(prompt)
 
-    def predict_layers(self, params: Any, batch: Prompt, place: int) -> np.ndarray:  # [B, L]
-        """Return the predictions after each layer at x_place, from the ``place`` pairs before."""
-        return self._predict_prefix(params, batch, place)[:, 1:, -1]
+    def predict_layers(self, params: Any, batch: Prompt) -> np.ndarray:  # [B, L]
+        """Return the predictions for the query after each layer."""
+        return self._predict(params, batch)[:, 1:, -1]
 
-    def predict_places(
-        self, params: Any, batch: Prompt, places: int | Sequence[int]
-    ) -> np.ndarray:  # [B, P], [B] for one place
-        """Return the predictions at some places, that at place t from the t pairs before it."""
+    def predict_places(self, params: Any, batch: Prompt, places: Any) -> np.ndarray:  # [B, P]
+        """Return the predictions at places, that at t from the t pairs before it; [B] for one."""
         if self.causal:
-            return self._predict_prefix(params, batch, batch.x.shape[1])[:, -1][:, places]
-        rows = [self._predict_prefix(params, batch, int(t))[:, -1, -1] for t in np.ravel(places)]
+            return self._predict(params, batch)[:, -1][:, places]
+        prefixes = [take_prefix(batch, int(place)) for place in np.ravel(places)]
+        rows = [self._predict(params, prefix)[:, -1, -1] for prefix in prefixes]
         return np.stack(rows, 1) if np.ndim(places) else rows[0]
 
-    def _predict_prefix(self, params: Any, batch: Prompt, place: int) -> np.ndarray:
-        """Return the predictions from ``place`` pairs; a causal model reads the whole prompt."""
-        batch = batch if self.causal else take_prefix(batch, place)
+    def _predict(self, params: Any, batch: Prompt) -> np.ndarray:  # [B, L+1, T or 1]
         batch = jax.tree.map(lambda leaf: np.asarray(leaf, self.dtype), batch)
-        predictions = self.predict_blocks(params, make_batch_tokens(batch, self.causal))
-        return predictions[..., : place + 1] if self.causal else predictions
+        return self.predict_blocks(params, make_batch_tokens(batch, self.causal))
 
     def predict_blocks(self, params: Any, tokens: Array) -> np.ndarray:  # [B, L+1, T or 1]
         """Return the predictions for many prompts [B, T, w], computed in blocks of equal size.

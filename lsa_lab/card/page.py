@@ -4,7 +4,6 @@ import io
 import math
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,30 +33,22 @@ def render_page(
 ) -> str:
     """Return the HTML of a "card", of its part for a "notebook", or of the "table" of cards."""
     import jinja2
-    from markupsafe import Markup
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("lsa_lab.card"), autoescape=True, trim_blocks=True
     )
     environment.filters["number"] = summary.format_number
-    values: dict[str, Any] = {"kind": kind, "rows": rows, "body": body}
+    clone, docs = Path(__file__).resolve().parents[2], ""
+    pictures: dict[str, str] = {}
     if body is not None:
         others = [row for row in summary.load_committed() if row["name"] != body["name"]]
+        rows = [summary.make_row(body), *others]
         pictures = {} if kind == "notebook" else _draw_pictures(body)
-        docs, clone = "", Path(__file__).resolve().parents[2]
-        if folder is not None and folder.resolve().is_relative_to(clone):
-            docs = Path(os.path.relpath(clone / "docs/card.md", folder.resolve())).as_posix()
-        values |= {
-            "rows": [summary.make_row(body), *others],
-            "headline": summary.format_headline(body),
-            "task": TASKS[body["task"]][0],
-            "lines": summary.summarise(body),
-            "trial": summary.describe_trial(body),
-            "pictures": {group: Markup(picture) for group, picture in pictures.items()},
-            "kept": partial(summary.count_kept, body),
-            "docs": docs,
-        }
-    return environment.get_template("card.html").render(**values)
+    if folder is not None and folder.resolve().is_relative_to(clone):
+        docs = Path(os.path.relpath(clone / "docs/card.md", folder.resolve())).as_posix()
+    template = environment.get_template("card.html")
+    names = {"kind": kind, "body": body, "rows": rows, "pictures": pictures, "docs": docs}
+    return template.render(**names, summary=summary, tasks=TASKS)
 
 
 def draw_badge(body: dict[str, Any]) -> str:
@@ -75,12 +66,10 @@ def draw_badge(body: dict[str, Any]) -> str:
 def _draw_pictures(body: dict[str, Any]) -> dict[str, str]:
     import matplotlib
 
+    drawings = {"risk": _draw_risks, "growth": _draw_growth, "rules": _draw_rules}
+    drawings["training"] = _draw_training
     with matplotlib.rc_context(_STYLE):
-        pictures = {"curve": _draw_risks(body), "length": _draw_growth(body)}
-        if "rules" in body["curves"]:
-            pictures["rules"] = _draw_rules(body["curves"]["rules"])
-        if "training" in body["curves"]:
-            pictures["training"] = _draw_training(body)
+        pictures = {f"{name} curve": drawings[name](body) for name in body["curves"]}
         for group in dict.fromkeys(probe["group"] for probe in body["probes"]):
             probes = [p for p in body["probes"] if p["group"] == group and p["samples"]]
             if probes and group != "steps":
@@ -124,8 +113,8 @@ def _draw_risks(body: dict[str, Any]) -> str:
     return _to_svg(figure)
 
 
-def _draw_rules(layers: list[dict[str, Any]]) -> str:
-    last = layers[-1]
+def _draw_rules(body: dict[str, Any]) -> str:
+    layers, last = body["curves"]["rules"], body["curves"]["rules"][-1]
     names = list(reversed(last["distances"]))
     figure, ax = _make_axes(0.2 * len(names) + 0.8, xscale="log", xlabel="distance")
     ax.axvspan(1e-9, LIKE, color="#009E73", alpha=0.15, lw=0)

@@ -94,7 +94,8 @@ def measure_long_prompts(context: EvaluationContext) -> list[Probe]:
     (risks, answers), offset = context.evaluate(batches, places), distribution.risk_offset
     columns = [places.index(length) for length in lengths]
     bayes = context.bayes_risks(batches, lengths) + offset
-    ratios, zero_risk = (risks[:, columns] + offset) / bayes, distribution.zero_risk + offset
+    ratios, tasks = (risks[:, columns] + offset) / bayes, distribution.tasks
+    zero_risk = offset + (1 if tasks is None else float((tasks**2).sum(1).mean()))  # offset + E|w|²
     context.curves["growth"] = {"lengths": lengths, "runs": ratios}
     diverged = ~(risks < DIVERGENCE * zero_risk).all(0)
     first_diverged = f"diverges at n = {places[int(diverged.argmax())]}" if diverged.any() else ""

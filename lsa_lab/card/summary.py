@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lsa_lab.card.cost import STATE_PROBE
-from lsa_lab.card.recipe import TIERS
+from lsa_lab.card.evaluation import TIERS
 
 COMMITTED = Path(__file__).with_name("committed.json")  # rows of the cards of lsa_lab.card.layers
 BREAK = 2.0  # times the Bayes risk: a longer prompt with a larger risk breaks the model
@@ -182,8 +182,7 @@ def make_row(body: dict[str, Any]) -> dict[str, Any]:
 
 def load_committed() -> list[dict[str, Any]]:
     """Return the rows of the committed layers, which travel with the package."""
-    rows: list[dict[str, Any]] = json.loads(COMMITTED.read_text("utf-8"))
-    return rows
+    return list(json.loads(COMMITTED.read_text("utf-8")))
 
 
 def format_summary(body: dict[str, Any]) -> str:

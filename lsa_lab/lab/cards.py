@@ -28,6 +28,7 @@ class Card:
     task: str = "regression"  # or drift, recall, nested, bigrams
     d: int = 8  # covariates; tokens have 2d + 1 numbers
     n: int | None = None  # demonstrations in training; else 8d
+    ablate: tuple[str, ...] = ()  # LABEL=MODULE:FORWARD of models without a part
     query: Flag = False  # the model answers the query alone, of tokens [x, y]
     out: Path = Path("figures/cards")  # folder of cards
 
@@ -39,6 +40,9 @@ class Card:
             )
         if Path(name).name != name or name.startswith("."):
             raise UsageError(f"--name {name}: a name is that of one folder, without a path")
+        ablate = [word.partition("=") for word in self.ablate]
+        if any(":" not in address for _, _, address in ablate):
+            raise UsageError("--ablate takes LABEL=MODULE:FORWARD, as 'no gate=my_package:ungated'")
         settings.configure(self.tier)
         import jax
 
@@ -56,6 +60,7 @@ class Card:
         }
         checkpoints = cache_folder() / "cards" / "-".join(map(str, (name, *options.values())))
         options |= {"causal": not self.query, "states": find_states(self.names[0])}
+        options["ablate"] = {label: find_object(address) for label, _, address in ablate}
         try:
             report = report_card(forward, init, **options, folder=checkpoints, log=log)
         except (UnfitError, DivergedError) as error:

@@ -44,6 +44,7 @@ WRONG = [
     ("new my-lab/question", "write PACKAGE/NAME, as my_lab/question"),
     ("card mine:forward --name mine", "card takes two addresses"),
     ("card mine:forward mine:init", "--name is missing"),
+    ("card m:f m:g --name mine --ablate mine", "--ablate takes LABEL=MODULE:FORWARD"),
     ("card nowhere:f nowhere:g --name a/b", "a name is that of one folder"),
     ("fetch smolm2", "unknown source 'smolm2': did you mean smollm2?"),
     ("submit question --cluster pbs", "--cluster pbs: choose slurm or local"),
