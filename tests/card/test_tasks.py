@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lsa_lab import estimators, prompts
-from lsa_lab.card import Tier, report_card, sample_prompts
+from lsa_lab.card import Card, Tier, report_card, sample_prompts
 from lsa_lab.card.batches import (
     Batch,
     PromptDistribution,
@@ -93,7 +93,9 @@ def test_a_bigram_is_predicted_as_well_as_its_visits_allow():
                                                 / len(of_count) ** 0.5)  # fmt: skip
 
 
-def test_a_model_that_recalls_has_the_card_of_the_bayes_rule():
+def test_a_model_that_recalls_has_the_card_of_the_bayes_rule_and_an_ablation_stands_beside(
+    tmp_path,
+):
     def recall(params, tokens):
         """Return the label of the earlier token with the same key."""
         same = tokens[:, :4] @ tokens[:, 4:8].T > 3.99
@@ -110,6 +112,11 @@ def test_a_model_that_recalls_has_the_card_of_the_bayes_rule():
     assert halved.probes["accuracy of recall"].value == pytest.approx(0.5, abs=0.1)  # 3 -> 1.5
     assert halved.probes["risk over Bayes, n = 24"].verdict == "fails"
     assert "nearest rule" not in card.probes
+    column = card.to_dataframe().loc["accuracy of recall"]
+    assert (column["value"], column["halved"]) == (1, halved.probes["accuracy of recall"].value)
+    folder = card.save(tmp_path / "recalls")
+    assert "8 sets of prompts" in (folder / "index.html").read_text("utf-8")
+    assert Card.load(folder).ablations["halved"].probes.keys() == card.probes.keys()
 
 
 def test_simple_weights_tell_evidence_from_ridge():
