@@ -47,7 +47,7 @@ def test_grads_recomputed_takes_what_is_learnt_for_the_prior():
 def test_the_last_gradient_of_a_model_is_that_of_its_prediction():
     params = jax.jit(init, static_argnums=0)(SPEC, jax.random.key(0))
     model = Model(SPEC, params).cast_float64()
-    prompt = jax.tree.map(lambda x: x[0, 0].astype(float), measures.draw_prompts(0, SPEC, 1))
+    prompt = jax.tree.map(lambda x: x[0, 0].astype(float), measures.draw_prompts(0, SPEC, 8))
 
     def predict(rows):
         changed = prompt.replace(x=rows[:, :-1], y=rows[:, -1])
