@@ -117,6 +117,18 @@ def test_the_kernel_of_the_map_from_heads_to_layers(keys):
     assert np.linalg.matrix_rank(together, tol=1e-9) == E**2 * symmetric  # one kernel
 
 
+@seeds
+def test_an_antisymmetric_part_does_not_show_and_control_another_does(seed):
+    rng = np.random.default_rng(seed)
+    tensor, part = 0.2 * rng.normal(size=(2, 2, E, E, E, E))
+    tokens = rng.normal(size=(N + 1, E))
+    changes = part - part.swapaxes(2, 3), part + part.swapaxes(2, 3), part - part.swapaxes(1, 2)
+    params, same, *others = (as_heads(tensor + change)[0] for change in (0, *changes))
+    assert stream_error(params, same, tokens) < 1e-10
+    np.testing.assert_allclose(layer_tensor(same), layer_tensor(params), rtol=0, atol=1e-11)
+    assert min(stream_error(params, other, tokens) for other in others) > 1e-4
+
+
 def test_a_stack_does_not_determine_its_layers():
     """Steps of descent commute: the same stream in the end, with the layers in another order."""
     orders = np.array([0.3, 0.1]), np.array([0.1, 0.3])
