@@ -15,12 +15,7 @@ from jax import Array
 
 from lsa_lab.card.batches import draw_batch
 from lsa_lab.card.evaluation import TIERS, EvaluationContext, Tier
-from lsa_lab.card.model_under_test import (
-    ModelUnderTest,
-    UnfitError,
-    make_batch_tokens,
-    take_prefix,
-)
+from lsa_lab.card.model_under_test import ModelUnderTest, UnfitError, make_batch_tokens, take_prefix
 from lsa_lab.card.tasks import make_sampler
 from lsa_lab.prompts import Prompt
 from lsa_lab.training import Files, Run, Training, fit

@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from lsa_lab import estimators, prompts
-from lsa_lab.card import Card, Tier, report_card, sample_prompts
-from lsa_lab.card.batches import (
-    Batch,
-    PromptDistribution,
-    baseline_predictions,
-    bayes_predictions,
-    draw_batch,
-)
+from lsa_lab.card import Card, Tier, batches, report_card, sample_prompts
+from lsa_lab.card.batches import Batch, PromptDistribution, bayes_predictions, draw_batch
 from lsa_lab.card.model_checks import prepare_model
 from lsa_lab.card.recipe import make_loss
 from lsa_lab.card.tasks import TASKS, make_sampler
@@ -36,7 +30,7 @@ def test_the_bayes_rule_is_the_best_on_prompts_of_its_task(task):
     bayes = measure_risk(bayes_predictions(batch, tier.distribution()), batch)[places]
     assert (bayes < 0.97 * measure_risk(0.0, batch)[places]).all()
     if task != "regression":
-        baseline = baseline_predictions(batch, tier.distribution())
+        baseline = batches.baseline_predictions(batch, tier.distribution())
         assert (bayes[1:] < measure_risk(baseline, batch)[places][1:]).all()
     others = [dataclasses.replace(tier, task=name).distribution() for name in TASKS if name != task]
     risks = [measure_risk(bayes_predictions(batch, other), batch)[places] for other in others]
