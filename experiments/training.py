@@ -39,3 +39,11 @@ def train(*recipe, needs_all=False):
     """Return the params of ``fit_runs`` in float64."""
     params = fit_runs(*recipe, needs_all=needs_all).params
     return jax.tree.map(lambda leaf: np.asarray(leaf, float), params)
+
+
+def train_layers(label, key, init, loss, sample, config, count, per_run=None):
+    """Train ``count`` recurrent layers, init(keys [R]) before the training; return their params."""
+    key_init, key_data = (jax.random.split(each, count) for each in jax.random.split(key))
+    rate, steps = config.learning_rate, config.steps
+    recipe = loss, sample, build_adam(rate, steps, end=rate / 100, clip=0.3), steps
+    return train(label, *recipe, init(key_init), key_data, per_run)

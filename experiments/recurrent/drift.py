@@ -74,8 +74,7 @@ def answer(params, prompt, kind, d, config):  # -> [n+1]
 
 def train(config, item):  # -> params [drifts R, ...] as a dictionary of leaves
     kind, d = item
-    half, rate, steps = config.length // 2, config.learning_rate, config.steps
-    optimizer = training.build_adam(rate, steps, end=rate / 100, clip=0.3)
+    half = config.length // 2
     spread = dict(noise_std=config.noise_var**0.5, weight_std=d**-0.5, dtype=jnp.float32)
 
     def sample(key, rho):
@@ -89,15 +88,11 @@ def train(config, item):  # -> params [drifts R, ...] as a dictionary of leaves
 
         return jax.vmap(error)(batch).mean()
 
-    count = len(config.drifts) * config.runs
     key = jax.random.fold_in(jax.random.key(config.seed), 100 * d + list(NAMES).index(kind))
-    key_init, key_data = jax.random.split(key)
     init = partial(recurrent.init, config=make_shape(kind, d, config), dtype=jnp.float32)
     rhos = jnp.repeat(jnp.asarray(config.drifts, jnp.float32), config.runs)
-    start = jax.vmap(init)(jax.random.split(key_init, count))
-    keys = jax.random.split(key_data, count)
-    label = f"{kind}, d = {d}"
-    return training.train(label, loss, sample, optimizer, steps, start, keys, rhos)
+    recipe = jax.vmap(init), loss, sample, config, len(rhos), rhos
+    return training.train_layers(f"{kind}, d = {d}", key, *recipe)
 
 
 def draw_prompts(rng, config, d, rho):  # -> Prompt [B], targets [B, n+1]

@@ -63,20 +63,15 @@ def train(config, kind, depth):  # -> Params [R, ...]
     forward, shape = make_forward(kind, depth, config)
     spread = dict(noise_std=config.noise_var**0.5, weight_std=config.d**-0.5)
     task = LinearTask(config.n, config.d, **spread, dtype=jnp.float32)
-    rate, steps = config.learning_rate, config.steps
-    losses = jax.vmap(partial(prefixes.loss, forward), (None, 0))
+    sample = partial(sample_batch, task=task, size=config.batch)
+
+    def loss(params, batch):
+        return jax.vmap(partial(prefixes.loss, forward, params))(batch).mean()
+
     key = jax.random.fold_in(jax.random.key(config.seed), 10 * list(RULE).index(kind) + depth)
-    key_init, key_data = (jax.random.split(each, config.runs) for each in jax.random.split(key))
-    params = jax.vmap(partial(recurrent.init, config=shape, dtype=jnp.float32))(key_init)
-    return training.train(
-        name_stack(kind, depth),
-        lambda params, batch: losses(params, batch).mean(),
-        lambda key: sample_batch(key, task, config.batch),
-        training.build_adam(rate, steps, end=rate / 100, clip=0.3),
-        steps,
-        params,
-        key_data,
-    )
+    init = jax.vmap(partial(recurrent.init, config=shape, dtype=jnp.float32))
+    recipe = init, loss, sample, config, config.runs
+    return training.train_layers(name_stack(kind, depth), key, *recipe)
 
 
 def draw_prompts(config, run):  # -> Prompt [B] of the longest prompts, targets [B, T]

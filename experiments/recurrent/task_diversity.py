@@ -86,7 +86,6 @@ def draw_table(config, run):  # -> [largest M, d]; those of a smaller table are 
 
 def train(config, kind):  # -> params [tables R, ...]
     n, d, size = config.n, config.d, config.batch
-    rate, steps = config.learning_rate, config.steps
     init, forward = make_model(kind, config)
 
     def sample(key, table):
@@ -105,10 +104,9 @@ def train(config, kind):  # -> params [tables R, ...]
     places = [(m, run) for m in config.tables for run in range(config.runs)]
     tables = jnp.asarray([draw_table(config, run) for _, run in places], jnp.float32)
     key = jax.random.fold_in(jax.random.key(config.seed), list(NAMES).index(kind))
-    key_init, key_data = (jax.random.split(key, len(places)) for key in jax.random.split(key))
-    recipe = loss, sample, training.build_adam(rate, steps, end=rate / 100, clip=0.3), steps
     per_run = tables, jnp.asarray([m for m, _ in places])
-    return training.train(NAMES[kind], *recipe, jax.vmap(init)(key_init), key_data, per_run)
+    recipe = jax.vmap(init), loss, sample, config, len(places), per_run
+    return training.train_layers(NAMES[kind], key, *recipe)
 
 
 def draw_prompts(config, run, tasks=None):  # -> Prompt [B], targets [B]
