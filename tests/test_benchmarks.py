@@ -7,6 +7,7 @@ import pytest
 from benchmarks import benchmark
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", benchmark.CASES, ids=lambda case: case.name)
 def test_every_form_returns_the_same_numbers(case, monkeypatch):
     monkeypatch.setattr(benchmark, "DTYPE", "float64")

@@ -45,6 +45,7 @@ def test_the_page_on_language_models_runs(tmp_path, monkeypatch):
     assert named == [(name, f"{s.size / 1e6:.0f}") for name, s in sources.SOURCES.items()]
 
 
+@pytest.mark.slow
 def test_control_a_broken_link_fails(tmp_path):
     """A file, an anchor, a statement and a paper that are not there."""
     (tmp_path / "docs").mkdir()

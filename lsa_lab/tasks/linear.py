@@ -1,5 +1,6 @@
 """Dense and sparse linear regression as a distribution over prompts."""
 
+from functools import partial
 from typing import Literal
 
 import flax.struct
@@ -188,6 +189,7 @@ def _sample_path(key: Array, values: Array, task: LinearTask) -> Array:  # [d, B
     return _scale_weights(walked.reshape(task.d, -1), None, task).reshape(walked.shape)
 
 
+@partial(jax.jit, inline=True)  # a loop of its own would be compiled at every call
 def _walk(fresh: Array, coefficient: Real) -> Array:  # [t, ...] -> the same
     """Return z_{t+1} = ρ z_t + √(1 - ρ²) times row t + 1, from the first row on."""
     rho = jnp.asarray(coefficient, fresh.dtype)

@@ -119,6 +119,7 @@ def find_rules(forward, runs, size=8, tasks=None):
     )
 
 
+@pytest.mark.slow
 def test_known_rules_get_their_names_in_20_of_20_seeds():
     found = find_rules(as_layers(*NAMED.values()), 20)
     assert [nearest.title for nearest in found] == list(NAMED)

@@ -34,7 +34,10 @@ def judge_all():
     return json.dumps({n: judge(each, each.load(), load(n)) for n, each in experiments.items()})
 
 
-@pytest.fixture(scope="module", params=["all instructions", "few instructions"])
+FEW = pytest.param("few instructions", marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=["all instructions", FEW])
 def judged(request, python):
     """Rows of all results, also without the processor's wide instructions (AVX2, AVX512)."""
     if request.param == "all instructions":

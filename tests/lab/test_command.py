@@ -192,6 +192,7 @@ def test_compare_prints_claims_side_by_side(package, run_here):
     assert "verdicts agree" in said
 
 
+@pytest.mark.slow
 def test_a_job_of_two_processes_on_this_machine(package):
     words = "submit question --tier smoke --cluster local --tasks-per-node 2"
     left = run_program(f"{words} --package {package.name}", package.root)
