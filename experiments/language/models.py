@@ -14,6 +14,7 @@ from jax import Array
 
 from experiments.language.texts import INVENTED_WORDS
 from lsa_lab import lm
+from lsa_lab.lab.catalogue import UsageError
 from lsa_lab.lm import cached_stream, decoder, flow, sources, tokens, weights
 from lsa_lab.lm.config import Config
 
@@ -26,7 +27,10 @@ def load_model(name: str) -> lm.Decoder:
     """Load a source of ``lsa_lab.lm``, a GGUF file, a folder, or the tiny random decoder."""
     if name == RANDOM:
         return _draw_tiny()
-    return lm.load(sources.find(name) if name in sources.SOURCES else Path(name))
+    try:
+        return lm.load(sources.find(name) if name in sources.SOURCES else Path(name))
+    except FileNotFoundError as error:
+        raise UsageError(str(error)) from None
 
 
 def describe_model(name: str) -> str:  # in captions

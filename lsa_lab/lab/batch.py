@@ -21,6 +21,7 @@ from lsa_lab.lab.progress import format_seconds
 
 Record = dict[str, Any]
 Answer = Record | str  # a record with its folder, or why there is none
+NOT_RUN = "not run"  # such an answer begins so if a file or an option is missing
 
 
 def run_all(experiments: Sequence[Experiment], command: Run) -> int:
@@ -29,28 +30,31 @@ def run_all(experiments: Sequence[Experiment], command: Run) -> int:
     out = choose_root(command)
     times = {x.name: expect_seconds(x, command.tier, out / x.name) for x in experiments}
     order = sorted(experiments, key=lambda x: -(times[x.name] or 0))
-    start, records = time.monotonic(), dict[str, Record]()
+    quickest = min(order, key=lambda x: times[x.name] or math.inf)
+    order.sort(key=lambda x: x is not quickest)  # it shows soon what a picture looks like
+    start, records, failed = time.monotonic(), dict[str, Record](), list[str]()
     for experiment, answer in _map(order, command):
         times.pop(experiment.name)
         if isinstance(answer, str):
             print(f"{experiment.name}: {answer}", file=sys.stderr, flush=True)
+            failed += [] if answer.startswith(NOT_RUN) else [experiment.name]
             continue
         records[experiment.name] = answer
         print(describe(experiment, answer, command.publish), flush=True)
         if times:  # of the experiments that remain
-            left = sum(seconds or math.nan for seconds in times.values()) / command.jobs
-            time_left = f", about {format_seconds(left)} left" if left > 0 else ""
+            known = [seconds for seconds in times.values() if seconds]
+            left = sum(known) / max(len(known), 1) * len(times) / command.jobs
+            time_left = f", about {format_seconds(left)} left" if known else ""
             print(f"  {len(records)} of {len(order)} done{time_left}\n", flush=True)
     if len(order) > 1:
-        failed = [x.name for x in order if x.name not in records]
-        print(f"\n{len(records)} experiments in {format_seconds(time.monotonic() - start)}", end="")
-        print(f"; failed: {', '.join(failed)}" if failed else "")
+        took, failures = format_seconds(time.monotonic() - start), ", ".join(failed)
+        print(f"\n{len(records)} of {len(order)} in {took}{failures and f'; failed: {failures}'}")
         if command.publish:
             print("next: lsa-lab report")
         elif any((out / experiment.name).exists() for experiment in order):
             pages.write_report(out)
             print(relative((out / "index.html").resolve()))
-    return int(len(records) < len(order))
+    return int(bool(failed))
 
 
 def choose_root(command: Run) -> Path:
@@ -85,9 +89,10 @@ def _try(experiment: Experiment, command: Run) -> Answer:
     """Run one of several experiments: where it fails, the others go on."""
     try:
         return run_one(experiment, command)
+    except UsageError as error:
+        return f"{NOT_RUN}: {error}"
     except Exception as error:
-        if not isinstance(error, UsageError):
-            traceback.print_exc()
+        traceback.print_exc()
         return f"failed: {error}"
 
 

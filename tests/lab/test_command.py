@@ -164,13 +164,19 @@ def test_a_sweep_plots_a_claim(package, run_here):
     assert (package.root / ".cache/figures/smoke/question/sweep,n/figure.png").exists()
 
 
-def test_a_failed_run_says_so_in_its_status(package, run_here):
-    package.script.with_name("another.py").write_text(package.script.read_text())
+def test_a_failed_run_says_so_in_its_status_and_one_that_lacks_a_file_does_not(package, run_here):
+    text = package.script.read_text()
+    refused = "from lsa_lab.lab.catalogue import UsageError; raise UsageError('no file'); f"
+    package.script.with_name("another.py").write_text(text)
+    package.script.with_name("refused.py").write_text(text.replace("return picture, f", refused))
+    status, said = run_here("run another refused")
+    assert status == 0
+    assert "refused: not run: no file" in said
+    assert "1 of 2 in" in said
     package.change("return picture, f", "raise RuntimeError('broken'); f")
-    status, said = run_here("run all")
+    status, said = run_here("run another question")
     assert status == 1
     assert "question: failed: broken" in said
-    assert "1 experiments in" in said  # the other one
     assert "failed: question" in said
 
 
