@@ -73,8 +73,8 @@ reproduce: .venv/installed
 	$(BIN)/lsa-lab run all --tier full
 
 smoke: .venv/installed
-	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments
-	$(BIN)/python -m pytest -n $(JOBS) --every -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments/test_scripts.py
+	$(BIN)/python -m pytest -n $(JOBS) --every -m slow --ignore tests/experiments/test_scripts.py
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks.benchmark $(if $(ONLY),"$(ONLY)")
