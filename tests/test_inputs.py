@@ -211,7 +211,7 @@ ARGUMENTS = [  # a function, the arguments of a call, values that it refuses, an
      dict(penalty=[0.0])),
     (aligned_risk, dict(test=A[2,], alpha=1.0, kappa=0.5, tau=2.0, noise_var=0.1),
      dict(train=[[1.0, -1.0], [0.0, 0.0]])),
-    (depth.best_descent, dict(alpha=1.0, noise_var=0.1), dict(depth=[-1])),
+    (depth.best_descent, dict(alpha=1.0, noise_var=0.1), dict(depth=[-1]), dict(depth=[0])),
     (depth.best_descent_at, dict(n=4, d=3, noise_var=0.1, depth=2), dict(n=[0], depth=[10_000])),
     (rotating_covariance.best_descent, dict(depth=2), dict(eigenvalues=[[1.0, -0.1]])),
     (rotating_covariance.moving_inverse, {}, dict(eigenvalues=[[0.0, 0.0]])),

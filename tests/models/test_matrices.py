@@ -70,10 +70,12 @@ def test_heads_of_this_library_are_joined_where_they_meet_the_stream():
     params, merged, decoder = LIBRARY.values()
     joined = matrices(params, "attention")
     for t in range(L):
-        equal(joined["w_q"][t], np.concatenate(list(params.w_q[t])))
+        for name in ("w_q", "w_k", "w_v"):
+            equal(joined[name][t], np.concatenate(list(getattr(params, name)[t])))
         equal(joined["w_o"][t], np.concatenate(list(params.w_o[t]), axis=1))
     equal(matrices(params, "w_o", per_head=True)["w_o"], params.w_o)
-    equal(matrices(merged)["w_kq"], merged.w_kq)
+    for name in ("w_kq", "w_pv"):
+        equal(matrices(merged)[name], getattr(merged, name))
     assert list(matrices(params)) == ["mlp_in", "mlp_out", "w_k", "w_o", "w_q", "w_v"]
     assert list(matrices(decoder, "mlp")) == ["mlp_in", "mlp_gate", "mlp_out"]
     assert matrices(decoder, "w_k")["w_k"].shape == (L, H * K, D)

@@ -144,11 +144,15 @@ def test_an_outer_product_of_wide_vectors_is_a_product_of_matrices():
 
 
 def test_first_weights_have_the_dtype_that_was_asked_for_and_shrink_with_their_inputs():
-    sizes = dict(width=400, key_width=np.int64(20), init_scale=np.float64(0.5))
+    sizes = dict(
+        width=400, key_width=np.int64(20), init_scale=np.float64(0.5), norm=True, mlp_width=4
+    )
     config = config_of("mesa", **sizes)
     first = init(jax.random.key(0), config, jnp.float32)
     assert {leaf.dtype for leaf in jax.tree.leaves(first)} == {np.dtype(np.float32)}
     assert first.w_q.std() == pytest.approx(0.5 / 20, rel=0.05)
+    assert (first.attention_norm_scale == 1).all()
+    assert (first.mlp_norm_scale == 1).all()
 
 
 def test_a_batch_of_long_prompts_runs_in_float32_where_nothing_is_erased():
@@ -171,6 +175,25 @@ def test_states_of_mesa_keep_their_digits_whatever_the_penalty():
         for dtype, tolerance in ((jnp.float32, 1e-5), (jnp.bfloat16, 0.1)):
             states = regress(*(jnp.asarray(row, dtype) for row in rows))
             assert np.abs(states.astype(float) - exact).max() < tolerance
+
+
+def test_the_derivative_of_recursive_least_squares_is_that_of_the_regression():
+    rng, k = np.random.default_rng(0), 3
+
+    def regress(weights, gates, x, y, penalty):
+        sums, states = penalty * jnp.eye(k, k + y.shape[1]), []
+        for t, row in enumerate(jnp.concatenate([x, y], 1)):
+            sums = gates[t] * sums + weights[t] * x[t][:, None] * row[None]
+            states.append(jnp.linalg.solve(sums[:, :k], sums[:, k:]))
+        return jnp.stack(states)
+
+    rows = *rng.uniform(0.5, 1, (2, 5)), rng.normal(size=(5, k)), rng.normal(size=(5, 2)), 0.3
+    changes = *rng.normal(size=(2, 5)), rng.normal(size=(5, k)), rng.normal(size=(5, 2)), 0.2
+    expected, found = (
+        jit_numpy(functools.partial(jax.jvp, way))(rows, changes)
+        for way in (regress, recurrent.recursive_least_squares)
+    )
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-9), found, expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
