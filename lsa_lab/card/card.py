@@ -146,7 +146,8 @@ def report_card(
     """
     size = _choose_tier(tier, seeds, init, params)
     n = (size.n if d is None else 0) if n is None else n  # 8d if d alone is given
-    size = dataclasses.replace(size, d=d or size.d, n=n, task=task or size.task)
+    d, task = size.d if d is None else d, size.task if task is None else task
+    size = dataclasses.replace(size, d=d, n=n, task=task)
     table = _check_tasks(tasks, size)
     first = params
     if init is not None:

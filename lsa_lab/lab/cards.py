@@ -4,6 +4,7 @@ import dataclasses
 import pkgutil
 import shlex
 import shutil
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ class Card:
     query: Flag = False  # the model answers the query alone, of tokens [x, y]
     out: Path = Path("figures/cards")  # folder of cards
 
-    def carry_out(self) -> None:
+    def carry_out(self) -> int:
         name, start = self.name, time.monotonic()
         if len(self.names) != 2 or any(":" not in word for word in self.names):
             raise UsageError(
@@ -63,8 +64,11 @@ class Card:
         options["ablate"] = {label: find_object(address) for label, _, address in ablate}
         try:
             report = report_card(forward, init, **options, folder=checkpoints, log=log)
-        except (UnfitError, DivergedError) as error:
+        except UnfitError as error:
             raise UsageError(f"{name}: {error}") from None
+        except DivergedError as error:
+            print(f"error: {name}: {error}", file=sys.stderr)
+            return 1
         facts = {"name": name, "code": shlex.join(self.names)}
         report = dataclasses.replace(report, facts=report.facts | facts)
         folder = report.save(self.out / name)
@@ -72,6 +76,7 @@ class Card:
         index = leaderboard.write_leaderboard(folder.parent)
         page = relative(folder.resolve() / "index.html")
         print(f"{report!r}\n{page}, table: {relative(index)}")
+        return 0
 
 
 @dataclass(frozen=True, kw_only=True)

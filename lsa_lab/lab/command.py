@@ -55,7 +55,7 @@ def program() -> int:
         return 2
     except KeyboardInterrupt:
         print(f"\ninterrupted; to resume: lsa-lab {shlex.join(words)}", file=sys.stderr)
-        return 130
+        return 130  # as of a program that Ctrl-C ends
     except OSError as error:
         if error.errno not in _NOT_WRITABLE:
             raise

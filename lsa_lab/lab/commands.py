@@ -145,10 +145,11 @@ class New:
     def carry_out(self) -> None:
         if len(self.names) != 1:
             raise UsageError("name one experiment: lsa-lab new my_lab/question")
-        script = Path(self.names[0]).with_suffix(".py")
-        words = script.with_suffix("").parts
+        path = Path(self.names[0].removesuffix(".py"))
+        words = path.parts
         if not 2 <= len(words) <= 3 or not all(map(str.isidentifier, words)):
             raise UsageError(f"{self.names[0]!r}: write PACKAGE/NAME, as my_lab/question")
+        script = path.with_suffix(".py")
         if script.exists():
             raise UsageError(f"{script} exists: choose another name")
         script.parent.mkdir(parents=True, exist_ok=True)

@@ -102,7 +102,7 @@ def check_seeds(experiment: Experiment, config: Any, earlier: list[Registration]
 
 def find_seeds(config: Any) -> list[tuple[str, int]]:
     """Return names and values of the seeds in a plain configuration, also in nested parts."""
-    seeds = re.findall(r'"(\w*seed)": (\d+)', json.dumps(config))
+    seeds = re.findall(r'"(\w*seed)": (-?\d+)', json.dumps(config))
     return [(name, int(seed)) for name, seed in seeds]
 
 

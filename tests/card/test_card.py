@@ -269,7 +269,7 @@ GIVEN = {"a": np.eye(3), "b": np.ones(())}
         ({"init": init, "tier": "Laptop"}, "tier = 'Laptop': choose smoke, laptop, paper"),
         ({}, "not both"),
         ({"init": init, "seeds": 1}, "runs = 1: it is at least 2"),
-        ({"params": GIVEN, "d": 2}, "d = 2: it is at least 3"),
+        *(({"params": GIVEN, "d": d}, f"d = {d}: it is at least 3") for d in (0, 2)),
         ({"params": GIVEN, "n": 5}, "n = 5: it is at least 6"),
         ({"params": GIVEN, "seeds": 8}, "leave seeds out"),
         ({"params": GIVEN, "task": "parity"}, "choose regression, drift"),

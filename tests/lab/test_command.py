@@ -41,7 +41,7 @@ WRONG = [
     ("compare a b c", "compare takes two results"),
     ("report --config.n 4", "--config.n changes a configuration: it is for lsa-lab run"),
     ("new question", "write PACKAGE/NAME, as my_lab/question"),
-    ("new my-lab/question", "write PACKAGE/NAME, as my_lab/question"),
+    *((f"new {name}", "write PACKAGE/NAME") for name in ("my-lab/question", "my_lab/a.b", "/")),
     ("card mine:forward --name mine", "card takes two addresses"),
     ("card mine:forward mine:init", "--name is missing"),
     ("card m:f m:g --name mine --ablate mine", "--ablate takes LABEL=MODULE:FORWARD"),
