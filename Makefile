@@ -74,7 +74,8 @@ reproduce: .venv/installed
 
 smoke: .venv/installed
 	$(BIN)/python -m pytest -n $(JOBS) --every tests/experiments/test_scripts.py
-	$(BIN)/python -m pytest -n $(JOBS) --every -m slow --ignore tests/experiments/test_scripts.py
+	$(BIN)/python -m pytest -n $(JOBS) --every -m slow --ignore tests/experiments/test_scripts.py \
+	    --ignore tests/notebooks
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks.benchmark $(if $(ONLY),"$(ONLY)")

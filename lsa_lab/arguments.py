@@ -150,8 +150,9 @@ def check_finite(
         check_byte_order(array, name)
         # The sum is finite unless it overflows. A large one is taken where the array lies.
         is_large = isinstance(array, Array) and array.size > 2**20
+        values: Any = array if is_large else np.asarray(array)
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite((array if is_large else np.asarray(array)).sum()):
+            if np.isfinite(values.sum()):
                 return
         bad = ~np.isfinite(np.asarray(array))
         if bad.any():

@@ -101,7 +101,9 @@ def test_a_saved_card_is_loaded_until_it_is_changed(card, tmp_path):
 
 
 def test_links_of_a_page_lead_to_headings_of_the_guide(card):
-    text = page.render_page("card", card.to_json("a"), folder=ROOT)
+    body = card.to_json("a")
+    body["probes"] = [probe | {"samples": []} for probe in body["probes"]]  # without pictures
+    text = page.render_page("card", body, folder=ROOT)
     links = set(re.findall(r'href="docs/card.md#([\w-]+)"', text))
     headings = re.findall(r"^###? (.*)$", (ROOT / "docs/card.md").read_text("utf-8"), re.MULTILINE)
     assert {probe.group for probe in card.probes.values()} == links

@@ -15,6 +15,7 @@ from lsa_lab.models.trace import predict
 compute, sample_prompts = jax.jit(app.compute_views), jax.jit(app.sample_prompts)
 
 
+@pytest.mark.slow
 def test_the_model_tends_to_descent_in_the_first_order_of_its_sharpness():
     """softmax(ε s)/ε - 1/nε = (s - s̄)/n + ε ((s - s̄)² - var s)/2n + O(ε²).
 
@@ -47,6 +48,7 @@ def risk_of_three(controls):
     return jnp.mean((jax.vmap(prediction)(jax.vmap(prompts.tokens)(cut)) - batch.y_query) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("random_weights", [False, True])
 def test_repeated_demonstrations_are_the_shorter_prompt(random_weights):
     controls = Controls(shots=3, sharpness=0.7, random_weights=random_weights)

@@ -82,9 +82,10 @@ def run_python(words, cwd, stdout=subprocess.PIPE, **environment):
     return subprocess.run([sys.executable, *words], cwd=cwd, env=environment, **streams)
 
 
-@pytest.mark.parametrize(
-    ("words", "encoding"), [("list", "cp1252"), ("run all --tier smoke --jobs 2", "ascii")]
-)
+RUN = pytest.param("run all --tier smoke --jobs 2", "ascii", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("words", "encoding"), [("list", "cp1252"), RUN])
 def test_signs_that_the_output_does_not_have_are_replaced(package, words, encoding):
     package.change("Is the mean of normal numbers 0?", "Is μ ≤ 0?")
     package.change("Means of {config.n} numbers.", "Is μ ≤ 0?")

@@ -1,6 +1,6 @@
-"""A notebook runs, within a minute: one of them, with ``--every`` all.
+"""Every notebook runs within a minute; `make notebooks` runs this file.
 
-The executed notebooks stay in .cache/notebooks: `make notebooks` is this file, run.
+The executed notebooks stay in .cache/notebooks.
 """
 
 import re
@@ -36,14 +36,6 @@ PRINTED = {  # what a lesson prints, and the values between which its number lie
 }
 
 
-def pytest_generate_tests(metafunc):
-    if "script" in metafunc.fixturenames:
-        options = metafunc.config.option
-        one = [script for script in SCRIPTS if script.stem == "first_theorem"]
-        scripts = SCRIPTS if options.every else one
-        metafunc.parametrize("script", scripts, ids=lambda path: path.stem)
-
-
 @pytest.fixture(autouse=True)
 def kernel_environment(monkeypatch):
     """What a kernel takes over from this process besides tests/conftest.py: the same cache of
@@ -61,6 +53,8 @@ def execute(path: Path):
     return result
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_notebook_runs_within_a_minute(script):
     """A minute of a processor, which a busy machine does not stretch."""
     path, before = build(script), resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -57,6 +57,7 @@ def expected(tmp_path_factory):
     return train(tmp_path_factory.mktemp("alone"))
 
 
+@pytest.mark.slow
 def test_a_job_that_loses_a_process_ends_and_resumes_to_the_runs_of_one_process(tmp_path, expected):
     survivor = start_job(tmp_path, dies=True).task(1)
     with pytest.raises((FailedJobError, UncompletedJobError)):

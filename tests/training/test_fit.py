@@ -258,6 +258,7 @@ print(fit(training, jnp.ones((4, 8)), jax.random.split(jax.random.key(0), 4)).st
 """
 
 
+@pytest.mark.slow
 def test_runs_that_factorise_do_not_wait_for_each_other_for_ever(python):
     left = python(FACTORISED, timeout=120)
     assert left.returncode == 0, left.stderr
