@@ -11,6 +11,7 @@ import pytest
 from lsa_lab.lab import command
 from lsa_lab.lab.catalogue import UsageError
 from lsa_lab.lab.listing import describe_difference
+from lsa_lab.training.status import DivergedError
 
 WRONG = [
     ("list --package nowhere", "no folder nowhere here or above"),
@@ -179,6 +180,19 @@ def test_a_failed_run_says_so_in_its_status_and_one_that_lacks_a_file_does_not(p
     assert status == 1
     assert "question: failed: broken" in said
     assert "failed: question" in said
+
+
+def test_a_card_of_a_training_that_diverges_has_the_status_of_a_failure(monkeypatch, capsys):
+    def diverge(*_, **__):
+        raise DivergedError("no run is left")
+
+    monkeypatch.setattr("lsa_lab.card.report_card", diverge)
+    monkeypatch.setattr("lsa_lab.lab.settings.configure", lambda tier: None)
+    monkeypatch.setattr(jax.config, "update", lambda *_: None)
+    delta = "lsa_lab.card.layers:delta"
+    words = ["card", f"{delta}.forward", f"{delta}.init", "--name", "mine"]
+    assert command.run_command(words) == 1
+    assert capsys.readouterr().err == "error: mine: no run is left\n"
 
 
 def test_a_run_is_compared_with_the_committed_result():

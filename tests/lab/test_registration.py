@@ -68,6 +68,8 @@ def test_a_seed_is_registered_once_and_a_damaged_registry_is_named(package):
         register(package)
     package.change("seed: int = 7", "seed: int = 8")
     register(package)
+    seeds = {"seed": 7, "data": {"test_seed": -8, "n": 3}}
+    assert registration.find_seeds(seeds) == [("seed", 7), ("test_seed", -8)]
     assert set(statuses(package.run()).values()) == {"registered"}
     package.change("seed: int = 8", "seed: int = 7")
     with pytest.raises(UsageError, match="seed = 7 was registered"):
