@@ -151,7 +151,7 @@ def check_finite(
         # The sum is finite unless it overflows. A large one is taken where the array lies.
         is_large = isinstance(array, Array) and array.size > 2**20
         values: Any = array if is_large else np.asarray(array)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             if np.isfinite(values.sum()):
                 return
         bad = ~np.isfinite(np.asarray(array))

@@ -97,7 +97,7 @@ def pytest_configure(config):
 # The files that take longest begin first, so that both processes are busy to the end.
 LONGEST = (
     *("test_scripts.py", "test_fit.py", "test_card.py", "test_models.py", "test_identity.py"),
-    *("test_notebooks.py", "test_estimators.py", "test_wishart_law.py"),
+    *("test_estimators.py", "test_wishart_law.py"),
 )
 
 

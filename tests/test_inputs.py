@@ -12,6 +12,7 @@ import pytest
 from lsa_lab import estimators, prompts, training
 from lsa_lab.analyses import amplification, clipping, disparity, heads, implicit_gd, probes
 from lsa_lab.analyses.common_map import best_common_map
+from lsa_lab.arguments import check_finite
 from lsa_lab.lm import cached_stream, decoder, readings, text
 from lsa_lab.lm import config as lm_config
 from lsa_lab.lm import flow as lm_flow
@@ -436,3 +437,21 @@ def test_an_argument_at_the_edge_is_accepted(call, name, value):
 @pytest.mark.parametrize(("call", "words"), CALLS)
 def test_a_wrong_call_is_refused_in_a_sentence(call, words):
     refuse(call, words)
+
+
+def test_finite_arrays_are_accepted_at_any_size_and_inside_a_compiled_function():
+    large = jnp.ones((1025, 1024), jnp.float32)
+
+    @jax.jit
+    def scale(factor):
+        check_finite(large, "large")
+        return factor
+
+    assert scale(2.0) == 2
+    check_finite(np.full(4, 3e38, np.float32), "values with an infinite sum")
+    for array in large, large[:1]:
+        for wrong in np.nan, np.inf:
+            with pytest.raises(
+                ValueError, match=r"1 NaN or infinite entries, the first at \(0, 4\)"
+            ):
+                check_finite(array.at[0, 4].set(wrong), "large")

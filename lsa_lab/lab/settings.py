@@ -15,8 +15,8 @@ FLAGS = (
     "--xla_gpu_deterministic_ops=true",
     "--xla_gpu_enable_triton_gemm=false",
 )
-# The loops that MLIR emits take twice as long to compile, and train no faster (jaxlib 0.10).
-OLD_FLAGS = ("--xla_cpu_use_fusion_emitters=false",)
+# Loops that MLIR emits take twice as long to compile and train no faster (jaxlib 0.10).
+EMITTERS_OFF = ("--xla_cpu_use_fusion_emitters=false",)
 # Small tiers compile longer than they compute: half of the time with code that is optimised less.
 FAST_COMPILATION = (
     "--xla_cpu_parallel_codegen_split_count=1",
@@ -29,7 +29,7 @@ def set_environment(tier: str = "full") -> None:
     """Set flags of XLA and one thread for linear algebra; call it before jax and numpy load."""
     flags = os.environ.get("XLA_FLAGS", "")
     is_old, is_small = version("jaxlib").startswith("0.10."), tier in ("smoke", "quick")
-    for flag in FLAGS + OLD_FLAGS * is_old + FAST_COMPILATION * (is_old and is_small):
+    for flag in FLAGS + EMITTERS_OFF * is_old + FAST_COMPILATION * (is_old and is_small):
         if flag.partition("=")[0] not in flags:
             flags = f"{flags} {flag}"
     os.environ["XLA_FLAGS"] = flags.strip()

@@ -87,8 +87,8 @@ def compiler_options() -> dict[str, str] | None:
 
     XLA on CPU drops optimisation barriers before it fuses, and would compute each small product
     again in each of its readers. From jaxlib 0.12 on it keeps them apart by itself and cannot
-    generate code for a barrier that stays. Other platforms generate no code for barriers. Loops
-    that MLIR emits, which can be switched off in jaxlib 0.10, double the time of compilation.
+    generate code for a barrier that stays. Other platforms generate no code for barriers. In
+    jaxlib 0.10 loops that MLIR emits double the time of compilation and are switched off.
     """
     if jax.default_backend() != "cpu" or jax.__version_info__ >= (0, 12):
         return None
